@@ -1,0 +1,171 @@
+"""The trace of an MPI run: one columnar program per rank, as it was recorded.
+
+A trace is a list of event records per rank in recorded order. Calls are bracketed by ENTER and
+LEAVE; what a call does (messages, requests, collectives) stands between the brackets, as in OTF2.
+Two tables hold it, because two thirds of all events are brackets and need no more than a region:
+
+* events: ``kind``, ``time`` and ``ref``, one row each, rank after rank;
+* records: partner, communicator, tag, sizes and request of every event that is not a bracket.
+
+Partners are *world ranks*: the reader has already translated OTF2's ranks in a communicator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class TraceError(ValueError):
+    """A trace, traffic or matrix file cannot be used; the message names file and place."""
+
+
+class Kind(IntEnum):
+    """What an event is. Order is part of the file format of nothing: only names are stable."""
+
+    ENTER = 0
+    LEAVE = 1
+    SEND = 2
+    ISEND = 3
+    ISEND_COMPLETE = 4
+    RECV = 5
+    IRECV_REQUEST = 6
+    IRECV = 7  # completion of a non-blocking receive: partner, tag and size are known here
+    REQUEST_TEST = 8
+    REQUEST_CANCELLED = 9
+    COLLECTIVE_BEGIN = 10
+    COLLECTIVE_END = 11
+    COLLECTIVE_REQUEST = 12  # start of a non-blocking collective
+    COLLECTIVE_COMPLETE = 13
+
+
+class Collective(IntEnum):
+    """Collective operations, numbered as OTF2_CollectiveOp."""
+
+    BARRIER = 0
+    BCAST = 1
+    GATHER = 2
+    GATHERV = 3
+    SCATTER = 4
+    SCATTERV = 5
+    ALLGATHER = 6
+    ALLGATHERV = 7
+    ALLTOALL = 8
+    ALLTOALLV = 9
+    ALLTOALLW = 10
+    ALLREDUCE = 11
+    REDUCE = 12
+    REDUCE_SCATTER = 13
+    SCAN = 14
+    EXSCAN = 15
+    REDUCE_SCATTER_BLOCK = 16
+    CREATE_HANDLE = 17
+    DESTROY_HANDLE = 18
+    ALLOCATE = 19
+    DEALLOCATE = 20
+    CREATE_HANDLE_AND_ALLOCATE = 21
+    DESTROY_HANDLE_AND_DEALLOCATE = 22
+
+
+class Records(NamedTuple):
+    """Columns of the events that are not brackets, all of one length; -1 means "does not apply".
+
+    Attributes
+    ----------
+    peer : ndarray(int32)
+        World rank of the partner; of a collective, the root's world rank.
+    comm : ndarray(int32)
+        Index into `Trace.communicators`.
+    tag : ndarray(int32)
+        Message tag.
+    operation : ndarray(uint8)
+        `Collective` of COLLECTIVE_END and COLLECTIVE_COMPLETE, else 255.
+    size : ndarray(int64)
+        Bytes of the message; of a collective, bytes sent as OTF2 counts them (the whole operation
+        at this rank: an allreduce of b bytes over P ranks has b * P).
+    received : ndarray(int64)
+        Bytes received by a collective, counted likewise.
+    request : ndarray(int64)
+        Request of non-blocking operations; a persistent request reuses its number.
+    """
+
+    peer: NDArray[np.int32]
+    comm: NDArray[np.int32]
+    tag: NDArray[np.int32]
+    operation: NDArray[np.uint8]
+    size: NDArray[np.int64]
+    received: NDArray[np.int64]
+    request: NDArray[np.int64]
+
+
+NO_OPERATION = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A recorded (or generated) run of `ranks` MPI processes.
+
+    Attributes
+    ----------
+    name : str
+        Where it comes from; used in messages and reports.
+    offsets : ndarray(int64, shape=(ranks + 1,))
+        Events of rank r are rows ``offsets[r]:offsets[r + 1]``.
+    kind : ndarray(uint8, shape=(events,))
+        `Kind` of each event.
+    time : ndarray(float64, shape=(events,))
+        Seconds since the beginning of the trace; never decreasing within a rank.
+    ref : ndarray(int32, shape=(events,))
+        Region of ENTER and LEAVE (index into `regions`), otherwise the row in `records`.
+    records : Records
+        Rank after rank, in the order of the events that refer to them.
+    regions : tuple of str
+        Names of regions ("MPI_Send", or a user's function).
+    communicators : tuple of ndarray(int32)
+        World ranks of the members, in the communicator's own order.
+    resolution : float
+        Clock ticks per second of the recording; writing uses the same.
+    ignored : mapping of str to int
+        Event records that were read and left out (metrics, OpenMP, ...), counted by name.
+    """
+
+    name: str
+    offsets: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    time: NDArray[np.float64]
+    ref: NDArray[np.int32]
+    records: Records
+    regions: tuple[str, ...]
+    communicators: tuple[NDArray[np.int32], ...]
+    resolution: float = 1e9
+    ignored: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        """Number of MPI processes."""
+        return len(self.offsets) - 1
+
+    @property
+    def events(self) -> int:
+        """Number of events kept (`ignored` ones apart)."""
+        return len(self.kind)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first to the last event of any rank."""
+        return float(self.time.max() - self.time.min()) if self.events else 0.0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the columns hold."""
+        columns = (self.offsets, self.kind, self.time, self.ref, *self.records)
+        return sum(column.nbytes for column in columns)
+
+    def rank_of_event(self) -> NDArray[np.int32]:
+        """World rank of every event, shape (events,)."""
+        return np.repeat(np.arange(self.ranks, dtype=np.int32), np.diff(self.offsets))

@@ -1,0 +1,198 @@
+"""Traffic: who sends how many messages and bytes to whom, as a sparse directed matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .trace import Kind, Trace, TraceError
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Point-to-point traffic of `ranks` processes, one row per directed pair that talks.
+
+    Rows are sorted by (src, dst), each pair once; a rank's messages to itself are kept (src == dst).
+    Build it with `Traffic.from_pairs`, which sorts, sums duplicates and checks.
+
+    Attributes
+    ----------
+    ranks : int
+        Number of processes.
+    src, dst : ndarray(int32, shape=(pairs,))
+        Sender and receiver.
+    messages, bytes : ndarray(int64, shape=(pairs,))
+        Totals of the pair.
+    metadata : mapping of str to Any
+        What is known of the origin, JSON-serialisable: "benchmark", "class", Cartesian "dims",
+        "stencil", "periodic", ...; mappers may use it.
+    """
+
+    ranks: int
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    messages: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        ranks: int,
+        src: ArrayLike,
+        dst: ArrayLike,
+        messages: ArrayLike,
+        bytes: ArrayLike,  # noqa: A002 - the field's own word
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        name: str = "traffic",
+    ) -> Traffic:
+        """Sort pairs by (src, dst), add duplicates up and leave out pairs without a message.
+
+        Parameters
+        ----------
+        ranks : int
+            Number of processes.
+        src, dst, messages, bytes : array_like of int, shape (n,)
+            Rows in any order; a pair may come several times.
+        metadata : mapping, optional
+            See `Traffic`.
+        name : str
+            The file, for error messages.
+
+        Raises
+        ------
+        TraceError
+            Unequal lengths, a rank outside 0..ranks-1, a negative or fractional entry, bytes
+            without a message.
+        """
+        columns = {
+            key: _whole_numbers(values, key, name)
+            for key, values in {
+                "src": src,
+                "dst": dst,
+                "messages": messages,
+                "bytes": bytes,
+            }.items()
+        }
+        lengths = {key: len(column) for key, column in columns.items()}
+        if len(set(lengths.values())) != 1:
+            raise TraceError(f"{name}: columns of unequal length {lengths}")
+        for key in ("src", "dst"):
+            bad = np.flatnonzero(columns[key] >= ranks)
+            if bad.size:
+                raise TraceError(
+                    f"{name}: {key} {columns[key][bad[0]]} in row {bad[0]}: "
+                    f"expected a rank below {ranks}"
+                )
+        silent = np.flatnonzero((columns["messages"] == 0) & (columns["bytes"] > 0))
+        if silent.size:
+            raise TraceError(
+                f"{name}: row {silent[0]} has {columns['bytes'][silent[0]]} bytes in 0 messages"
+            )
+        talks = columns["messages"] > 0
+        key, inverse = np.unique(
+            columns["src"][talks] * ranks + columns["dst"][talks], return_inverse=True
+        )
+        totals = []
+        for column in ("messages", "bytes"):
+            total = np.zeros(len(key), dtype=np.int64)
+            np.add.at(total, inverse, columns[column][talks])
+            totals.append(total)
+        return cls(
+            ranks=ranks,
+            src=(key // max(ranks, 1)).astype(np.int32),
+            dst=(key % max(ranks, 1)).astype(np.int32),
+            messages=totals[0],
+            bytes=totals[1],
+            metadata=dict(metadata or {}),
+        )
+
+    @property
+    def pairs(self) -> int:
+        """Number of directed pairs that talk, self pairs included."""
+        return len(self.src)
+
+    def indptr(self) -> NDArray[np.int64]:
+        """Row pointers: the pairs sent by rank r are ``indptr[r]:indptr[r + 1]``."""
+        return np.searchsorted(self.src, np.arange(self.ranks + 1)).astype(np.int64)
+
+    def without_self(self) -> Traffic:
+        """Return the traffic between different ranks only."""
+        keep = self.src != self.dst
+        return Traffic(
+            self.ranks,
+            self.src[keep],
+            self.dst[keep],
+            self.messages[keep],
+            self.bytes[keep],
+            self.metadata,
+        )
+
+    def undirected(self) -> Traffic:
+        """Add the two directions of each pair up; rows have src <= dst."""
+        return Traffic.from_pairs(
+            self.ranks,
+            np.minimum(self.src, self.dst),
+            np.maximum(self.src, self.dst),
+            self.messages,
+            self.bytes,
+            self.metadata,
+        )
+
+    def same_as(self, other: Traffic) -> bool:
+        """Whether both have the same pairs with the same messages and bytes."""
+        return self.ranks == other.ranks and all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in (
+                (self.src, other.src),
+                (self.dst, other.dst),
+                (self.messages, other.messages),
+                (self.bytes, other.bytes),
+            )
+        )
+
+
+def traffic_of(trace: Trace) -> Traffic:
+    """Reduce a trace to its point-to-point traffic, from the send records.
+
+    Collectives are not in it: OTF2 records what a collective moves, not between whom.
+    """
+    selected = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
+    rows = trace.ref[selected]
+    src = np.searchsorted(trace.offsets, selected, side="right") - 1
+    size = trace.records.size[rows]
+    return Traffic.from_pairs(
+        trace.ranks,
+        src,
+        trace.records.peer[rows],
+        np.ones(len(rows), dtype=np.int64),
+        size,
+        name=trace.name,
+    )
+
+
+def _whole_numbers(values: ArrayLike, key: str, name: str) -> NDArray[np.int64]:
+    """Return a 1-D int64 array, or say which entry is not a whole number >= 0."""
+    given = np.atleast_1d(np.asarray(values))
+    if given.dtype.kind not in "iub":
+        try:
+            real = given.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise TraceError(f"{name}: column {key}: expected numbers ({error})") from None
+        bad = np.flatnonzero(~(np.isfinite(real) & (real == np.floor(real))))
+        if bad.size:
+            raise TraceError(
+                f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0"
+            )
+        given = real
+    bad = np.flatnonzero(given < 0)
+    if bad.size:
+        raise TraceError(
+            f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0"
+        )
+    return given.astype(np.int64)
