@@ -1,0 +1,108 @@
+"""Mapping files: our CSV, and MapLib's format read as well."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..topologies import Mapping, MappingError, Topology, check_mapping
+from ..traces.atomic import replacing
+
+
+def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
+    """Write the CSV ``rank,node`` below a comment that names the topology; the file appears whole.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written.
+    """
+    lines = [f"# hopmap mapping on {topology.spec}", "rank,node"]
+    lines += [f"{rank},{node}" for rank, node in enumerate(np.asarray(node_of))]
+    with replacing(path) as partial:
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None) -> Mapping:
+    """Read a mapping: our CSV ``rank,node``, or MapLib's ``x_coord y_coord z_coord ...`` file.
+
+    Raises
+    ------
+    MappingError
+        Unreadable or foreign file, a rank missing or listed twice, and all of `check_mapping`.
+    """
+    name = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MappingError(f"{name}: cannot be read as a mapping ({error})") from None
+    lines = [line.strip() for line in text.splitlines()]
+    if len(lines) > 1 and lines[1].startswith("x_coord"):
+        places = _maplib_places(lines[2:], topology, name)
+    else:
+        places = _csv_places(lines, name)
+    if not places:
+        raise MappingError(
+            f"{name}: no ranks in it: expected the header rank,node and one row each"
+        )
+    listed = np.array([rank for rank, _ in places])
+    expected = len(places) if ranks is None else ranks
+    counts = np.bincount(listed, minlength=expected)
+    wrong = np.flatnonzero(counts[:expected] != 1)
+    if len(counts) > expected:
+        raise MappingError(f"{name}: rank {listed.max()}: expected ranks 0..{expected - 1}")
+    if wrong.size:
+        raise MappingError(
+            f"{name}: rank {wrong[0]} is listed {counts[wrong[0]]} times: expected once"
+            f" (ranks 0..{expected - 1})"
+        )
+    node_of = np.empty(expected, dtype=np.int64)
+    node_of[listed] = [node for _, node in places]
+    return check_mapping(node_of, topology, ranks, name=name)
+
+
+def _csv_places(lines: list[str], name: str) -> list[tuple[int, int]]:
+    places = []
+    header = False
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        row = next(csv.reader([line]))
+        if not header:
+            if [cell.strip() for cell in row] != ["rank", "node"]:
+                raise MappingError(f"{name}: line {number} is {line[:40]!r}: expected rank,node")
+            header = True
+            continue
+        if len(row) != 2 or not all(cell.strip().isdecimal() for cell in row):
+            raise MappingError(
+                f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
+            )
+        places.append((int(row[0]), int(row[1])))
+    return places
+
+
+def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[tuple[int, int]]:
+    dims = topology.dims
+    if len(dims) != 3:
+        raise MappingError(f"{name}: MapLib mappings are three-dimensional, {topology.spec} is not")
+    places = []
+    for number, line in enumerate(lines, 3):
+        cells = line.split()
+        if not cells:
+            continue
+        if not all(cell.isdecimal() for cell in cells) or len(cells) != 4 + int(
+            cells[3] if len(cells) > 3 else 0
+        ):
+            raise MappingError(
+                f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"
+            )
+        x, y, z, _, *ranks = map(int, cells)
+        if not (x < dims[0] and y < dims[1] and z < dims[2]):
+            raise MappingError(
+                f"{name}: line {number}: node ({x}, {y}, {z}) is not in {topology.spec}"
+            )
+        places += [(rank, (z * dims[1] + y) * dims[0] + x) for rank in ranks]
+    return places

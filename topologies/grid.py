@@ -1,0 +1,137 @@
+"""Meshes, tori and the HAEC Box: nodes on a box, numbered with x fastest.
+
+Node (x, y, z) has the index (z * dy + y) * dx + x. Routes go in dimension order.
+A ring of two nodes is one link each way: its wrap-around link would double the direct one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import GRID, HAEC, Router
+from .topology import LinkKind, Topology, TopologyError
+
+# Speeds of no particular machine; the round figures are there to be replaced (--set, scenarios).
+DEFAULT_LINK = LinkKind("link", bandwidth=10e9, latency=100e-9)
+# No source gives the HAEC Box' link speeds; these follow its programme's targets (250 and 100 Gbit/s).
+HAEC_OPTICAL = LinkKind("optical", bandwidth=31.25e9, latency=100e-9)
+HAEC_WIRELESS = LinkKind("wireless", bandwidth=12.5e9, latency=100e-9)
+
+TIES = ("direct", "parity")
+
+
+def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
+    """k-ary n-mesh of any shape.
+
+    Parameters
+    ----------
+    dims : sequence of int
+        Nodes per dimension, x first.
+    slots : int
+        Ranks that each node can take.
+
+    Raises
+    ------
+    TopologyError
+        A dimension or the slots below 1, or more than 2^31 links.
+    """
+    return _box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
+
+
+def torus(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topology:
+    """k-ary n-cube of any shape; see `mesh`.
+
+    Parameters
+    ----------
+    ties : {"direct", "parity"}
+        Half-way round a ring, go in the direction that does not wrap (as published), or upwards
+        from even source coordinates and downwards from odd ones (balanced).
+    """
+    return _box("torus", GRID, dims, np.ones(len(dims), dtype=np.bool_), slots, ties)
+
+
+def haec(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topology:
+    """HAEC Box: z boards, each a 2-D torus of optical links; see `mesh` and `torus`.
+
+    Every node has a wireless link to every node of the boards next to its own. Across boards the
+    first hop lands on the target's (x, y), the others go straight up or down.
+    Source: HAEC thesis, section 2.4; MapLib, mapper/topology.py and mapper/routing.py.
+    """
+    if len(dims) != 3:
+        raise TopologyError(f"haec: sizes {_text(dims)}: expected three, boards last, like 4x4x4")
+    return _box("haec", HAEC, dims, np.array([True, True, False]), slots, ties)
+
+
+def _box(
+    name: str,
+    family: int,
+    dims: Sequence[int],
+    rings: NDArray[np.bool_],
+    slots: int,
+    ties: str,
+) -> Topology:
+    if not dims or any(d < 1 for d in dims):
+        raise TopologyError(f"{name}: sizes {_text(dims)}: expected whole numbers of at least 1")
+    if slots < 1:
+        raise TopologyError(f"{name}: {slots} slots a node: expected at least 1")
+    if ties not in TIES:
+        raise TopologyError(f"{name}: ties {ties!r}: expected one of {', '.join(TIES)}")
+    size = np.array(dims, dtype=np.int64)
+    nodes = int(np.prod([int(d) for d in dims], dtype=object))
+    boards = int(size[0] * size[1]) if family == HAEC else 0
+    wireless = 2 * max(nodes - boards, 0) * boards
+    if 2 * len(dims) * nodes + wireless >= 2**31:
+        raise TopologyError(f"{name}: sizes {_text(dims)}: {nodes} nodes have too many links")
+
+    index = np.arange(nodes, dtype=np.int64)
+    strides = np.concatenate(([1], np.cumprod(size[:-1])))
+    coords = (index[:, None] // strides % size).astype(np.int32)
+    wraps = rings & (size > 2)
+
+    # Optical or plain links: node after node, in dimension order, upwards before downwards.
+    wired = 2 if family == HAEC else len(dims)
+    neighbour = np.full((nodes, 2 * wired), -1, dtype=np.int64)
+    for k in range(wired):
+        for column, step in ((2 * k, 1), (2 * k + 1, -1)):
+            there = coords[:, k] + step
+            inside = (there >= 0) & (there < size[k])
+            reached = index + (there % size[k] - coords[:, k]) * strides[k]
+            neighbour[:, column] = np.where(inside | wraps[k], reached, -1)
+    exists = neighbour >= 0
+    ports = np.full((nodes, 2 * len(dims)), -1, dtype=np.int32)
+    ports[:, : 2 * wired][exists] = np.arange(exists.sum(), dtype=np.int32)
+    link_from = np.repeat(index, exists.sum(axis=1))
+    link_to = neighbour[exists]
+    link_kind = np.zeros(len(link_to), dtype=np.uint8)
+
+    if family == HAEC:
+        # Upwards: nodes of all boards but the last, each to the whole board above; then downwards.
+        lower = np.repeat(index[: nodes - boards], boards)
+        place = np.tile(np.arange(boards, dtype=np.int64), nodes - boards)
+        above = (lower // boards + 1) * boards + place
+        upper = np.repeat(index[boards:], boards)
+        below = (upper // boards - 1) * boards + place
+        ports[:, 4] = len(link_to)
+        ports[:, 5] = len(link_to) + len(lower)
+        link_from = np.concatenate((link_from, lower, upper))
+        link_to = np.concatenate((link_to, above, below))
+        link_kind = np.concatenate((link_kind, np.ones(2 * len(lower), dtype=np.uint8)))
+
+    ends = link_to.astype(np.int32)
+    suffix = (f"*{slots}" if slots > 1 else "") + (f",ties={ties}" if ties != "direct" else "")
+    return Topology(
+        spec=f"{name}:{_text(dims)}{suffix}",
+        slots=np.full(nodes, slots, dtype=np.int64),
+        link_from=link_from.astype(np.int32),
+        link_to=ends,
+        link_kind=link_kind,
+        kinds=(HAEC_OPTICAL, HAEC_WIRELESS) if family == HAEC else (DEFAULT_LINK,),
+        router=Router(family, size, wraps, coords, ports, ends, ties == "parity"),
+    )
+
+
+def _text(dims: Sequence[int]) -> str:
+    return "x".join(str(d) for d in dims)

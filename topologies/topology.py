@@ -1,0 +1,178 @@
+"""A network: nodes, directed links of several kinds, distances and routes.
+
+Distances and routes are computed on demand by the compiled `Router`; nothing of size n x n is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import kernels
+from .kernels import Router
+
+
+class TopologyError(ValueError):
+    """A topology cannot be built or used as asked."""
+
+
+@dataclass(frozen=True)
+class LinkKind:
+    """Links of one technology.
+
+    Attributes
+    ----------
+    name : str
+        "link" on meshes and tori; "optical" and "wireless" in the HAEC Box.
+    bandwidth : float
+        bytes/s, each direction.
+    latency : float
+        seconds from a packet's head entering the link to its reaching the next node.
+    provenance : str
+        "assumed", or the source of the two figures.
+    """
+
+    name: str
+    bandwidth: float
+    latency: float
+    provenance: str = "assumed"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bandwidth < np.inf:
+            raise TopologyError(f"link kind {self.name}: bandwidth {self.bandwidth}: expected > 0")
+        if not 0 <= self.latency < np.inf:
+            raise TopologyError(f"link kind {self.name}: latency {self.latency}: expected >= 0")
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Nodes 0..nodes-1 joined by directed links 0..links-1.
+
+    Attributes
+    ----------
+    spec : str
+        How the command line writes it, e.g. "torus:4x4x4" or "mesh:8x8*2".
+    slots : ndarray(int64, shape=(nodes,))
+        Ranks that each node can take.
+    link_from, link_to : ndarray(int32, shape=(links,))
+        Ends of each link.
+    link_kind : ndarray(uint8, shape=(links,))
+        Index into `kinds`.
+    kinds : tuple of LinkKind
+        Technologies of the links.
+    router : Router
+        For kernels: distance and routes.
+    """
+
+    spec: str
+    slots: NDArray[np.int64]
+    link_from: NDArray[np.int32]
+    link_to: NDArray[np.int32]
+    link_kind: NDArray[np.uint8]
+    kinds: tuple[LinkKind, ...]
+    router: Router = field(repr=False)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.slots)
+
+    @property
+    def links(self) -> int:
+        """Number of directed links."""
+        return len(self.link_from)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Nodes per dimension, x first."""
+        return tuple(int(d) for d in self.router.dims)
+
+    @property
+    def coords(self) -> NDArray[np.int32]:
+        """Coordinates of each node, shape (nodes, dimensions)."""
+        return self.router.coords
+
+    def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
+        """Hops from each source to each target node, shape (pairs,)."""
+        u, v = self._node_pairs(source, target)
+        return kernels.distances(self.router, u, v)
+
+    def routes(
+        self, source: ArrayLike, target: ArrayLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Links from each source to each target node.
+
+        Returns
+        -------
+        indptr : ndarray(int64, shape=(pairs + 1,))
+        links : ndarray(int32, shape=(total hops,))
+            Pair i takes ``links[indptr[i]:indptr[i + 1]]``, in order.
+        """
+        u, v = self._node_pairs(source, target)
+        indptr = np.zeros(len(u) + 1, dtype=np.int64)
+        np.cumsum(kernels.distances(self.router, u, v), out=indptr[1:])
+        links = np.empty(indptr[-1], dtype=np.int32)
+        kernels.walk_routes(self.router, u, v, indptr, links)
+        return indptr, links
+
+    def loads(self, source: ArrayLike, target: ArrayLike, weight: ArrayLike) -> NDArray[np.int64]:
+        """Sum of the weights of all pairs whose route uses a link, shape (links,)."""
+        u, v = self._node_pairs(source, target)
+        loads = np.zeros(self.links, dtype=np.int64)
+        kernels.add_loads(self.router, u, v, np.asarray(weight, dtype=np.int64), loads)
+        return loads
+
+    def diameter(self) -> int:
+        """Longest distance between two nodes."""
+        dims, wraps = self.router.dims, self.router.wraps
+        longest = np.where(wraps, dims // 2, dims - 1)
+        if self.router.family == kernels.HAEC:
+            return int(max(longest[0] + longest[1], longest[2]))
+        return int(longest.sum())
+
+    def with_links(
+        self,
+        kind: str | None = None,
+        *,
+        bandwidth: float | None = None,
+        latency: float | None = None,
+    ) -> Topology:
+        """Return the same network with other speeds, of one link kind or of all.
+
+        Raises
+        ------
+        TopologyError
+            Unknown kind, or a figure out of range.
+        """
+        names = [k.name for k in self.kinds]
+        if kind is not None and kind not in names:
+            raise TopologyError(
+                f"{self.spec} has no links of kind {kind!r}: expected one of {', '.join(names)}"
+            )
+        changes: dict[str, float | str] = {}
+        if bandwidth is not None:
+            changes["bandwidth"] = bandwidth
+        if latency is not None:
+            changes["latency"] = latency
+        if not changes:
+            return self
+        changes["provenance"] = "set by the user"
+        kinds = tuple(
+            replace(k, **changes) if kind in (None, k.name) else k  # type: ignore[arg-type]
+            for k in self.kinds
+        )
+        return replace(self, kinds=kinds)
+
+    def _node_pairs(
+        self, source: ArrayLike, target: ArrayLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        u, v = np.broadcast_arrays(
+            np.atleast_1d(np.asarray(source, dtype=np.int64)),
+            np.atleast_1d(np.asarray(target, dtype=np.int64)),
+        )
+        for nodes in (u, v):
+            if nodes.size and not (0 <= nodes.min() and nodes.max() < self.nodes):
+                raise TopologyError(f"{self.spec} has nodes 0..{self.nodes - 1} only")
+        return np.ascontiguousarray(u), np.ascontiguousarray(v)
