@@ -1,0 +1,71 @@
+"""The shapes of a metric: what `evaluate` returns and ``evaluate --json`` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Total, average, minimum and maximum over the entries that are not 0.
+
+    The average is a float in the convention "hopmap" and a truncated integer in "maplib".
+    """
+
+    total: int
+    avg: float
+    min: int
+    max: int
+
+
+@dataclass(frozen=True)
+class Dilation:
+    """Hops weighted by traffic: sum, average per message (or byte), longest distance."""
+
+    sum: int
+    avg: float
+    max: int
+
+
+@dataclass(frozen=True)
+class Congestion:
+    """Highest link load, the nodes that this link joins, links with any load, links in all."""
+
+    max: int
+    max_link: list[int] | None
+    used_links: int
+    links: int
+
+
+@dataclass(frozen=True)
+class OffNode:
+    """What leaves nodes: in all, and from the worst node."""
+
+    total: int
+    max: int
+
+
+@dataclass(frozen=True)
+class Measure:
+    """All metrics for one quantity, messages or bytes."""
+
+    ieplc: Summary
+    ianlc: Summary
+    ienlc: Summary
+    ienpc: Summary
+    dilation: Dilation
+    congestion: Congestion
+    off_node: OffNode
+
+
+def summarise(entries: NDArray[np.int64], *, truncate: bool = False) -> Summary:
+    """Summarise the entries that are not 0."""
+    used = entries[entries > 0]
+    if not used.size:
+        return Summary(0, 0 if truncate else 0.0, 0, 0)
+    total = int(used.sum())
+    average = total // used.size if truncate else total / used.size
+    return Summary(total, average, int(used.min()), int(used.max()))

@@ -1,0 +1,334 @@
+"""Traffic files: npz, sparse CSV, MapLib's dense CSV, MatrixMarket and METIS graphs.
+
+Only npz and sparse CSV hold messages *and* bytes. The others hold one weight per pair:
+
+* MatrixMarket and METIS: bytes; each entry is one message;
+* MapLib's dense CSV: messages in ``X.count.csv``, bytes in ``X.size.csv``; when both stand side by
+  side they are read together; with the counts alone a message has one byte, with the sizes alone
+  each entry is one message.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .atomic import replacing
+from .trace import TraceError
+from .traffic import Traffic
+
+HEADER = "src,dst,messages,bytes"
+
+# Formats by the end of the file name, the longer first; what `hopmap list formats` prints.
+FORMATS: Mapping[str, str] = {
+    ".count.csv": "MapLib's dense matrix of messages, no header",
+    ".size.csv": "MapLib's dense matrix of bytes, no header",
+    ".npz": "numpy archive of all columns and metadata",
+    ".csv": f"sparse table {HEADER}",
+    ".mtx": "MatrixMarket matrix of bytes, one message an entry",
+    ".graph": "METIS graph, edge weights in bytes, both directions added up",
+}
+
+DENSE_LIMIT = 8192
+
+
+def load_traffic(path: str | Path) -> Traffic:
+    """Read a traffic file, its format chosen by suffix (and, for CSV, by its first line).
+
+    Raises
+    ------
+    TraceError
+        Unreadable or foreign file, a matrix that is not square, a negative, fractional or NaN
+        entry; the message names file, row and value.
+    """
+    file = Path(path)
+    suffix = _suffix(file)
+    if not file.is_file():
+        raise TraceError(f"{path}: no such file")
+    try:
+        return _READERS[suffix](file)
+    except TraceError:
+        raise
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        reason = " ".join(str(error).split())
+        raise TraceError(f"{path}: cannot be read as {FORMATS[suffix]}: {reason}") from None
+
+
+def save_traffic(path: str | Path, traffic: Traffic) -> None:
+    """Write a traffic file, its format chosen by suffix; it appears whole or not at all.
+
+    Raises
+    ------
+    TraceError
+        Unknown suffix, or a dense format for more than `DENSE_LIMIT` ranks.
+    OSError
+        The folder cannot be written.
+    """
+    file = Path(path)
+    writer = _WRITERS[_suffix(file)]
+    with replacing(file) as partial:
+        writer(partial, traffic)
+
+
+def _suffix(file: Path) -> str:
+    for suffix in FORMATS:
+        if file.name.lower().endswith(suffix):
+            return suffix
+    raise TraceError(f"{file}: unknown kind of traffic file: expected one of {', '.join(FORMATS)}")
+
+
+def _read_npz(file: Path) -> Traffic:
+    with np.load(file, allow_pickle=False) as data:
+        return Traffic.from_pairs(
+            int(data["ranks"]),
+            data["src"],
+            data["dst"],
+            data["messages"],
+            data["bytes"],
+            json.loads(str(data["metadata"])),
+            name=str(file),
+        )
+
+
+def _write_npz(file: Path, traffic: Traffic) -> None:
+    with file.open("wb") as stream:
+        np.savez_compressed(
+            stream,
+            ranks=np.int64(traffic.ranks),
+            src=traffic.src,
+            dst=traffic.dst,
+            messages=traffic.messages,
+            bytes=traffic.bytes,
+            metadata=np.str_(json.dumps(dict(traffic.metadata), sort_keys=True)),
+        )
+
+
+def _read_csv(file: Path) -> Traffic:
+    with file.open(encoding="utf-8") as stream:
+        first = stream.readline().strip().replace(" ", "")
+    if first.startswith("src"):
+        if first != HEADER:
+            raise TraceError(f"{file}: header {first!r}: expected {HEADER}")
+        rows = _numbers(file, skip=1)
+        if rows.shape[1] != 4:
+            raise TraceError(f"{file}: {rows.shape[1]} columns: expected {HEADER}")
+        ranks = int(np.nan_to_num(rows[:, :2]).max(initial=-1)) + 1
+        return Traffic.from_pairs(ranks, *rows.T, name=str(file))
+    return _read_dense(file, as_messages=False)
+
+
+def _read_counts(file: Path) -> Traffic:
+    return _read_dense(file, as_messages=True)
+
+
+def _read_sizes(file: Path) -> Traffic:
+    return _read_dense(file, as_messages=False)
+
+
+def _read_dense(file: Path, *, as_messages: bool) -> Traffic:
+    mine, other = (".count.csv", ".size.csv") if as_messages else (".size.csv", ".count.csv")
+    matrix = _square(file)
+    partner = file.with_name(file.name[: -len(mine)] + other)
+    if file.name.endswith(mine) and partner.is_file():
+        second = _square(partner)
+        if second.shape != matrix.shape:
+            raise TraceError(
+                f"{partner}: {len(second)} ranks: expected {len(matrix)} as in {file.name}"
+            )
+        messages, volume = (matrix, second) if as_messages else (second, matrix)
+        src, dst = np.nonzero((messages != 0) | (volume != 0))
+        return Traffic.from_pairs(
+            len(matrix), src, dst, messages[src, dst], volume[src, dst], name=str(file)
+        )
+    src, dst = np.nonzero(matrix)
+    weight = matrix[src, dst]
+    messages = weight if as_messages else np.ones_like(weight)
+    return Traffic.from_pairs(len(matrix), src, dst, messages, weight, name=str(file))
+
+
+def _square(file: Path) -> NDArray[np.float64]:
+    matrix = _numbers(file, skip=0)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise TraceError(
+            f"{file}: {matrix.shape[0]} rows of {matrix.shape[1]} columns: expected a square "
+            f"matrix, or the header {HEADER}"
+        )
+    bad = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0) & (matrix == np.floor(matrix))))
+    if bad.size:
+        row, column = bad[0]
+        raise TraceError(
+            f"{file}: entry {matrix[row, column]:g} in row {row}, column {column}: "
+            f"expected a whole number >= 0"
+        )
+    return matrix
+
+
+def _numbers(file: Path, *, skip: int) -> NDArray[np.float64]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
+        rows = np.loadtxt(file, delimiter=",", skiprows=skip, ndmin=2, dtype=np.float64)
+    if not rows.size:
+        raise TraceError(f"{file}: no rows: expected a matrix, or the header {HEADER} and rows")
+    return rows
+
+
+def _write_csv(file: Path, traffic: Traffic) -> None:
+    columns = [traffic.src, traffic.dst, traffic.messages, traffic.bytes]
+    rows = np.stack([column.astype(np.int64) for column in columns], axis=1)
+    named = int(rows[:, :2].max(initial=-1)) + 1
+    if named < traffic.ranks:
+        # The table has no other way to say that the last rank is there but silent.
+        rows = np.vstack([rows, [traffic.ranks - 1, traffic.ranks - 1, 0, 0]])
+    np.savetxt(file, rows, fmt="%d", delimiter=",", header=HEADER, comments="")
+
+
+def _write_dense(file: Path, traffic: Traffic, weight: NDArray[np.int64]) -> None:
+    if traffic.ranks > DENSE_LIMIT:
+        raise TraceError(
+            f"a dense matrix of {traffic.ranks} ranks: expected at most {DENSE_LIMIT}; "
+            f"use a sparse format"
+        )
+    matrix = np.zeros((traffic.ranks, traffic.ranks), dtype=np.int64)
+    matrix[traffic.src, traffic.dst] = weight
+    np.savetxt(file, matrix, fmt="%d", delimiter=",")
+
+
+def _write_counts(file: Path, traffic: Traffic) -> None:
+    _write_dense(file, traffic, traffic.messages)
+
+
+def _write_sizes(file: Path, traffic: Traffic) -> None:
+    _write_dense(file, traffic, traffic.bytes)
+
+
+def _read_mtx(file: Path) -> Traffic:
+    from scipy import io, sparse  # slow to import, and few files need it
+
+    matrix: Any = io.mmread(file)
+    if np.iscomplexobj(matrix.data):
+        raise TraceError(f"{file}: complex entries: expected whole numbers >= 0")
+    entries = sparse.coo_array(matrix)
+    if entries.shape[0] != entries.shape[1]:
+        raise TraceError(
+            f"{file}: {entries.shape[0]} rows, {entries.shape[1]} columns: expected a square matrix"
+        )
+    keep = entries.data != 0
+    weight = entries.data[keep]
+    row, column = entries.coords
+    return Traffic.from_pairs(
+        int(entries.shape[0]),
+        row[keep],
+        column[keep],
+        np.ones(len(weight), dtype=np.int64),
+        weight,
+        name=str(file),
+    )
+
+
+def _write_mtx(file: Path, traffic: Traffic) -> None:
+    from scipy import io, sparse
+
+    shape = (traffic.ranks, traffic.ranks)
+    matrix = sparse.coo_array((traffic.bytes, (traffic.src, traffic.dst)), shape=shape)
+    io.mmwrite(file, matrix, comment=" bytes from row to column", symmetry="general")
+
+
+def _read_metis(file: Path) -> Traffic:
+    """METIS 5 manual, section 4.5: header ``n m [fmt [ncon]]``, then one line per vertex."""
+    lines = [
+        line
+        for line in file.read_text(encoding="ascii").splitlines()
+        if not line.lstrip().startswith("%")
+    ]
+    header = lines[0].split() if lines else []
+    if not 2 <= len(header) <= 4 or not all(cell.isdecimal() for cell in header):
+        raise TraceError(
+            f"{file}: header {' '.join(header)!r}: expected vertices edges [fmt [ncon]]"
+        )
+    vertices, edges = int(header[0]), int(header[1])
+    fmt = header[2].zfill(3) if len(header) > 2 else "000"
+    constraints = int(header[3]) if len(header) > 3 else int(fmt[1] == "1")
+    skipped = int(fmt[0] == "1") + constraints
+    weighted = fmt[2] == "1"
+    body = lines[1:]
+    while len(body) > vertices and not body[-1].strip():
+        body.pop()
+    if len(body) != vertices:
+        raise TraceError(f"{file}: {len(body)} vertex lines: expected {vertices}")
+    width = 2 if weighted else 1
+    cells = [np.array(line.split()[skipped:], dtype=np.int64) for line in body]
+    for vertex, row in enumerate(cells, 1):
+        if len(row) % width:
+            raise TraceError(f"{file}: vertex {vertex}: a neighbour without a weight")
+    neighbours = np.concatenate([row[::width] for row in cells] or [np.empty(0, np.int64)]) - 1
+    degree = np.array([len(row) // width for row in cells], dtype=np.int64)
+    weight = (
+        np.concatenate([row[1::2] for row in cells]) if weighted else np.ones(len(neighbours), int)
+    )
+    src = np.repeat(np.arange(vertices), degree)
+    outside = np.flatnonzero((neighbours < 0) | (neighbours >= vertices))
+    if outside.size:
+        raise TraceError(
+            f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]] + 1}: "
+            f"expected 1..{vertices}"
+        )
+    if len(neighbours) != 2 * edges:
+        raise TraceError(
+            f"{file}: {len(neighbours)} entries for {edges} edges: expected each edge twice"
+        )
+    once = (src < neighbours) & (weight != 0)
+    back = src > neighbours
+    if sorted(zip(src[src < neighbours], neighbours[src < neighbours], strict=True)) != sorted(
+        zip(neighbours[back], src[back], strict=True)
+    ):
+        raise TraceError(f"{file}: an edge is listed at one of its ends only")
+    return Traffic.from_pairs(
+        vertices,
+        src[once],
+        neighbours[once],
+        np.ones(once.sum(), dtype=np.int64),
+        weight[once],
+        name=str(file),
+    )
+
+
+def _write_metis(file: Path, traffic: Traffic) -> None:
+    both = traffic.without_self().undirected()
+    keep = both.bytes > 0  # METIS knows no edge of weight 0
+    low, high, weight = both.src[keep], both.dst[keep], both.bytes[keep]
+    src = np.concatenate((low, high))
+    order = np.lexsort((np.concatenate((high, low)), src))
+    neighbour = np.concatenate((high, low))[order] + 1
+    doubled = np.concatenate((weight, weight))[order]
+    starts = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
+    with file.open("w", encoding="ascii") as stream:
+        stream.write(f"{traffic.ranks} {len(low)} 001\n")
+        for rank in range(traffic.ranks):
+            row = slice(starts[rank], starts[rank + 1])
+            pairs = np.stack((neighbour[row], doubled[row]), axis=1).ravel()
+            stream.write(" ".join(map(str, pairs)) + "\n")
+
+
+_READERS: Mapping[str, Callable[[Path], Traffic]] = {
+    ".count.csv": _read_counts,
+    ".size.csv": _read_sizes,
+    ".npz": _read_npz,
+    ".csv": _read_csv,
+    ".mtx": _read_mtx,
+    ".graph": _read_metis,
+}
+_WRITERS: Mapping[str, Callable[[Path, Traffic], None]] = {
+    ".count.csv": _write_counts,
+    ".size.csv": _write_sizes,
+    ".npz": _write_npz,
+    ".csv": _write_csv,
+    ".mtx": _write_mtx,
+    ".graph": _write_metis,
+}

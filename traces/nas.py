@@ -1,0 +1,67 @@
+"""NAS Parallel Benchmarks by name: "lu.C.64" is class C on 64 ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from . import nas_lu
+from .trace import Trace, TraceError
+from .traffic import Traffic
+
+
+class Benchmark(NamedTuple):
+    """How to generate one benchmark, for a class and a number of ranks."""
+
+    traffic: Callable[..., Traffic]
+    trace: Callable[..., Trace]
+
+
+BENCHMARKS = {"lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace)}
+
+
+def is_nas_name(text: str) -> bool:
+    """Whether the text has the form of a benchmark's name, like "lu.C.64"."""
+    return _NAME.fullmatch(text) is not None
+
+
+def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
+    """Traffic of the benchmark so named, by formula.
+
+    Parameters
+    ----------
+    name : str
+        ``benchmark.class.ranks``.
+    steps : int, optional
+        Time steps instead of the class's own.
+
+    Raises
+    ------
+    TraceError
+        Unknown benchmark or class, or a rank count that the benchmark does not allow.
+    """
+    benchmark, nas_class, ranks = _split(name)
+    return benchmark.traffic(nas_class, ranks, steps=steps)
+
+
+def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Trace:
+    """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file."""
+    benchmark, nas_class, ranks = _split(name)
+    return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
+
+
+_NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.(\d+)")
+
+
+def _split(name: str) -> tuple[Benchmark, str, int]:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise TraceError(f"benchmark {name!r}: expected name.class.ranks, like lu.C.64")
+    benchmark = match[1].lower()
+    if benchmark not in BENCHMARKS:
+        raise TraceError(
+            f"benchmark {name!r}: no generator for {benchmark!r}: expected one of "
+            f"{', '.join(BENCHMARKS)}"
+        )
+    return BENCHMARKS[benchmark], match[2].upper(), int(match[3])
