@@ -118,8 +118,8 @@ def _events_of_calls(table: NDArray[np.void], first_record: int) -> dict[str, ND
     call = table["call"]
     width = max(len(inner) for inner in _INNER)
     inner = np.full((len(Call), width), 255, dtype=np.uint8)
-    for row, kinds in enumerate(_INNER):
-        inner[row, : len(kinds)] = kinds
+    for number, kinds in enumerate(_INNER):
+        inner[number, : len(kinds)] = kinds
     # Each call becomes a row ENTER, inner..., LEAVE with holes, read off in order without them.
     grid = np.empty((len(call), width + 2), dtype=np.uint8)
     grid[:, 0] = Kind.ENTER
@@ -128,15 +128,14 @@ def _events_of_calls(table: NDArray[np.void], first_record: int) -> dict[str, ND
     present = grid != 255
     row = np.nonzero(present)[0]
     kind = grid[present]
-    recorded = kind > Kind.LEAVE
+    recorded = kind > np.uint8(Kind.LEAVE)
     ref = np.where(recorded, 0, call[row]).astype(np.int32)
-    ref[recorded] = first_record + np.arange(recorded.sum(), dtype=np.int32)
+    ref[recorded] = first_record + np.arange(np.count_nonzero(recorded))
     source = table[row[recorded]]
     begin = kind[recorded] == Kind.COLLECTIVE_BEGIN
     posted = kind[recorded] == Kind.IRECV_REQUEST
     blank = begin | posted  # nothing is known yet
     operation = _OPERATION[source["call"]]
-    world = np.zeros(len(source), dtype=np.int32)
     # Whole nanoseconds, as a clock would give them, so that writing and reading changes nothing.
     time = np.rint(np.cumsum(table["before"]) * 1e9) / 1e9
     return {
@@ -144,7 +143,7 @@ def _events_of_calls(table: NDArray[np.void], first_record: int) -> dict[str, ND
         "time": time[row],
         "ref": ref,
         "peer": np.where(blank, -1, source["peer"]).astype(np.int32),
-        "comm": np.where(blank, -1, world).astype(np.int32),
+        "comm": np.where(blank, -1, 0).astype(np.int32),
         "tag": np.where(blank, -1, source["tag"]).astype(np.int32),
         "operation": np.where(begin, NO_OPERATION, operation).astype(np.uint8),
         "size": np.where(blank, 0, source["size"]),

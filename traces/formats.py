@@ -180,8 +180,7 @@ def _numbers(file: Path, *, skip: int) -> NDArray[np.float64]:
 
 
 def _write_csv(file: Path, traffic: Traffic) -> None:
-    columns = [traffic.src, traffic.dst, traffic.messages, traffic.bytes]
-    rows = np.stack([column.astype(np.int64) for column in columns], axis=1)
+    rows = np.stack([traffic.src, traffic.dst, traffic.messages, traffic.bytes], axis=1)
     named = int(rows[:, :2].max(initial=-1)) + 1
     if named < traffic.ranks:
         # The table has no other way to say that the last rank is there but silent.

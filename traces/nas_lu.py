@@ -159,12 +159,13 @@ def _sweep_width(
     points: NDArray[np.int64], position: NDArray[np.int64], across: int
 ) -> NDArray[np.int64]:
     """Points that a sweep's message covers: the grid's outermost points stay at home."""
-    return points - (position == 0) - (position == across - 1)
+    return points - _border(position, across)
 
 
 def _border(position: NDArray[np.int64], across: int) -> NDArray[np.int64]:
     """Count the grid borders (0 to 2) that a row or column of ranks lies on."""
-    return (position == 0).astype(np.int64) + (position == across - 1)
+    on_border: NDArray[np.int64] = np.add(position == 0, position == across - 1, dtype=np.int64)
+    return on_border
 
 
 def _rank_programs(p: LuProblem, flops: float) -> Iterator[NDArray[np.void]]:

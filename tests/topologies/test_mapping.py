@@ -1,0 +1,40 @@
+"""What makes an array a mapping."""
+
+import numpy as np
+import pytest
+
+from hopmap.topologies import MappingError, check_fits, check_mapping, mesh
+
+
+def test_a_valid_mapping_comes_back_as_int64():
+    mapping = check_mapping(np.array([3, 1, 0], dtype=np.int16), mesh((2, 2)), 3)
+    assert mapping.dtype == np.int64
+    assert mapping.tolist() == [3, 1, 0]
+
+
+def test_several_ranks_may_share_a_node_up_to_its_slots():
+    assert check_mapping([0, 0, 1, 1], mesh((2,), slots=2)).tolist() == [0, 0, 1, 1]
+    with pytest.raises(MappingError, match=r"node 0 takes 3 ranks \(0, 1, 2\) but has 2 slots"):
+        check_mapping([0, 0, 0, 1], mesh((2,), slots=2))
+
+
+@pytest.mark.parametrize(
+    ("node_of", "message"),
+    [
+        ([0, 1], "places 2 ranks: expected 3"),
+        ([0, 1, 4], r"rank 2 on node 4: expected a node of mesh:2x2, 0\.\.3"),
+        ([0, -1, 2], "rank 1 on node -1"),
+        ([0, 1, 1], "node 1 takes 2 ranks"),
+        ([0.5, 1, 2], "whole node number"),
+        ([[0, 1, 2]], "one whole node number per rank"),
+    ],
+)
+def test_wrong_mappings_are_named(node_of, message):
+    with pytest.raises(MappingError, match=message):
+        check_mapping(node_of, mesh((2, 2)), 3)
+
+
+def test_too_few_slots_are_said_before_anything_runs():
+    with pytest.raises(MappingError, match=r"9 ranks do not fit .* like mesh:2x2\*3"):
+        check_fits(9, mesh((2, 2), slots=2))
+    check_fits(8, mesh((2, 2), slots=2))

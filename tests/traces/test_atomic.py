@@ -1,0 +1,43 @@
+"""Files and folders appear whole or not at all."""
+
+import pytest
+
+from hopmap.traces.atomic import replacing, replacing_folder
+
+
+def test_a_file_appears_whole(tmp_path):
+    with replacing(tmp_path / "x.csv") as partial:
+        partial.write_text("new")
+        assert not (tmp_path / "x.csv").exists()
+        assert partial.suffix == ".csv"
+    assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.parametrize("interruption", [ValueError, KeyboardInterrupt])
+def test_an_interrupted_file_leaves_the_old_one(tmp_path, interruption):
+    (tmp_path / "x").write_text("old")
+    with pytest.raises(interruption), replacing(tmp_path / "x") as partial:
+        partial.write_text("half")
+        raise interruption
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_folder_replaces_the_old_one(tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "old").touch()
+    with replacing_folder(tmp_path / "d") as partial:
+        (partial / "new").touch()
+    assert [p.name for p in tmp_path.iterdir()] == ["d"]
+    assert [p.name for p in (tmp_path / "d").iterdir()] == ["new"]
+
+
+def test_an_interrupted_folder_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), replacing_folder(tmp_path / "d") as partial:
+        (partial / "half").touch()
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_place_is_an_os_error(tmp_path):
+    with pytest.raises(OSError, match="none"), replacing(tmp_path / "none" / "x"):
+        pass
