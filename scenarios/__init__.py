@@ -1,1 +1,1 @@
-""
+"""Which questions are asked: sweeps, their results and reports, and the command line."""

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from ..topologies import Mapping, MappingError, Topology, check_mapping
 from ..traces.atomic import replacing
 
+COMMENT = "# hopmap mapping on "
+
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
     """Write the CSV ``rank,node`` below a comment that names the topology; the file appears whole.
@@ -20,10 +22,27 @@ def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> N
     OSError
         The folder cannot be written.
     """
-    lines = [f"# hopmap mapping on {topology.spec}", "rank,node"]
+    lines = [COMMENT + topology.spec, "rank,node"]
     lines += [f"{rank},{node}" for rank, node in enumerate(np.asarray(node_of))]
     with replacing(path) as partial:
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def named_topology(path: str | Path) -> str:
+    """Return the spec that a mapping file's comment names.
+
+    Raises
+    ------
+    MappingError
+        Unreadable file, or no such comment.
+    """
+    first = _lines(path)[:1]
+    if not first or not first[0].startswith(COMMENT):
+        raise MappingError(
+            f"{path}: does not name its topology: expected --topology, "
+            f"or a first line like {COMMENT}torus:4x4x4"
+        )
+    return first[0].removeprefix(COMMENT)
 
 
 def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None) -> Mapping:
@@ -35,11 +54,7 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
         Unreadable or foreign file, a rank missing or listed twice, and all of `check_mapping`.
     """
     name = str(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MappingError(f"{name}: cannot be read as a mapping ({error})") from None
-    lines = [line.strip() for line in text.splitlines()]
+    lines = _lines(path)
     if len(lines) > 1 and lines[1].startswith("x_coord"):
         places = _maplib_places(lines[2:], topology, name)
     else:
@@ -62,6 +77,15 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
     node_of = np.empty(expected, dtype=np.int64)
     node_of[listed] = [node for _, node in places]
     return check_mapping(node_of, topology, ranks, name=name)
+
+
+def _lines(path: str | Path) -> list[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise MappingError(f"{path}: cannot be read as a mapping ({reason})") from None
+    return [line.strip() for line in text.splitlines()]
 
 
 def _csv_places(lines: list[str], name: str) -> list[tuple[int, int]]:

@@ -1,0 +1,111 @@
+"""What `hopmap list` lists: name, summary, source and parameters of everything to choose from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Entries: TypeAlias = list[dict[str, Any]]
+
+
+def _entry(name: str, summary: str, source: str = "", parameters: Entries | None = None) -> Any:
+    return {"name": name, "summary": summary, "source": source, "parameters": parameters or []}
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
+
+
+def _mappers() -> Entries:
+    from ..mappers import MAPPERS
+
+    return [
+        _entry(
+            info.name,
+            info.summary,
+            info.source,
+            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
+        )
+        for info in MAPPERS.values()
+    ]
+
+
+def _topologies() -> Entries:
+    from ..topologies import FAMILIES
+
+    options: Entries = [{"name": "*S", "type": "S ranks a node, like torus:4x4x4*2", "default": 1}]
+    ties: Entries = [{"name": "ties", "type": "direct|parity", "default": "direct"}]
+    return [
+        _entry(
+            name,
+            _first_line(build.__doc__),
+            parameters=options + (ties if name != "mesh" else []),
+        )
+        for name, build in FAMILIES.items()
+    ]
+
+
+def _engines() -> Entries:
+    from ..simulator import ENGINES
+
+    return [_entry(name, _first_line(engine.__doc__)) for name, engine in ENGINES.items()]
+
+
+def _formats() -> Entries:
+    from ..traces.formats import FORMATS
+    from .launchers import LAUNCHERS
+
+    traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
+    launchers = [
+        _entry(launcher.name, f"launcher: {launcher.summary}", launcher.command)
+        for launcher in LAUNCHERS.values()
+    ]
+    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers]
+
+
+def _parameters() -> Entries:
+    from ..simulator import KEYS, Parameters
+    from .settings import LINK_UNITS
+
+    defaults = Parameters()
+    links = [
+        _entry(f"{prefix}.{quantity}", f"{quantity} of {what}", parameters=[_value(unit, None)])
+        for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
+        for quantity, unit in LINK_UNITS.items()
+    ]
+    return links + [
+        _entry(
+            name,
+            key.field.replace("_", " ") or f"algorithm of {name.partition('.')[2]}",
+            parameters=[
+                _value(
+                    key.unit or "|".join(key.choices),
+                    getattr(defaults, key.field) if key.field else key.choices[0],
+                )
+            ],
+        )
+        for name, key in KEYS.items()
+    ]
+
+
+def _value(kind: str, default: object) -> dict[str, Any]:
+    return {"name": "value", "type": kind, "default": default}
+
+
+def _scenarios() -> Entries:
+    files = sorted(Path(__file__).parent.glob("*.toml"))
+    contents = [(file, tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return [_entry(file.stem, _first_line(given["name"])) for file, given in contents]
+
+
+CATALOGUE: Mapping[str, Callable[[], Entries]] = {
+    "mappers": _mappers,
+    "topologies": _topologies,
+    "engines": _engines,
+    "presets": list,
+    "formats": _formats,
+    "parameters": _parameters,
+    "scenarios": _scenarios,
+}

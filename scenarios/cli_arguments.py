@@ -1,0 +1,34 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Topology = Annotated[
+    str, typer.Option("--topology", "-t", help="The machine, like torus:4x4x4 or haec:4x4x4*2.")
+]
+TrafficArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRAFFIC",
+        help="Traffic (.npz, .mtx, .csv, .graph), an OTF2 archive, or a benchmark like lu.C.64.",
+    ),
+]
+TraceArgument = Annotated[
+    str, typer.Argument(metavar="TRACE", help="An OTF2 archive, or a benchmark like lu.S.16.")
+]
+MappingArgument = Annotated[
+    Path, typer.Argument(metavar="MAPPING", help="Mapping file: rank,node, or MapLib's format.")
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter, like link.bandwidth=10GB/s; may be repeated (see: list parameters).",
+    ),
+]

@@ -1,0 +1,61 @@
+"""Every failure of the command line as one line on stderr and an exit code.
+
+2 for anything a user can put right, 3 for a sweep of which some runs failed, 130 for Ctrl-C,
+1 for a mistake of ours: HOPMAP_DEBUG=1 shows its traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from typer.core import TyperGroup
+
+from .console import print_json, warn
+from .failures import debugging, is_explained, one_line
+
+WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
+
+
+class OneLineGroup(TyperGroup):
+    """The command group whose errors are one line, and with ``--json`` a JSON object as well."""
+
+    def main(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        **extra: Any,
+    ) -> Any:
+        """Run a command and exit."""
+        extra["standalone_mode"] = False
+        given = list(sys.argv[1:] if args is None else args)
+        code, line = 0, ""
+        try:
+            result = super().main(given, prog_name, **extra)
+            code = result if isinstance(result, int) else 0
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except Exception as error:
+            if debugging():
+                raise
+            code, line = answer(error)
+        if code == INTERRUPTED:
+            line = "interrupted"
+        if line:
+            warn(line)
+            if "--json" in given:
+                print_json({"error": line})
+        sys.exit(code)
+
+
+def answer(error: Exception) -> tuple[int, str]:
+    """Return exit code and line for an error."""
+    if hasattr(error, "format_message"):  # a usage error of typer's
+        context = getattr(error, "ctx", None)
+        help_line = f" (see: {context.command_path} --help)" if context else ""
+        return WRONG_INPUT, " ".join(error.format_message().split()) + help_line
+    if type(error).__name__ == "Abort":
+        return INTERRUPTED, ""
+    named = isinstance(error, OSError) and bool(error.strerror)
+    return WRONG_INPUT if named or is_explained(error) else OURS, one_line(error)

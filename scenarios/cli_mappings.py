@@ -1,0 +1,261 @@
+"""Commands on mappings: map, evaluate, simulate, export."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .cli_arguments import AsJson, MappingArgument, Sets, Topology, TraceArgument, TrafficArgument
+from .console import print_json, print_table, say, working
+from .units import show_seconds
+
+if TYPE_CHECKING:
+    from ..simulator.metrics import HotLink
+
+
+def map_(
+    traffic: TrafficArgument,
+    topology: Topology,
+    mapper: Annotated[
+        str, typer.Option("--mapper", "-m", help='Pipeline, like "minmd | bokhari(jumps=8)".')
+    ],
+    out: Annotated[Path | None, typer.Option(help="Mapping file to write.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Place ranks on nodes."""
+    from ..mappers import map_ranks, parse_pipeline
+    from ..simulator import evaluate as measure
+    from ..topologies import topology_from_spec
+    from .mapping_files import write_mapping
+    from .sources import find_source
+
+    network = topology_from_spec(topology)
+    pipeline = parse_pipeline(mapper)
+    source = find_source(traffic)
+    with working(f"reading {source.name}"):
+        pairs = source.traffic()
+    with working("mapping") as progress:
+        begin = time.perf_counter()
+        node_of = map_ranks(
+            pairs,
+            network,
+            pipeline,
+            seed=seed,
+            seconds=seconds,
+            progress=progress,
+            keep_interrupted=False,
+        )
+        wall = time.perf_counter() - begin
+    metrics = measure(pairs, network, node_of).as_dict()
+    if out is not None:
+        write_mapping(out, node_of, network)
+    if as_json:
+        print_json(
+            {
+                "mapper": " | ".join(map(str, pipeline)),
+                "topology": network.spec,
+                "ranks": pairs.ranks,
+                "seconds": wall,
+                "hop_bytes": metrics["bytes"]["dilation"]["sum"],
+                "hop_messages": metrics["messages"]["dilation"]["sum"],
+                "node_of": node_of.tolist(),
+            }
+        )
+        return
+    rows = [
+        (
+            name,
+            metrics[name]["dilation"]["sum"],
+            metrics[name]["dilation"]["avg"],
+            metrics[name]["dilation"]["max"],
+            metrics[name]["congestion"]["max"],
+        )
+        for name in ("messages", "bytes")
+    ]
+    print_table(
+        ("", "hops x amount", "mean hops", "longest", "busiest link"),
+        rows,
+        title=f"{source.name}: {pairs.ranks} ranks on {network.spec} by {mapper}, "
+        f"in {show_seconds(wall)}",
+    )
+    if out is not None:
+        say(f"written: {out}")
+
+
+def evaluate(
+    traffic: TrafficArgument,
+    mapping: MappingArgument,
+    topology: Topology,
+    convention: Annotated[
+        str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
+    ] = "hopmap",
+    top: Annotated[int, typer.Option(min=0, help="Busiest links to list.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
+    from ..simulator import evaluate as measure
+    from ..simulator import hot_links
+    from ..topologies import topology_from_spec
+    from .mapping_files import read_mapping
+    from .sources import find_source
+
+    network = topology_from_spec(topology)
+    source = find_source(traffic)
+    with working(f"reading {source.name}"):
+        pairs = source.traffic()
+    node_of = read_mapping(mapping, network, pairs.ranks)
+    with working("measuring"):
+        metrics = measure(pairs, network, node_of, convention).as_dict()
+        hot = hot_links(pairs, network, node_of, top=top) if top else []
+    if as_json:
+        print_json(metrics)
+        return
+    _print_metrics(f"{source.name} by {mapping} on {network.spec}", metrics)
+    if hot:
+        say()
+        _print_hot(hot)
+
+
+def simulate(
+    trace: TraceArgument,
+    mapping: MappingArgument,
+    topology: Topology,
+    engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
+    settings: Sets = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a trace over the network under a mapping."""
+    from ..simulator import lower
+    from ..simulator import simulate as replay
+    from ..topologies import topology_from_spec
+    from .mapping_files import read_mapping
+    from .settings import check_settings, configure, parse_settings
+    from .sources import find_source
+
+    network = topology_from_spec(topology)
+    given = parse_settings(settings or [])
+    check_settings(dict(given), [network])
+    network, parameters = configure(network, given)
+    source = find_source(trace)
+    with working(f"reading {source.name}"):
+        recorded = source.trace(steps)
+        node_of = read_mapping(mapping, network, recorded.ranks)
+        program = lower(recorded)
+    with working("replaying") as progress:
+        result = replay(
+            program, network, node_of, parameters=parameters, engine=engine, progress=progress
+        )
+    summary = result.summary()
+    if as_json:
+        print_json(summary)
+        return
+    rows: list[tuple[str, object]] = [
+        ("makespan", show_seconds(summary["makespan"])),
+        ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
+        ("  communicating", show_seconds(float(result.communicate.mean()))),
+        ("  waiting", show_seconds(float(result.wait.mean()))),
+        ("messages", summary["messages"]),
+        ("bytes", summary["bytes"]),
+        ("busiest link", show_seconds(summary["links"]["max_busy"])),
+        ("  its share of the makespan", _share(summary)),
+        ("packet hops served", summary["events"]),
+        ("replayed in", show_seconds(summary["wall_seconds"])),
+    ]
+    title = f"{source.name} by {mapping} on {network.spec}, engine {engine}"
+    print_table(("", f"{recorded.ranks} ranks"), rows, title=title)
+
+
+def export(
+    mapping: MappingArgument,
+    to: Annotated[str, typer.Option(help="Launcher; see: list formats.")],
+    topology: Annotated[
+        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option(help="Host names in order of node numbers, one a line.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a mapping as a launcher reads it."""
+    from ..topologies import topology_from_spec
+    from ..traces.atomic import replacing
+    from .launchers import LAUNCHERS, export_mapping
+    from .mapping_files import named_topology, read_mapping
+
+    network = topology_from_spec(topology or named_topology(mapping))
+    node_of = read_mapping(mapping, network)
+    names = None if hosts is None else hosts.read_text(encoding="utf-8").split()
+    text = export_mapping(to, node_of, network, names)
+    if out is not None:
+        with replacing(out) as partial:
+            partial.write_text(text, encoding="utf-8")
+    command = LAUNCHERS[to].command.replace("FILE", str(out or "FILE"))
+    if as_json:
+        shown = {"text": text} if out is None else {"out": str(out)}
+        print_json({"launcher": to, "ranks": len(node_of), "command": command} | shown)
+    elif out is None:
+        say(text.rstrip("\n"))
+    else:
+        say(f"written: {out}")
+        say(f"use it:  {command}")
+
+
+def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
+    m, b = metrics["messages"], metrics["bytes"]
+    labels = {
+        "ieplc": "IePLC between ranks",
+        "ianlc": "IaNLC on nodes",
+        "ienlc": "IeNLC between nodes",
+        "ienpc": "IeNPC on links",
+    }
+    rows: list[tuple[object, ...]] = [
+        (label, q, *(side[key][part] for part in ("total", "avg", "min", "max")))
+        for key, label in labels.items()
+        for q, side in (("messages", m), ("bytes", b))
+    ]
+    print_table(("", "", "total", "average", "min", "max"), rows, title=title, left=2)
+    say()
+    links = m["congestion"]
+    print_table(
+        ("", "messages", "bytes"),
+        [
+            ("dilation, mean hops", m["dilation"]["avg"], b["dilation"]["avg"]),
+            ("dilation, longest", m["dilation"]["max"], b["dilation"]["max"]),
+            ("dilation, hops x amount", m["dilation"]["sum"], b["dilation"]["sum"]),
+            ("congestion, busiest link", links["max"], b["congestion"]["max"]),
+            ("off-node, sum", m["off_node"]["total"], b["off_node"]["total"]),
+            ("off-node, worst node", m["off_node"]["max"], b["off_node"]["max"]),
+        ],
+        title=f"{metrics['ranks']} ranks, {metrics['nodes']} nodes, {links['used_links']:,} of "
+        f"{links['links']:,} links used, convention {metrics['convention']}",
+    )
+
+
+def _print_hot(hot: list[HotLink]) -> None:
+    rows = [
+        (
+            f"{link.source} -> {link.target}",
+            link.kind,
+            ", ".join(f"{src}>{dst}" for src, dst, *_ in link.pairs[:4])
+            + (", ..." if len(link.pairs) > 4 else ""),
+            link.messages,
+            link.bytes,
+        )
+        for link in hot
+    ]
+    print_table(("busiest links", "kind", "heaviest rank pairs", "messages", "bytes"), rows, left=3)
+
+
+def _share(summary: dict[str, Any]) -> str:
+    if not summary["makespan"]:
+        return "-"
+    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

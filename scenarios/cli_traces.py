@@ -1,0 +1,147 @@
+"""Commands on traces and traffic: generate, info, matrix."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .cli_arguments import AsJson, TraceArgument
+from .console import Progress, print_json, print_table, say, working
+from .units import show_bytes, show_seconds
+
+if TYPE_CHECKING:
+    from ..traces import Traffic
+    from .sources import Source
+
+
+def generate(
+    benchmark: Annotated[str, typer.Argument(help="A NAS Parallel Benchmark: lu.")],
+    out: Annotated[
+        Path, typer.Option(help="A folder ending in .otf2, or traffic: .npz .mtx .csv .graph.")
+    ],
+    nas_class: Annotated[str, typer.Option("--class", help="Problem class, S W A B C D E.")] = "S",
+    ranks: Annotated[int, typer.Option(min=1, help="MPI processes.")] = 16,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Time steps, instead of the class's own.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Generate a NAS benchmark's traffic by formula, or its whole trace."""
+    from ..traces.formats import save_traffic
+    from ..traces.nas import nas_trace, nas_traffic
+
+    name = f"{benchmark}.{nas_class}.{ranks}"
+    with working(f"generating {name}"):
+        begin = time.perf_counter()
+        if out.suffix == ".otf2":
+            from ..traces import traffic_of
+            from ..traces.otf2_write import write_trace
+
+            trace = nas_trace(name, steps=steps)
+            traffic = traffic_of(trace)
+            write_trace(trace, out)
+        else:
+            traffic = nas_traffic(name, steps=steps)
+            save_traffic(out, traffic)
+        facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
+    _print_facts(name, facts | {"out": str(out)}, as_json)
+
+
+def info(trace: TraceArgument, as_json: AsJson = False) -> None:
+    """Say what is in a trace or a traffic file."""
+    from .sources import find_source
+
+    source = find_source(trace)
+    with working(f"reading {source.name}") as progress:
+        facts, _ = _read(source, progress)
+    _print_facts(source.name, facts, as_json)
+
+
+def matrix(
+    trace: TraceArgument,
+    out: Annotated[Path | None, typer.Option(help="Traffic: .npz .mtx .csv .graph.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture of the matrix: .svg .png .pdf.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reduce a trace to its point-to-point traffic."""
+    if out is None and plot is None and not as_json:
+        raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
+    from ..traces.formats import save_traffic
+    from .sources import find_source
+
+    source = find_source(trace)
+    with working(f"reading {source.name}") as progress:
+        facts, traffic = _read(source, progress)
+        if out is not None:
+            save_traffic(out, traffic)
+            facts["out"] = str(out)
+        if plot is not None:
+            _plot(traffic, plot)
+            facts["plot"] = str(plot)
+    _print_facts(source.name, facts, as_json)
+
+
+def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
+    """Read a source's traffic, with what else is known of it."""
+    if source.kind == "archive":
+        from ..traces import otf2_kernels
+        from ..traces.otf2_read import read_summary
+
+        assert source.path is not None
+        otf2_kernels.time_callbacks(), otf2_kernels.total_callbacks()  # compiled here, untimed
+        begin = time.perf_counter()
+        read = read_summary(source.path, progress=lambda done, total: progress(done, total, ""))
+        seconds = time.perf_counter() - begin
+        return read.to_dict() | {"wall_seconds": seconds}, read.traffic
+    begin = time.perf_counter()
+    traffic = source.traffic()
+    seconds = time.perf_counter() - begin
+    unknown = {"events": None, "collectives": {}, "duration": None}
+    return _traffic_facts(traffic) | unknown | {"wall_seconds": seconds}, traffic
+
+
+def _traffic_facts(traffic: Traffic) -> dict[str, Any]:
+    return {
+        "ranks": traffic.ranks,
+        "messages": int(traffic.messages.sum()),
+        "bytes": int(traffic.bytes.sum()),
+        "pairs": traffic.pairs,
+    }
+
+
+def _plot(traffic: Traffic, path: Path) -> None:
+    if path.suffix not in (".svg", ".png", ".pdf"):
+        raise typer.BadParameter(f"--plot {path}: expected a name ending in .svg, .png or .pdf")
+    from ..traces.atomic import replacing
+    from .plots import spy_plot
+
+    with replacing(path) as partial:
+        spy_plot(traffic, partial)
+
+
+def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    rows: list[tuple[str, object]] = [
+        (key, facts[key])
+        for key in ("ranks", "events", "messages", "pairs")
+        if facts.get(key) is not None
+    ]
+    rows.append(("bytes", f"{facts['bytes']:,} ({show_bytes(facts['bytes'])})"))
+    if facts.get("duration") is not None:
+        rows.append(("duration", show_seconds(facts["duration"])))
+    rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
+    rows += [(f"ignored {kind}", n) for kind, n in facts.get("ignored", {}).items()]
+    rows.append(
+        ("read in" if "out" not in facts else "done in", show_seconds(facts["wall_seconds"]))
+    )
+    print_table(("", name), rows)
+    for key in ("out", "plot"):
+        if key in facts:
+            say(f"written: {facts[key]}")

@@ -1,0 +1,112 @@
+"""What the command line prints: JSON or tables on stdout, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+# progress(done, total or None, text)
+Progress = Callable[[int, int | None, str], None]
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document; integers stay integers, numpy's scalars and arrays are converted."""
+    print(json.dumps(value, default=_plain, ensure_ascii=False))  # noqa: T201
+
+
+def say(text: str = "") -> None:
+    """Print a line of result on stdout."""
+    print(text)  # noqa: T201
+
+
+def warn(text: str) -> None:
+    """Print a line about the result, not part of it, on stderr."""
+    print(f"hopmap: {text}", file=sys.stderr)  # noqa: T201
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", left: int = 1
+) -> None:
+    """Print a table.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Headings.
+    rows : sequence of sequences
+        Integers get thousands separators, floats four significant digits, None a dash.
+    left : int
+        Columns that are aligned to the left; the others are to the right.
+    """
+    cells = [list(columns), *([_show(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(columns))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if k < left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    say("\n".join(([title] if title else []) + [lines[0], "-" * len(lines[0]), *lines[1:]]))
+
+
+@contextmanager
+def working(label: str) -> Iterator[Progress]:
+    """Show what is being done while it lasts, on a terminal only.
+
+    Yields ``progress(done, total, text)``: until it is called with a total the bar only moves.
+    """
+    if not sys.stderr.isatty():
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    with Bar(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total, text: bar.update(
+            task, completed=done, total=total, description=f"{label} {text}".rstrip()
+        )
+
+
+def _silent(_done: int, _total: int | None, _text: str) -> None:
+    """Show nothing."""
+
+
+def _show(cell: object) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, bool | str):
+        return str(cell)
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1e4 else f"{cell:.4g}"
+    return str(cell)
+
+
+def _plain(value: Any) -> object:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,278 @@
+"""The sweep: every run of a scenario once, finished runs never again.
+
+A run's id is the hash of all that determines its result. Runs are independent, so that several
+processes can work on them; each file appears whole, so that a sweep can be stopped at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..mappers import map_ranks, parse_pipeline
+from ..simulator import evaluate, link_loads, simulate
+from ..topologies import Mapping, MappingError, Topology, topology_from_spec
+from ..traces import Traffic
+from ..traces.atomic import replacing
+from ..traces.formats import save_traffic
+from . import store
+from .console import Progress
+from .failures import debugging, one_line
+from .scenario import Scenario
+from .settings import Settings, configure
+from .sources import Source
+from .workers import share
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of the sweep; everything that its result depends on.
+
+    Attributes
+    ----------
+    trace : Source
+        Where traffic and program come from.
+    digest : str
+        Hash of the trace's content.
+    topology, mapper : str
+        Spec and pipeline.
+    seed : int
+        Of the mapper.
+    engine : str or None
+        Engine of the replay; None measures only.
+    steps : int or None
+        Time steps replayed of a benchmark; None for all.
+    settings : tuple of (str, str or float)
+        Parameters of network and model, sorted.
+    """
+
+    trace: Source
+    digest: str
+    topology: str
+    mapper: str
+    seed: int
+    engine: str | None
+    steps: int | None
+    settings: Settings
+
+    @property
+    def run_id(self) -> str:
+        """Hash of the run and of hopmap's version."""
+        what = asdict(self) | {"trace": self.trace.name, "version": version("hopmap")}
+        text = json.dumps(what, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def __str__(self) -> str:
+        return f"{self.trace.name} on {self.topology} by {self.mapper}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a sweep did: runs in all, done now, found finished, failed (with their errors)."""
+
+    runs: int
+    done: int
+    skipped: int
+    failed: dict[str, str]
+
+
+def plan(scenario: Scenario, folder: Path) -> list[Run]:
+    """Return the runs of a scenario, in its order; `folder` is where the scenario file lies."""
+    return list(_runs(scenario, folder))
+
+
+def missing(runs: list[Run], results: Path) -> list[Run]:
+    """Return the runs that have not finished, or have failed."""
+    errors = store.finished(results)
+    return [run for run in runs if errors.get(run.run_id, "not there") is not None]
+
+
+def run_scenario(
+    path: Path,
+    scenario: Scenario,
+    results: Path,
+    *,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Do what is missing of a scenario.
+
+    Parameters
+    ----------
+    path : Path
+        The scenario file, which is copied to the results.
+    results : Path
+        Folder of results; made if it is not there.
+    workers : int
+        Processes to share the runs.
+    progress : callable, optional
+        ``progress(done, total, text)`` after every run.
+
+    Raises
+    ------
+    TraceError
+        A trace that cannot be read; errors of single runs are kept in their rows instead.
+    OSError
+        The folder cannot be written.
+    """
+    runs = plan(scenario, path.parent)
+    traffic = _new_traffic(runs, results)
+    for part in ("runs", "links", "traffic"):
+        (results / part).mkdir(parents=True, exist_ok=True)
+    _save_inputs(path, scenario, runs, traffic, results)
+    todo = missing(runs, results)
+    failed: dict[str, str] = {}
+    for done, (run, error) in enumerate(share(_do, todo, results, workers), 1):
+        if error is not None:
+            failed[str(run)] = error
+        if progress is not None:
+            progress(done, len(todo), str(run))
+    return Outcome(len(runs), len(todo), len(runs) - len(todo), failed)
+
+
+def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
+    settings = tuple(sorted(scenario.parameters.items()))
+    for source in scenario.sources(folder):
+        digest = source.digest()
+        engine = (scenario.replay.engine or None) if source.has_program else None
+        steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
+        for topology in scenario.topologies:
+            for mapper in scenario.mappers:
+                pipeline = parse_pipeline(mapper)
+                drawn = any(getattr(stage.info, "random", True) for stage in pipeline)
+                for seed in scenario.seeds if drawn else scenario.seeds[:1]:
+                    yield Run(source, digest, topology, mapper, seed, engine, steps, settings)
+
+
+def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
+    """Read the traffic of every trace that the results do not hold as it is now."""
+    try:
+        _, known = store.load_plan(results)
+    except store.StoreError:
+        known = {}
+    return {
+        name: run.trace.traffic()
+        for name, run in {run.trace.name: run for run in runs}.items()
+        if known.get(name) != run.digest or not store.traffic_path(results, name).exists()
+    }
+
+
+def _save_inputs(
+    path: Path, scenario: Scenario, runs: list[Run], traffic: dict[str, Traffic], results: Path
+) -> None:
+    """Write the traffic, copies of scenario and published numbers, and the plan."""
+    for name, new in traffic.items():
+        save_traffic(store.traffic_path(results, name), new)
+    inputs = [(path, results / "scenario.toml")]
+    if scenario.published:
+        inputs.append((path.parent / scenario.published.file, results / "published.csv"))
+    for source, target in inputs:
+        with replacing(target) as partial:
+            shutil.copyfile(source, partial)
+    digests = {run.trace.name: run.digest for run in runs}
+    store.save_plan(results, [run.run_id for run in runs], digests)
+
+
+def _do(run: Run, results: Path) -> str | None:
+    """Do one run and write its files; return its error, if any."""
+    row: dict[str, Any] = {
+        "run_id": run.run_id,
+        "trace": run.trace.name,
+        "topology": run.topology,
+        "mapper": run.mapper,
+        "seed": run.seed,
+        "engine": run.engine,
+    }
+    try:
+        _measure(run, results, row)
+    except OSError:
+        raise  # a full disk would fail every run
+    except Exception as error:
+        if debugging():
+            raise
+        row["error"] = one_line(error)
+    store.save_run(results, row)
+    return row.get("error")
+
+
+def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
+    traffic = _traffic(results, run.trace.name, run.digest)
+    topology, parameters = configure(topology_from_spec(run.topology), run.settings)
+    row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
+    _compile(run.mapper)
+    begin = time.perf_counter()
+    node_of = map_ranks(traffic, topology, run.mapper, seed=run.seed, keep_interrupted=False)
+    row["mapping_seconds"] = time.perf_counter() - begin
+    row["node_of"] = node_of.astype(np.int32)
+    row |= _static(traffic, topology, node_of)
+    busy = None
+    if run.engine is not None:
+        begin = time.perf_counter()
+        result = simulate(
+            _program(run.trace, run.steps, run.digest),
+            topology,
+            node_of,
+            parameters=parameters,
+            engine=run.engine,
+        )
+        row["replay_seconds"] = time.perf_counter() - begin
+        row |= {
+            "makespan": result.makespan,
+            "compute": float(np.mean(result.compute)),
+            "communicate": float(np.mean(result.communicate)),
+            "wait": float(np.mean(result.wait)),
+            "events": result.events,
+        }
+        busy = result.link_busy
+    messages, size = link_loads(traffic, topology, node_of)
+    store.save_links(results, run.run_id, topology, messages, size, busy)
+
+
+def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str, Any]:
+    """Return the metric columns of a row."""
+    row: dict[str, Any] = {}
+    for convention, prefix in (("hopmap", ""), ("maplib", "maplib_")):
+        try:
+            metrics = evaluate(traffic, topology, node_of, convention).as_dict()
+        except MappingError:
+            continue  # maplib knows boxes only
+        for quantity in ("messages", "bytes"):
+            measure = metrics[quantity]
+            for metric in store.METRICS[:4] if prefix else store.METRICS:
+                group, part = metric.split("_")
+                row[f"{prefix}{quantity}_{metric}"] = measure[group][part]
+            if not prefix:
+                row[f"hop_{quantity}"] = measure["dilation"]["sum"]
+    return row
+
+
+@lru_cache(maxsize=2)
+def _traffic(results: Path, name: str, _digest: str) -> Traffic:
+    return store.load_traffic(results, name)
+
+
+@lru_cache(maxsize=1)
+def _program(source: Source, steps: int | None, _digest: str) -> Any:
+    from ..simulator import lower
+
+    return lower(source.trace(steps))
+
+
+@cache
+def _compile(mapper: str) -> None:
+    """Map something small, so that no run's mapping time has the compiler's in it."""
+    ring = np.arange(8)
+    traffic = Traffic.from_pairs(8, ring, np.roll(ring, 1), ring + 1, ring + 1)
+    with suppress(MappingError):  # it may not be made for this case
+        map_ranks(traffic, topology_from_spec("mesh:2x2x2"), mapper, seed=0)

@@ -1,0 +1,209 @@
+"""The scenario file: which traces, topologies, mappers and seeds a sweep crosses, and how it runs.
+
+Every mistake in a file is a `ScenarioError` of one line: file, key, value, what was expected.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from ..topologies import topology_from_spec
+from .settings import check_settings
+from .sources import Source, find_source
+
+SHIPPED = Path(__file__).parent
+
+Text = Annotated[StrictStr, Field(min_length=1)]
+
+
+class ScenarioError(ValueError):
+    """A scenario file cannot be used; the message names file, key, value and what was expected."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Replay(_Section):
+    """How runs are replayed.
+
+    Attributes
+    ----------
+    engine : str or False
+        A name of `hopmap.simulator.ENGINES`; False measures without replaying.
+    steps : int, optional
+        Time steps to replay of a generated benchmark; all of them when left out.
+        Metrics are of the whole run all the same.
+    """
+
+    engine: Text | Literal[False] = "simpy"
+    steps: Annotated[StrictInt, Field(ge=1)] | None = None
+
+
+class Published(_Section):
+    """Numbers of a paper, to be shown beside ours.
+
+    Attributes
+    ----------
+    file : str
+        CSV with the header ``trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max``,
+        relative to the scenario file; ``topology`` is a family ("mesh").
+    """
+
+    file: Text
+
+
+class Scenario(_Section):
+    """A sweep: every trace on every topology with every mapper and seed.
+
+    Attributes
+    ----------
+    name, description : str
+        Title and introduction of the report.
+    traces : list of str
+        OTF2 archives or traffic files, relative to the scenario file, or benchmarks ("lu.C.64").
+    topologies : list of str
+        Specs, like "torus:4x4x4".
+    mappers : list of str
+        Pipelines, like "minmd | bokhari".
+    seeds : list of int
+        One run for each; mappers that draw nothing run for the first seed only.
+    replay : Replay
+        Engine, and how much of generated benchmarks.
+    parameters : dict
+        Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
+    published : Published, optional
+        Numbers to compare with.
+    """
+
+    name: Text
+    description: StrictStr = ""
+    traces: Annotated[list[Text], Field(min_length=1)]
+    topologies: Annotated[list[Text], Field(min_length=1)]
+    mappers: Annotated[list[Text], Field(min_length=1)]
+    seeds: Annotated[list[Annotated[StrictInt, Field(ge=0)]], Field(min_length=1)] = [0]
+    replay: Replay = Replay()
+    parameters: dict[str, StrictStr | StrictInt | StrictFloat] = {}
+    published: Published | None = None
+
+    def sources(self, folder: Path) -> list[Source]:
+        """Find the traces; `folder` is where the scenario file lies."""
+        return [find_source(trace, folder) for trace in self.traces]
+
+
+def scenario_path(text: str | Path) -> Path:
+    """Return the file of a scenario: a path, or the name of a shipped one."""
+    path = Path(text)
+    shipped = SHIPPED / f"{path.name.removesuffix('.toml')}.toml"
+    return shipped if not path.exists() and len(path.parts) == 1 and shipped.exists() else path
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read and check a scenario file.
+
+    Raises
+    ------
+    ScenarioError
+        Unreadable or not TOML, a key unknown or missing, a value out of range, a trace that is
+        not there, a topology, mapper or parameter that does not exist.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        given = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
+    if isinstance(given.get("parameters"), dict):
+        given["parameters"] = dict(_flat(given["parameters"]))
+    try:
+        scenario = Scenario.model_validate(given)
+    except ValidationError as error:
+        raise ScenarioError(f"{path}: {_one_line(error)}") from None
+    _check(scenario, Path(path))
+    return scenario
+
+
+def _check(scenario: Scenario, path: Path) -> None:
+    """Check what a type cannot say."""
+    from ..mappers import parse_pipeline
+    from ..simulator import ENGINES
+
+    def each(key: str, values: Iterable[Any], check: Callable[[Any], object]) -> list[Any]:
+        checked: list[Any] = []
+        values = list(values)
+        for index, value in enumerate(values):
+            if value in values[:index]:
+                raise ScenarioError(f"{path}: {key}: {value!r} is listed twice: expected once")
+            try:
+                checked.append(check(value))
+            except ValueError as error:
+                raise ScenarioError(f"{path}: {key}: {error}") from None
+        return checked
+
+    each("seeds", scenario.seeds, int)
+    each("mappers", scenario.mappers, parse_pipeline)
+    topologies = each("topologies", scenario.topologies, topology_from_spec)
+    sources = each("traces", scenario.traces, lambda trace: find_source(trace, path.parent))
+    names = [source.name for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise ScenarioError(f"{path}: traces: two are called {name!r}: expected unlike names")
+    each("parameters", [scenario.parameters], lambda given: check_settings(given, topologies))
+    engine = scenario.replay.engine
+    if engine and engine not in ENGINES:
+        raise ScenarioError(
+            f"{path}: replay.engine: {engine!r}{_hint(engine, ENGINES)}: "
+            f"expected false or one of {', '.join(ENGINES)}"
+        )
+    if scenario.published and not (path.parent / scenario.published.file).is_file():
+        raise ScenarioError(
+            f"{path}: published.file: {scenario.published.file!r}: expected a CSV file beside it"
+        )
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Join the keys of nested tables with dots."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _one_line(error: ValidationError) -> str:
+    """Rewrite pydantic's first complaint: key, value, what was expected."""
+    first = error.errors(include_url=False)[0]
+    # Members of unions add a type to the location; keys and indices are all that a user wrote.
+    where = [part for part in first["loc"] if isinstance(part, int) or part.isidentifier()]
+    where = [part for part in where if part not in ("str", "int", "float", "constrained")]
+    if first["loc"][0] == "parameters":
+        where = list(first["loc"][:2])
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
+    if first["type"] == "extra_forbidden":
+        section = {"replay": Replay, "published": Published}.get(str(where[0]), Scenario)
+        fields = list(section.model_fields)
+        name = str(where[-1])
+        return f"unknown key {key!r}{_hint(name, fields)}: expected one of {', '.join(fields)}"
+    if first["type"] == "missing":
+        return f"key {key!r} is missing"
+    expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
+    return f"{key}: {str(first['input'])[:60]!r}: expected {expected}"

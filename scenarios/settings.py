@@ -1,0 +1,105 @@
+"""Parameters by dotted key, with units: "link.bandwidth" = "10 GB/s", on topology and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from ..simulator import KEYS, Parameters, parameters_from
+from ..topologies import Topology
+from .units import UnitError, parse_quantity
+
+Value: TypeAlias = str | int | float
+Settings: TypeAlias = tuple[tuple[str, Value], ...]
+
+LINK_UNITS = {"bandwidth": "bytes/s", "latency": "s"}
+
+
+class SettingError(ValueError):
+    """A parameter is unknown or its value cannot be understood; names key, value, expected."""
+
+
+def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
+    """Apply settings to a topology's links and to the model.
+
+    Parameters
+    ----------
+    settings : sequence of (str, str or float)
+        Keys of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...; texts have
+        units, numbers are in SI units. A link kind that the topology does not have is left out.
+
+    Raises
+    ------
+    SettingError, ParameterError, TopologyError
+        Unknown key, value out of range.
+    """
+    model: dict[str, Value] = {}
+    # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
+    for key, value in sorted(settings, key=lambda setting: setting[0].count(".")):
+        if key.startswith("link."):
+            kind, quantity = _link_key(key)
+            number = _number(key, value, LINK_UNITS[quantity])
+            if kind is None or kind in {k.name for k in topology.kinds}:
+                bandwidth, latency = (number if quantity == q else None for q in LINK_UNITS)
+                topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
+        elif key not in KEYS:
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known_keys([topology]))}")
+        else:
+            model[key] = value if KEYS[key].choices else _number(key, value, KEYS[key].unit)
+    return topology, parameters_from(model)
+
+
+def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]) -> None:
+    """Raise an error of `configure` for what is wrong on any of the topologies, or fits none."""
+    for topology in topologies:
+        configure(topology, tuple(settings.items()))
+    for key in settings:
+        if key not in (known := known_keys(topologies)):
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+
+
+def parse_settings(given: Iterable[str]) -> Settings:
+    """Read "key=value" words, as ``--set`` takes them.
+
+    Raises
+    ------
+    SettingError
+        No equals sign, or a key twice.
+    """
+    settings: dict[str, Value] = {}
+    for word in given:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not key or not value:
+            raise SettingError(f"--set {word!r}: expected key=value, like link.bandwidth=10GB/s")
+        if key in settings:
+            raise SettingError(f"--set {key}: given twice: expected once")
+        settings[key] = value
+    return tuple(settings.items())
+
+
+def known_keys(topologies: Iterable[Topology]) -> list[str]:
+    """All keys that make sense on these topologies."""
+    kinds = dict.fromkeys(kind.name for topology in topologies for kind in topology.kinds)
+    prefixes = ["link", *(f"link.{kind}" for kind in kinds if kind != "link")]
+    return [f"{prefix}.{q}" for prefix in prefixes for q in LINK_UNITS] + list(KEYS)
+
+
+def _link_key(key: str) -> tuple[str | None, str]:
+    _, *kind, quantity = key.split(".")
+    if len(kind) > 1 or quantity not in LINK_UNITS:
+        keys = [*(f"link.{q}" for q in LINK_UNITS), *(f"link.KIND.{q}" for q in LINK_UNITS)]
+        raise SettingError(f"unknown parameter {key!r}: expected one of {', '.join(keys)}")
+    return (kind[0] if kind else None), quantity
+
+
+def _number(key: str, value: Value, unit: str) -> float:
+    try:
+        return parse_quantity(value, unit)
+    except UnitError as error:
+        raise SettingError(f"{key}: {error}") from None
+
+
+def _hint(key: str, known: Sequence[str]) -> str:
+    near = get_close_matches(key, known, 1)
+    return (f" (did you mean {near[0]}?)" if near else "") + f": expected one of {', '.join(known)}"

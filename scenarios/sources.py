@@ -1,0 +1,133 @@
+"""Where traffic comes from: an OTF2 archive, a traffic file, or the name of a NAS benchmark."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..traces import Trace, TraceError, Traffic, load_traffic
+from ..traces.nas import BENCHMARKS, is_nas_name, nas_trace, nas_traffic
+
+
+@dataclass(frozen=True)
+class Source:
+    """A trace or traffic, not read yet.
+
+    Attributes
+    ----------
+    name : str
+        Short name for reports, like "mg.S.16".
+    kind : {"archive", "traffic", "benchmark"}
+        An OTF2 archive, a file of traffic, or a benchmark to generate.
+    path : Path or None
+        Archive folder (or anchor file) or traffic file.
+    """
+
+    name: str
+    kind: Literal["archive", "traffic", "benchmark"]
+    path: Path | None = None
+
+    @property
+    def has_program(self) -> bool:
+        """Whether the order of messages is known, so that it can be replayed."""
+        return self.kind != "traffic"
+
+    def traffic(self) -> Traffic:
+        """Read or compute who sends how much to whom.
+
+        Raises
+        ------
+        TraceError
+            Unreadable, inconsistent or foreign file; a benchmark that does not exist.
+        """
+        if self.kind == "benchmark":
+            return nas_traffic(self.name)
+        assert self.path is not None
+        if self.kind == "archive":
+            from ..traces.otf2_read import read_traffic
+
+            return read_traffic(self.path)
+        return load_traffic(self.path)
+
+    def trace(self, steps: int | None = None) -> Trace:
+        """Read or compute the program of every rank.
+
+        Parameters
+        ----------
+        steps : int, optional
+            Time steps of a benchmark; recorded traces are always whole.
+
+        Raises
+        ------
+        TraceError
+            As `traffic`, and when this is only traffic.
+        """
+        if self.kind == "benchmark":
+            return nas_trace(self.name, steps=steps)
+        if self.kind == "traffic":
+            raise TraceError(
+                f"{self.path}: only traffic, without the order of messages: expected an OTF2 "
+                f"archive or a benchmark like lu.S.16"
+            )
+        from ..traces.otf2_read import read_trace
+
+        assert self.path is not None
+        return read_trace(self.path)
+
+    def digest(self) -> str:
+        """Hash of everything that determines the traffic and the trace."""
+        digest = hashlib.blake2b(self.kind.encode(), digest_size=16)
+        if self.path is None:
+            digest.update(self.name.lower().encode())
+            return digest.hexdigest()
+        for file in _files(self.path):
+            digest.update(file.name.encode() + b"\0")
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, hashlib.blake2b).digest())
+        return digest.hexdigest()
+
+
+def find_source(text: str | Path, folder: Path | None = None) -> Source:
+    """Say what a trace argument means: a file or folder if there is one, else a benchmark's name.
+
+    Parameters
+    ----------
+    text : str or Path
+        "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64".
+    folder : Path, optional
+        What relative paths are relative to; the working directory when left out.
+
+    Raises
+    ------
+    TraceError
+        Neither a file nor a benchmark.
+    """
+    path = (folder or Path()) / text
+    if path.exists():
+        # A folder may be called X.otf2; then the anchor file lies in it.
+        if path.is_dir() or path.suffix == ".otf2":
+            folder_of = path if path.is_dir() else path.parent
+            return Source(folder_of.resolve().name or str(text), "archive", path)
+        return Source(path.stem, "traffic", path)
+    if is_nas_name(str(text)):
+        benchmark, nas_class, ranks = str(text).split(".")
+        if benchmark.lower() not in BENCHMARKS:
+            raise TraceError(
+                f"{text}: {benchmark} cannot be generated: expected one of "
+                f"{', '.join(BENCHMARKS)}, or a recorded trace"
+            )
+        return Source(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}", "benchmark")
+    raise TraceError(
+        f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
+        f"or a benchmark like lu.C.64"
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    """All files of an archive, or the traffic file itself."""
+    if path.is_file() and path.suffix != ".otf2":
+        return [path]
+    folder = path if path.is_dir() else path.parent
+    return sorted(file for file in folder.rglob("*") if file.is_file())
