@@ -69,7 +69,8 @@ def calls(call: Call, count: int = 1, **columns: object) -> NDArray[np.void]:
     """Make `count` rows of a call table; columns that are not named say "does not apply"."""
     rows = np.zeros(count, dtype=CALL)
     rows["call"] = call
-    rows["peer"] = rows["tag"] = rows["request"] = -1
+    for name in ("peer", "tag", "request", "size", "received"):
+        rows[name] = -1
     for name, value in columns.items():
         rows[name] = value
     return rows
@@ -146,7 +147,7 @@ def _events_of_calls(table: NDArray[np.void], first_record: int) -> dict[str, ND
         "comm": np.where(blank, -1, 0).astype(np.int32),
         "tag": np.where(blank, -1, source["tag"]).astype(np.int32),
         "operation": np.where(begin, NO_OPERATION, operation).astype(np.uint8),
-        "size": np.where(blank, 0, source["size"]),
-        "received": np.where(blank, 0, source["received"]),
+        "size": np.where(blank, -1, source["size"]),
+        "received": np.where(blank, -1, source["received"]),
         "request": source["request"],
     }

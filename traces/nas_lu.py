@@ -268,7 +268,7 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> list
     y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
     inner_steps = [np.tile(np.concatenate(step + exchange_3()), p.steps - 1)] if step else []
     return [
-        calls(Call.INIT),
+        collective(Call.INIT),
         calls(Call.COMM_RANK),
         calls(Call.COMM_SIZE),
         *bcasts,
@@ -291,5 +291,5 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> list
         *maximum,
         *y_edges,
         *maximum,
-        calls(Call.FINALIZE),
+        collective(Call.FINALIZE),
     ]
