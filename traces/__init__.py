@@ -8,6 +8,12 @@ from .nas import nas_trace as nas_trace
 from .nas import nas_traffic as nas_traffic
 from .nas_lu import lu_trace as lu_trace
 from .nas_lu import lu_traffic as lu_traffic
+from .otf2_read import read_summary as read_summary
+from .otf2_read import read_trace as read_trace
+from .otf2_read import read_traffic as read_traffic
+from .otf2_write import write_trace as write_trace
+from .summary import Summary as Summary
+from .summary import summarize as summarize
 from .trace import Collective as Collective
 from .trace import Kind as Kind
 from .trace import Records as Records

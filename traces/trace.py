@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,15 @@ class Records(NamedTuple):
 
 
 NO_OPERATION = 255
+RECORD_TYPES: Mapping[str, type[np.signedinteger[Any] | np.unsignedinteger[Any]]] = {
+    "peer": np.int32,
+    "comm": np.int32,
+    "tag": np.int32,
+    "operation": np.uint8,
+    "size": np.int64,
+    "received": np.int64,
+    "request": np.int64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +136,8 @@ class Trace:
     regions : tuple of str
         Names of regions ("MPI_Send", or a user's function).
     communicators : tuple of ndarray(int32)
-        World ranks of the members, in the communicator's own order.
+        World ranks of the members, in the communicator's own order; one without members is
+        MPI_COMM_SELF: each rank alone. Of a communicator with two sides, the members of both.
     resolution : float
         Clock ticks per second of the recording; writing uses the same.
     ignored : mapping of str to int

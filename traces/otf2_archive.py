@@ -1,0 +1,235 @@
+"""An open OTF2 archive: finding it, opening its files, reading a location's events in portions.
+
+The locations are read one after another, so that memory and open files do not grow with their
+number, and in portions, so that Ctrl-C and progress get a turn. Whatever is missing, cut or says
+something else than the definitions is a `TraceError` that names file, location and event.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .otf2_definitions import Definitions, Location, read_definitions
+from .otf2_library import UINT64, Complaints, call, listening
+from .trace import TraceError
+
+Progress = Callable[[int, int], None]
+
+_PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
+_SMALLEST_EVENT = 2  # bytes: type and length
+
+
+def find_archive(path: str | os.PathLike[str]) -> Path:
+    """Return the anchor file of the archive that a path means.
+
+    Raises
+    ------
+    TraceError
+        There is none, or more than one.
+    """
+    given = Path(path)
+    if given.is_file():
+        if given.suffix != ".otf2":
+            raise TraceError(f"{given}: not an OTF2 anchor file (*.otf2) or archive folder")
+        return given
+    if not given.is_dir():
+        raise TraceError(f"{given}: no such file or folder")
+    found = sorted(given.glob("*.otf2"))
+    if given / "traces.otf2" in found:  # what Score-P writes
+        return given / "traces.otf2"
+    if len(found) != 1:
+        names = ", ".join(entry.name for entry in found[:3]) or "none"
+        raise TraceError(f"{given}: expected one OTF2 anchor file (*.otf2) in it, found {names}")
+    return found[0] if found[0].is_file() else find_archive(found[0])
+
+
+@dataclass
+class Archive:
+    """An open archive, and how much of it has been read."""
+
+    anchor: Path
+    reader: int
+    complaints: Complaints
+    definitions: Definitions
+    locations: tuple[Location, ...]
+    mapped: bool  # it has local definitions
+    progress: Progress | None
+    done: int = 0
+
+    @property
+    def name(self) -> str:
+        """What the archive is called: its folder, where the anchor file has the usual name."""
+        anchor = self.anchor.absolute()
+        return anchor.stem if anchor.stem != "traces" else anchor.parent.name.removesuffix(".otf2")
+
+    def rank(self, location: Location) -> int:
+        """World rank of a location's process, or -1."""
+        return self.definitions.rank_of.get(location.reference, -1)
+
+    def by_rank(self) -> Iterator[tuple[int, list[Location]]]:
+        """Go through the ranks and the locations that make up their programs."""
+        locations: list[list[Location]] = [[] for _ in range(self.definitions.ranks)]
+        for location in self.locations:
+            if self.rank(location) >= 0:
+                locations[self.rank(location)].append(location)
+        for rank, own in enumerate(locations):
+            self.definitions.partners.seen_by(rank)
+            yield rank, own
+
+    def state(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Make the state of the callbacks, with the tables of the definitions."""
+        state = np.zeros((), dtype=kind)
+        partners = self.definitions.partners
+        for name in ("reference", "number", "start", "length", "members"):
+            state[name] = getattr(partners, name).ctypes.data
+        state["communicators"] = len(partners.reference)
+        state["self_at"] = len(partners.members) - 1
+        state["region_reference"] = self.definitions.region_reference.ctypes.data
+        state["regions"] = len(self.definitions.regions)
+        state["offset"] = self.definitions.offset
+        state["resolution"] = self.definitions.resolution
+        return state
+
+    def file(self, location: Location, suffix: str) -> Path:
+        """Return the file of a location with events (evt) or definitions (def)."""
+        return self.anchor.with_suffix("") / f"{location.reference}.{suffix}"
+
+    def read(
+        self,
+        location: Location,
+        state: NDArray[Any],
+        stretches: list[tuple[int, Mapping[str, int]]],
+    ) -> None:
+        """Read all events of a location: so many with these callbacks, then so many with those."""
+        if not location.events:
+            return
+        file = self.file(location, "evt")
+        place = f"{file}: location {location.reference}"
+        state["last"] = state["depth"] = state["error"] = 0
+        with self._events_of(location) as events:
+            begin = self.done
+            for count, callbacks in stretches:
+                if count:
+                    self._register(events, callbacks, state, place)
+                while count:
+                    read = self._portion(events, min(count, _PORTION), state, place, begin)
+                    if not read:
+                        raise TraceError(
+                            f"{place}: ends after event {self.done - begin}, "
+                            f"the definitions say {location.events}"
+                        )
+                    count -= read
+            if self._portion(events, 1, state, place, begin):
+                raise TraceError(
+                    f"{place}: goes on after event {location.events}, its last by the definitions"
+                )
+        if state["depth"]:
+            raise TraceError(f"{place}: ends with {state['depth']} regions entered and not left")
+
+    @contextmanager
+    def _events_of(self, location: Location) -> Iterator[int]:
+        """Open the events of a location, after its local definitions."""
+        place = f"{self.file(location, 'evt')}: location {location.reference}"
+        if self.mapped:
+            file = str(self.file(location, "def"))
+            local = call("Reader_GetDefReader", self.reader, location.reference)
+            if not local:
+                raise self.complaints.fail(file, "no local definitions")
+            count = UINT64()
+            status = call("Reader_ReadAllLocalDefinitions", self.reader, local, ctypes.byref(count))
+            try:
+                self.complaints.expect(status, file, f"unreadable after {count.value} definitions")
+            finally:
+                call("Reader_CloseDefReader", self.reader, local)
+        events = call("Reader_GetEvtReader", self.reader, location.reference)
+        if not events:
+            raise self.complaints.fail(place, "no events")
+        try:
+            call("EvtReader_ApplyMappingTables", events, True)
+            call("EvtReader_ApplyClockOffsets", events, True)
+            yield events
+        finally:
+            call("Reader_CloseEvtReader", self.reader, events)
+
+    def _register(
+        self, events: int, callbacks: Mapping[str, int], state: NDArray[Any], place: str
+    ) -> None:
+        table = call("EvtReaderCallbacks_New")
+        try:
+            for name, address in callbacks.items():
+                call(f"EvtReaderCallbacks_Set{name}Callback", table, address)
+            status = call(
+                "Reader_RegisterEvtCallbacks", self.reader, events, table, state.ctypes.data
+            )
+            self.complaints.expect(status, place)
+        finally:
+            call("EvtReaderCallbacks_Delete", table)
+
+    def _portion(self, events: int, count: int, state: NDArray[Any], place: str, begin: int) -> int:
+        """Read up to `count` events; return how many there were."""
+        from .otf2_kernels import ERRORS
+
+        read = UINT64()
+        status = call("Reader_ReadLocalEvents", self.reader, events, count, ctypes.byref(read))
+        if state["error"]:
+            found = ERRORS[int(state["error"])].format(detail=int(state["detail"]))
+            raise TraceError(f"{place}, event {int(state['position'])}: {found}")
+        self.done += read.value
+        self.complaints.expect(status, f"{place}, after event {self.done - begin}", "unreadable")
+        if self.progress:
+            self.progress(self.done, sum(location.events for location in self.locations))
+        return read.value
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], progress: Progress | None) -> Iterator[Archive]:
+    """Open an archive up to the point where events can be read; close all of it in any case."""
+    anchor = find_archive(path)
+    with listening() as complaints, ExitStack() as cleanup:
+        reader = call("Reader_Open", os.fsencode(anchor))
+        if not reader:
+            raise complaints.fail(str(anchor), "not readable as the anchor file of OTF2")
+        cleanup.callback(call, "Reader_Close", reader)
+        complaints.expect(call("Reader_SetSerialCollectiveCallbacks", reader), str(anchor))
+        file = anchor.with_suffix(".def")
+        if not file.is_file():
+            raise TraceError(f"{file}: no such file, the global definitions are missing")
+        definitions = read_definitions(reader, str(file), complaints)
+        archive = Archive(
+            anchor, reader, complaints, definitions, definitions.locations, False, progress
+        )
+        archive.mapped = any(archive.file(each, "def").is_file() for each in archive.locations)
+        for location in archive.locations:
+            _expect_files(archive, location)
+            call("Reader_SelectLocation", reader, location.reference)
+        for files in ("Def", "Evt") if archive.mapped else ("Evt",):
+            complaints.expect(call(f"Reader_Open{files}Files", reader), str(anchor))
+            cleanup.callback(call, f"Reader_Close{files}Files", reader)
+        yield archive
+
+
+def _expect_files(archive: Archive, location: Location) -> None:
+    """Look for the files of a location before anything is allocated for its events."""
+    events = archive.file(location, "evt")
+    place = f"{events}: location {location.reference}"
+    if not location.events:
+        return
+    if not events.is_file():
+        raise TraceError(f"{place}: no such file, {location.events} events are missing")
+    size = events.stat().st_size
+    if location.events > size // _SMALLEST_EVENT:
+        raise TraceError(
+            f"{place}: {size} bytes cannot hold the {location.events} events of the definitions"
+        )
+    local = archive.file(location, "def")
+    if archive.mapped and not local.is_file():
+        raise TraceError(f"{local}: no such file, the local definitions are missing")

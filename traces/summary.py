@@ -1,0 +1,119 @@
+"""What is in a trace, in a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .trace import Collective, Kind, Trace
+from .traffic import Traffic, traffic_of
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The sums over a trace.
+
+    Attributes
+    ----------
+    name : str
+        The trace.
+    traffic : Traffic
+        Its point-to-point messages.
+    events : int
+        Event records, those that a `Trace` leaves out included.
+    collectives : mapping of str to int or float
+        Calls of each collective operation, a call by all members of a communicator being one;
+        non-blocking ones are named "IALLREDUCE" and so on. A fraction says that some members
+        took part and others did not.
+    duration : float
+        Seconds from the first to the last event.
+    """
+
+    name: str
+    traffic: Traffic
+    events: int
+    collectives: Mapping[str, int | float]
+    duration: float
+
+    @property
+    def ranks(self) -> int:
+        """Number of MPI processes."""
+        return self.traffic.ranks
+
+    @property
+    def messages(self) -> int:
+        """Point-to-point messages, those to oneself included."""
+        return int(self.traffic.messages.sum())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of these messages."""
+        return int(self.traffic.bytes.sum())
+
+    @property
+    def pairs(self) -> int:
+        """Directed pairs of ranks with a message, a rank with itself included."""
+        return self.traffic.pairs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers under the keys of ``info --json`` and ``matrix --json``."""
+        return {
+            "ranks": self.ranks,
+            "events": self.events,
+            "messages": self.messages,
+            "bytes": self.bytes,
+            "pairs": self.pairs,
+            "collectives": dict(self.collectives),
+            "duration": self.duration,
+        }
+
+
+def summarize(trace: Trace) -> Summary:
+    """Sum up a trace that is in memory."""
+    ends = np.flatnonzero(
+        (trace.kind == Kind.COLLECTIVE_END) | (trace.kind == Kind.COLLECTIVE_COMPLETE)
+    )
+    rows = trace.ref[ends]
+    keys = np.stack(
+        [trace.kind[ends], trace.records.operation[rows], trace.records.comm[rows]], axis=1
+    )
+    distinct, counts = np.unique(keys, axis=0, return_counts=True)
+    return Summary(
+        name=trace.name,
+        traffic=traffic_of(trace),
+        events=trace.events + sum(trace.ignored.values()),
+        collectives=count_calls(
+            (
+                bool(kind == Kind.COLLECTIVE_END),
+                int(operation),
+                int(count),
+                len(trace.communicators[comm]) if comm >= 0 else trace.ranks,
+            )
+            for (kind, operation, comm), count in zip(distinct, counts, strict=True)
+        ),
+        duration=trace.duration,
+    )
+
+
+def count_calls(records: Iterable[tuple[bool, int, int, int]]) -> dict[str, int | float]:
+    """Turn records of members into calls of communicators, by operation.
+
+    Parameters
+    ----------
+    records : iterable of (blocking, operation, records, members)
+        One for each communicator and operation; no members stands for MPI_COMM_SELF.
+    """
+    calls: dict[str, Fraction] = {}
+    for blocking, operation, count, members in records:
+        known = operation in Collective.__members__.values()
+        name = Collective(operation).name if known else f"OPERATION_{operation}"
+        name = name if blocking else f"I{name}"
+        calls[name] = calls.get(name, Fraction(0)) + Fraction(count, max(members, 1))
+    return {
+        name: int(number) if number.denominator == 1 else float(number)
+        for name, number in sorted(calls.items())
+    }
