@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..traces import Traffic
     from .sources import Source
 
+PICTURES = (".svg", ".png", ".pdf")
+
 
 def generate(
     benchmark: Annotated[str, typer.Argument(help="A NAS Parallel Benchmark: lu.")],
@@ -71,6 +73,8 @@ def matrix(
     """Reduce a trace to its point-to-point traffic."""
     if out is None and plot is None and not as_json:
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
+    if plot is not None and plot.suffix not in PICTURES:
+        raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
     from ..traces.formats import save_traffic
     from .sources import find_source
 
@@ -81,7 +85,7 @@ def matrix(
             save_traffic(out, traffic)
             facts["out"] = str(out)
         if plot is not None:
-            _plot(traffic, plot)
+            _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     _print_facts(source.name, facts, as_json)
 
@@ -114,14 +118,12 @@ def _traffic_facts(traffic: Traffic) -> dict[str, Any]:
     }
 
 
-def _plot(traffic: Traffic, path: Path) -> None:
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise typer.BadParameter(f"--plot {path}: expected a name ending in .svg, .png or .pdf")
+def _plot(traffic: Traffic, path: Path, title: str) -> None:
     from ..traces.atomic import replacing
     from .plots import spy_plot
 
     with replacing(path) as partial:
-        spy_plot(traffic, partial)
+        spy_plot(traffic, title=title).savefig(partial, dpi=200)
 
 
 def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
@@ -137,10 +139,7 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     if facts.get("duration") is not None:
         rows.append(("duration", show_seconds(facts["duration"])))
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
-    rows += [(f"ignored {kind}", n) for kind, n in facts.get("ignored", {}).items()]
-    rows.append(
-        ("read in" if "out" not in facts else "done in", show_seconds(facts["wall_seconds"]))
-    )
+    rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
     for key in ("out", "plot"):
         if key in facts:
