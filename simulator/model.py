@@ -1,0 +1,72 @@
+"""The model: every rule about time and order, as pure functions of numbers.
+
+All engines call these functions, SimPy as they stand and compiled ones through ``numba.njit``, so
+that they form the same times by the same additions in the same order. What they say in words is
+in docs/MODEL.md.
+
+A message travels over a path of *servers*: the injection link of its node, the links of the route,
+the ejection link of the target; or, between ranks of one node, that node's memory alone. Each
+server takes packets first come first served.
+"""
+
+from __future__ import annotations
+
+# Kinds of event. At one instant a lower kind is handled first, then a lower number (of the message
+# or, of RESUME, the strand), then a lower packet. A packet is never in two places, so that its hop
+# could not decide and is left out of the key.
+ARRIVE = 1  # a packet's head (store-and-forward: its tail) reaches a server
+DELIVER = 2  # the tail of a message's last packet reaches the target
+SENT = 3  # the tail of a rendezvous message's last packet has left the source
+RESUME = 4  # a strand goes on
+
+# What a packet carries. Requests and grants are the control messages of a rendezvous.
+DATA = 0
+REQUEST = 1
+GRANT = 2
+
+
+def order_key(kind: int, number: int, packet: int, number_bits: int, packet_bits: int) -> int:
+    """Rank of an event among those of one instant; lower comes first.
+
+    The bits only have to be wide enough: they do not change the order.
+    """
+    return (((kind << number_bits) | number) << packet_bits) | packet
+
+
+def is_eager(size: int, eager_limit: int) -> bool:
+    """Whether a message of `size` bytes leaves without waiting for its receive."""
+    return size < eager_limit
+
+
+def packet_count(size: int, packet_size: int) -> int:
+    """Packets of a message; a message of 0 bytes is one empty packet."""
+    return max(1, -(-size // packet_size))
+
+
+def packet_bytes(size: int, packet_size: int, packet: int) -> int:
+    """Bytes of a packet: all are full but the last."""
+    return min(packet_size, size - packet * packet_size)
+
+
+def service_start(now: float, free: float) -> float:
+    """When a server begins with a packet that arrives `now`: at once, or when it is free."""
+    return now if now > free else free
+
+
+def service_end(start: float, size: int, bandwidth: float, tail: float) -> float:
+    """When a server is done with a packet, and free for the next.
+
+    Not before the packet's `tail` has come off the previous, perhaps slower, server.
+    """
+    end = start + size / bandwidth
+    return end if end > tail else tail
+
+
+def head_arrival(start: float, end: float, latency: float, cut_through: bool) -> float:
+    """When the next server may begin: cut-through at the head, store-and-forward at the tail."""
+    return (start if cut_through else end) + latency
+
+
+def tail_arrival(end: float, latency: float) -> float:
+    """When the whole packet has reached the next server, or the target."""
+    return end + latency

@@ -1,0 +1,165 @@
+"""Parameters of a replay, and the dotted keys by which scenarios and ``--set`` name them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from .collectives import ALGORITHMS
+
+SWITCHING = ("cut_through", "store_and_forward")
+
+
+class ParameterError(ValueError):
+    """A parameter of a replay is unknown or out of range; names key, value and expected."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """End points, packets and collectives; links belong to the `Topology`.
+
+    The defaults are TraceR's for a generic torus (hpcgroup/TraceR, examples/conf/torus.conf),
+    memory apart, which is assumed.
+
+    Attributes
+    ----------
+    overhead_send, overhead_recv : float
+        Seconds a rank is busy per message sent, and per message received.
+    eager_limit : int
+        Messages below so many bytes leave at once; others wait for their receive.
+    packet_size : int
+        Bytes of a full packet.
+    control_bytes : int
+        Bytes of a rendezvous' request, and of its grant.
+    injection_bandwidth, injection_latency, ejection_bandwidth, ejection_latency : float
+        bytes/s and seconds of the links between a node and the network, shared by its ranks.
+    memory_bandwidth, memory_latency : float
+        bytes/s and seconds between ranks of one node, which share it.
+    compute_scale : float
+        Factor on the recorded computation; 0 leaves it out.
+    switching : {"cut_through", "store_and_forward"}
+        Whether a packet moves on with its head or with its tail.
+    algorithms : mapping of str to str
+        Algorithm of a collective operation where it is not the default; `collectives.ALGORITHMS`.
+    """
+
+    overhead_send: float = 200e-9
+    overhead_recv: float = 200e-9
+    eager_limit: int = 64000
+    packet_size: int = 8192
+    control_bytes: int = 0
+    injection_bandwidth: float = 24e9
+    injection_latency: float = 200e-9
+    ejection_bandwidth: float = 24e9
+    ejection_latency: float = 200e-9
+    memory_bandwidth: float = 20e9
+    memory_latency: float = 200e-9
+    compute_scale: float = 1.0
+    switching: str = "cut_through"
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, entry in KEYS.items():
+            if entry.field:
+                _check(key, getattr(self, entry.field), entry)
+        for operation, algorithm in self.algorithms.items():
+            if operation not in ALGORITHMS:
+                raise ParameterError(_unknown("collective", operation, ALGORITHMS))
+            _check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
+
+
+class Key(NamedTuple):
+    """What a dotted key means.
+
+    Attributes
+    ----------
+    field : str
+        Field of `Parameters`; empty for ``collective.*``, which go to `Parameters.algorithms`.
+    unit : str
+        "bytes/s", "s", "bytes", "1" for a plain number, or "" for one of `choices`.
+    minimum : float
+        Least value that is allowed; bandwidths must be above it.
+    choices : tuple of str
+        Allowed words, the default first.
+    """
+
+    field: str
+    unit: str
+    minimum: float = 0
+    choices: tuple[str, ...] = ()
+
+
+KEYS: Mapping[str, Key] = {
+    "overhead.send": Key("overhead_send", "s"),
+    "overhead.recv": Key("overhead_recv", "s"),
+    "eager_limit": Key("eager_limit", "bytes"),
+    "packet_size": Key("packet_size", "bytes", minimum=1),
+    "control_bytes": Key("control_bytes", "bytes"),
+    "injection.bandwidth": Key("injection_bandwidth", "bytes/s"),
+    "injection.latency": Key("injection_latency", "s"),
+    "ejection.bandwidth": Key("ejection_bandwidth", "bytes/s"),
+    "ejection.latency": Key("ejection_latency", "s"),
+    "memory.bandwidth": Key("memory_bandwidth", "bytes/s"),
+    "memory.latency": Key("memory_latency", "s"),
+    "compute.scale": Key("compute_scale", "1"),
+    "switching": Key("switching", "", choices=SWITCHING),
+} | {f"collective.{name}": Key("", "", choices=tuple(table)) for name, table in ALGORITHMS.items()}
+
+
+def parameters_from(settings: Mapping[str, Any]) -> Parameters:
+    """Build `Parameters` from dotted keys; what is not named keeps its default.
+
+    Parameters
+    ----------
+    settings : mapping of str to float, int or str
+        Keys of `KEYS`, numbers in the unit given there.
+
+    Raises
+    ------
+    ParameterError
+        Unknown key, or a value out of range.
+
+    Examples
+    --------
+    >>> parameters_from({"overhead.send": 1e-6, "collective.bcast": "linear"}).algorithms
+    {'bcast': 'linear'}
+    """
+    whole = {f.name for f in fields(Parameters) if f.type == "int"}
+    given: dict[str, Any] = {}
+    algorithms: dict[str, str] = {}
+    for key, value in settings.items():
+        if key not in KEYS:
+            raise ParameterError(_unknown("parameter", key, KEYS))
+        entry = KEYS[key]
+        _check(key, value, entry)
+        if not entry.field:
+            algorithms[key.removeprefix("collective.")] = value
+        elif entry.field in whole:
+            if value != int(value):
+                raise ParameterError(f"{key} {value}: expected a whole number of bytes")
+            given[entry.field] = int(value)
+        else:
+            given[entry.field] = value if entry.choices else float(value)
+    return Parameters(**given, algorithms=algorithms)
+
+
+def _check(key: str, value: Any, entry: Key) -> None:
+    if entry.choices:
+        if value not in entry.choices:
+            raise ParameterError(f"{key} {value!r}: expected one of {', '.join(entry.choices)}")
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
+    if entry.unit == "bytes/s" and not value > 0:
+        raise ParameterError(f"{key} {value}: expected more than 0 bytes/s")
+    if value < entry.minimum:
+        raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
+
+
+def _unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:
+    close = get_close_matches(name, allowed, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"unknown {what} {name!r}: {hint}expected one of {', '.join(allowed)}"

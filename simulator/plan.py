@@ -1,0 +1,135 @@
+"""Plan: program, network and parameters as plain arrays, which is all that an engine needs.
+
+Servers are numbered links first (as in the topology), then the injection link of every node, the
+ejection links, and the memories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..topologies import Mapping, Topology
+from .parameters import Parameters
+from .program import Program
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an engine runs.
+
+    Attributes
+    ----------
+    program : Program
+    parameters : Parameters
+    links : int
+        Number of links of the topology, the first servers.
+    bandwidth, latency : ndarray(float64, shape=(servers,))
+    compute : ndarray(float64, shape=(operations,))
+        Scaled seconds of computation before each operation.
+    message : ndarray(int64, shape=(operations,))
+        Number of the message that a row sends or receives, else -1.
+    send, receive : ndarray(int64, shape=(messages,))
+        Row that sends and row that receives each message; -1 if none receives it.
+    size : ndarray(int64, shape=(messages,))
+    path, back : ndarray(int64, shape=(messages,))
+        Path of a message, and of its grant.
+    indptr : ndarray(int64, shape=(paths + 1,))
+    servers : ndarray(int64)
+        Path p is ``servers[indptr[p]:indptr[p + 1]]``.
+    number_bits, packet_bits : int
+        For `model.order_key`.
+    """
+
+    program: Program
+    parameters: Parameters
+    links: int
+    bandwidth: NDArray[np.float64]
+    latency: NDArray[np.float64]
+    compute: NDArray[np.float64]
+    message: Ints
+    send: Ints
+    receive: Ints
+    size: Ints
+    path: Ints
+    back: Ints
+    indptr: Ints
+    servers: Ints
+    number_bits: int
+    packet_bits: int
+
+    @property
+    def messages(self) -> int:
+        """Number of messages."""
+        return len(self.send)
+
+
+def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Parameters) -> Plan:
+    """Place a program on a network."""
+    send = program.sends()
+    receive = program.receives()
+    message = np.full(program.operations, -1, dtype=np.int64)
+    message[send] = np.arange(len(send))
+    matched = receive >= 0
+    message[receive[matched]] = np.flatnonzero(matched)
+
+    source = node_of[program.rank_of_row()[send]]
+    target = node_of[program.peer[send]]
+    pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
+    pairs, path = np.unique(pairs, return_inverse=True)
+    indptr, servers = _paths(topology, pairs // topology.nodes, pairs % topology.nodes)
+
+    bandwidth, latency = _speeds(topology, parameters)
+    largest = int(program.size[send].max(initial=parameters.control_bytes))
+    return Plan(
+        program=program,
+        parameters=parameters,
+        links=topology.links,
+        bandwidth=bandwidth,
+        latency=latency,
+        compute=program.compute * parameters.compute_scale,
+        message=message,
+        send=send,
+        receive=receive,
+        size=program.size[send],
+        path=path[: len(send)],
+        back=path[len(send) :],
+        indptr=indptr,
+        servers=servers,
+        number_bits=max(len(send), program.strands).bit_length(),
+        packet_bits=(largest // parameters.packet_size + 1).bit_length(),
+    )
+
+
+def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
+    """Paths between node pairs: injection, route, ejection; or the memory."""
+    links, nodes = topology.links, topology.nodes
+    starts, route = topology.routes(source, target)
+    away = source != target
+    hops = np.diff(starts)
+    indptr = np.concatenate(([0], np.cumsum(np.where(away, hops + 2, 1))))
+    servers = np.empty(indptr[-1], dtype=np.int64)
+    servers[indptr[:-1]] = np.where(away, links + source, links + 2 * nodes + source)
+    servers[indptr[1:][away] - 1] = links + nodes + target[away]
+    inner = np.arange(len(route)) + np.repeat(indptr[:-1] + 1 - starts[:-1], hops)
+    servers[inner] = route
+    return indptr, servers
+
+
+def _speeds(
+    topology: Topology, parameters: Parameters
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bandwidth and latency of every server."""
+    columns = []
+    for quantity in ("bandwidth", "latency"):
+        of_kind = np.array([getattr(kind, quantity) for kind in topology.kinds], dtype=np.float64)
+        ends = [
+            np.full(topology.nodes, getattr(parameters, f"{end}_{quantity}"))
+            for end in ("injection", "ejection", "memory")
+        ]
+        columns.append(np.concatenate((of_kind[topology.link_kind], *ends)))
+    return columns[0], columns[1]

@@ -1,0 +1,216 @@
+"""Program: what a replay executes, one list of operations per strand.
+
+A rank is one strand; each of its non-blocking collectives is a strand of its own, which a START
+begins and a WAIT joins, so that they go on in the background. Operations stand in one table, the
+strands of rank 0 first. Receives are matched before the run: wildcards were resolved when the
+trace was recorded, and what is sent from one rank to another under one tag and context arrives in
+order, so that the k-th send meets the k-th receive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..traces import Collective, Traffic
+
+
+class Op(IntEnum):
+    """What an operation does."""
+
+    FINISH = 0  # last of every strand
+    SEND = 1
+    ISEND = 2
+    RECV = 3
+    IRECV = 4
+    WAIT = 5  # for the ISEND, IRECV or START in row `target`
+    START = 6  # begin strand `target`
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Operations of all strands; columns have one entry per row, -1 where one does not apply.
+
+    Attributes
+    ----------
+    name : str
+        Where it comes from.
+    offsets : ndarray(int64, shape=(strands + 1,))
+        Operations of strand s are rows ``offsets[s]:offsets[s + 1]``.
+    rank_of : ndarray(int32, shape=(strands,))
+        Rank of each strand; not decreasing, the main strand of a rank before its others.
+    kind : ndarray(uint8)
+        `Op`.
+    compute : ndarray(float64)
+        Seconds of computation before the operation.
+    peer, tag, context : ndarray(int32)
+        World rank of the partner, tag and context of a message. Contexts below `communicators` are
+        communicators; ``communicators + c`` are the collectives on communicator c, and their tag
+        says which.
+    size : ndarray(int64)
+        Bytes of a message.
+    target : ndarray(int64)
+        Row that a WAIT waits for; strand that a START begins.
+    communicators : int
+        Number of communicators.
+    collectives : mapping of int to ndarray(uint8)
+        By context, the `Collective` under each tag.
+    algorithms : mapping of str to str
+        Algorithms of collectives that are not the default.
+    dropped : mapping of str to int
+        Operations of the trace that are left out, counted by reason.
+    """
+
+    name: str
+    offsets: NDArray[np.int64]
+    rank_of: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    compute: NDArray[np.float64]
+    peer: NDArray[np.int32]
+    tag: NDArray[np.int32]
+    context: NDArray[np.int32]
+    size: NDArray[np.int64]
+    target: NDArray[np.int64]
+    communicators: int = 1
+    collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def strands(self) -> int:
+        """Number of strands."""
+        return len(self.rank_of)
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return int(self.rank_of[-1]) + 1 if self.strands else 0
+
+    @property
+    def operations(self) -> int:
+        """Number of operations, the FINISH of each strand included."""
+        return len(self.kind)
+
+    def main(self) -> NDArray[np.int64]:
+        """Strand of each rank itself, shape (ranks,)."""
+        return np.searchsorted(self.rank_of, np.arange(self.ranks)).astype(np.int64)
+
+    def rank_of_row(self) -> NDArray[np.int32]:
+        """Rank of each operation."""
+        return np.repeat(self.rank_of, np.diff(self.offsets))
+
+    def sends(self) -> NDArray[np.int64]:
+        """Rows that send, in order; their places here are the message numbers."""
+        return np.flatnonzero((self.kind == Op.SEND) | (self.kind == Op.ISEND))
+
+    def traffic(self) -> Traffic:
+        """Reduce to everything that is sent, collectives included."""
+        return self._traffic(self.sends())
+
+    def p2p_traffic(self) -> Traffic:
+        """Reduce to what the application itself sends; equal to `traffic_of` of the trace."""
+        rows = self.sends()
+        return self._traffic(rows[self.context[rows] < self.communicators])
+
+    def _traffic(self, rows: NDArray[np.int64]) -> Traffic:
+        return Traffic.from_pairs(
+            self.ranks,
+            self.rank_of_row()[rows],
+            self.peer[rows],
+            np.ones(len(rows), dtype=np.int64),
+            self.size[rows],
+            name=self.name,
+        )
+
+    def receives(self) -> NDArray[np.int64]:
+        """Row of the receive that takes each message, -1 where there is none; (messages,)."""
+        sends = self.sends()
+        takes = np.flatnonzero((self.kind == Op.RECV) | (self.kind == Op.IRECV))
+        rank = self.rank_of_row()
+        # A channel is (source, target, tag, context); number channels, then entries within each.
+        rows = np.concatenate((sends, takes))
+        own, peer = rank[rows], self.peer[rows]
+        sending = np.arange(len(rows)) < len(sends)
+        label = (self.context[rows].astype(np.int64) << 32) | self.tag[rows].astype(np.uint32)
+        _, label = np.unique(label, return_inverse=True)
+        pair = np.where(sending, own, peer) * np.int64(self.ranks) + np.where(sending, peer, own)
+        channel = pair * (int(label.max(initial=0)) + 1) + label
+        sent, taken = channel[: len(sends)], channel[len(sends) :]
+        by_send, by_take = np.argsort(sent, kind="stable"), np.argsort(taken, kind="stable")
+        sent, taken = sent[by_send], taken[by_take]
+        place = np.arange(len(sent)) - np.searchsorted(sent, sent)
+        match = np.searchsorted(taken, sent) + place
+        found = match < np.searchsorted(taken, sent, side="right")
+        receives = np.full(len(sends), -1, dtype=np.int64)
+        receives[by_send[found]] = takes[by_take[match[found]]]
+        return receives
+
+    def describe(self, row: int) -> str:
+        """Say in words what the operation in a row does."""
+        kind = Op(int(self.kind[row]))
+        if kind == Op.WAIT:
+            return f"wait for {self.describe(int(self.target[row]))}"
+        if kind == Op.START:
+            return "non-blocking collective"
+        if kind == Op.FINISH:
+            return "end of program"
+        context, tag = int(self.context[row]), int(self.tag[row])
+        where = f"tag {tag}, communicator {context}"
+        if context >= self.communicators:
+            calls = self.collectives.get(context)
+            name = Collective(int(calls[tag])).name.lower() if calls is not None else "collective"
+            where = f"{name}, collective {tag} of communicator {context - self.communicators}"
+        way = "to" if kind in (Op.SEND, Op.ISEND) else "from"
+        return f"{kind.name.lower()} {way} rank {self.peer[row]} ({where})"
+
+
+def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Program:
+    """Write a program by hand, one list of operations per rank.
+
+    Parameters
+    ----------
+    strands : sequence of sequence of tuple
+        ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[, tag])`` or
+        ``("wait", k)``, k being the place in the rank's list of the operation to wait for.
+
+    Examples
+    --------
+    >>> program = program_of("ping", [[("send", 1, 100)], [("recv", 0, 100)]])
+    >>> program.traffic().bytes
+    array([100])
+    """
+    rows: list[tuple[int, float, int, int, int, int]] = []
+    offsets = [0]
+    for operations in strands:
+        pause, row_of = 0.0, {}
+        for k, (word, *given) in enumerate(operations):
+            row_of[k] = len(rows)
+            if word == "compute":
+                pause += given[0]
+                continue
+            if word == "wait":
+                rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]]))
+            else:
+                peer, size, tag = (*given, 0)[:3]
+                rows.append((Op[word.upper()], pause, peer, tag, size, -1))
+            pause = 0.0
+        rows.append((Op.FINISH, pause, -1, -1, 0, -1))
+        offsets.append(len(rows))
+    kind, compute, peers, tags, sizes, targets = zip(*rows, strict=True) if rows else ((),) * 6
+    return Program(
+        name=name,
+        offsets=np.array(offsets, dtype=np.int64),
+        rank_of=np.arange(len(strands), dtype=np.int32),
+        kind=np.array(kind, dtype=np.uint8),
+        compute=np.array(compute, dtype=np.float64),
+        peer=np.array(peers, dtype=np.int32),
+        tag=np.array(tags, dtype=np.int32),
+        context=np.where(np.array(peers) >= 0, 0, -1).astype(np.int32),
+        size=np.array(sizes, dtype=np.int64),
+        target=np.array(targets, dtype=np.int64),
+    )

@@ -1,0 +1,160 @@
+"""What a replay returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Servers(NamedTuple):
+    """Counters of a set of servers, all of shape (servers,).
+
+    Attributes
+    ----------
+    messages, bytes : ndarray(int64)
+        Of data; requests and grants of rendezvous are not in it.
+    busy : ndarray(float64)
+        Seconds spent on packets.
+    longest_wait : ndarray(float64)
+        Longest time that a packet stood in the queue, in seconds.
+    waited : ndarray(float64)
+        Time that all packets stood in the queue, in seconds.
+    """
+
+    messages: Ints
+    bytes: Ints
+    busy: Floats
+    longest_wait: Floats
+    waited: Floats
+
+
+class Outcome(NamedTuple):
+    """What an engine hands back; arrays by rank, by server and by message.
+
+    Attributes
+    ----------
+    finish, compute, communicate, wait : ndarray(float64, shape=(ranks,))
+    servers : Servers
+    events : int
+        Packets served, by all servers together.
+    controls : int
+        Requests and grants sent.
+    sent, delivered : ndarray(float64, shape=(messages,))
+        Times of each message; NaN if it did not happen.
+    """
+
+    finish: Floats
+    compute: Floats
+    communicate: Floats
+    wait: Floats
+    servers: Servers
+    events: int
+    controls: int
+    sent: Floats
+    delivered: Floats
+
+
+class MessageTimes(NamedTuple):
+    """One entry per message, in the order of (source rank, n-th send).
+
+    Attributes
+    ----------
+    source, target : ndarray(int32)
+        Ranks.
+    size : ndarray(int64)
+        Bytes.
+    sent, delivered : ndarray(float64)
+        When the sender handed it over, and when its last byte reached the target's node; NaN if it
+        never did.
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    size: Ints
+    sent: Floats
+    delivered: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A simulated run; times in seconds.
+
+    Attributes
+    ----------
+    engine, topology : str
+        What simulated it, and on what.
+    makespan : float
+        When the last rank finished.
+    messages, bytes : int
+        Sent by all ranks, collectives included.
+    events : int
+        Packet-hops: packets served by links, injection, ejection and memory.
+    controls : int
+        Requests and grants of rendezvous; in none of the other counts but `events`.
+    wall_seconds : float
+        What the engine took.
+    finish, compute, communicate, wait : ndarray(float64, shape=(ranks,))
+        When each rank finished, and how that time divides: computation, overhead of sending and
+        receiving, waiting. Work of non-blocking collectives in the background is not in it.
+    link_messages, link_bytes : ndarray(int64, shape=(links,))
+        Data over each link; equal to the static loads of the program's traffic.
+    link_busy : ndarray(float64, shape=(links,))
+        Seconds that each link spent on packets.
+    link_queue, link_waited : ndarray(float64, shape=(links,))
+        Longest time that a packet queued for the link, and the sum over all packets.
+    injection, ejection, memory : Servers
+        The same of each node's own servers.
+    message_times : MessageTimes or None
+        If they were asked for.
+    """
+
+    engine: str
+    topology: str
+    makespan: float
+    messages: int
+    bytes: int
+    events: int
+    controls: int
+    wall_seconds: float
+    finish: Floats
+    compute: Floats
+    communicate: Floats
+    wait: Floats
+    link_messages: Ints
+    link_bytes: Ints
+    link_busy: Floats
+    link_queue: Floats
+    link_waited: Floats
+    injection: Servers
+    ejection: Servers
+    memory: Servers
+    message_times: MessageTimes | None = None
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.finish)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what ``simulate --json`` prints."""
+        return {
+            "engine": self.engine,
+            "makespan": self.makespan,
+            "ranks": self.ranks,
+            "messages": self.messages,
+            "bytes": self.bytes,
+            "events": self.events,
+            "wall_seconds": self.wall_seconds,
+            "links": {
+                "max_busy": float(self.link_busy.max(initial=0.0)),
+                "max_messages": int(self.link_messages.max(initial=0)),
+                "max_bytes": int(self.link_bytes.max(initial=0)),
+            },
+            "energy": None,
+        }

@@ -1,0 +1,141 @@
+"""Replay a program on a network, with a named engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..topologies import Topology, check_mapping
+from ..traces import Trace
+from . import simpy_engine
+from .lowering import lower
+from .parameters import ParameterError, Parameters
+from .plan import Plan, plan
+from .program import Program
+from .result import MessageTimes, Outcome, Result, Servers
+
+Progress = Callable[[int, int], None]
+
+
+class Engine(NamedTuple):
+    """A way to run a plan.
+
+    Attributes
+    ----------
+    run : callable
+        ``(plan, record_messages, progress) -> Outcome``.
+    summary : str
+        One line for ``hopmap list engines``.
+    """
+
+    run: Callable[[Plan, bool, Progress | None], Outcome]
+    summary: str
+
+
+ENGINES: Mapping[str, Engine] = {
+    "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
+}
+
+
+def simulate(
+    program: Program | Trace,
+    topology: Topology,
+    node_of: ArrayLike,
+    *,
+    parameters: Parameters | None = None,
+    engine: str = "simpy",
+    record_messages: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulate a run.
+
+    Parameters
+    ----------
+    program : Program or Trace
+        What the ranks do; a trace is lowered first, with the parameters' algorithms.
+    node_of : array_like of int, shape (ranks,)
+        Node of each rank.
+    parameters : Parameters, optional
+        End points, packets, collectives.
+    engine : str
+        A name in `ENGINES`.
+    record_messages : bool
+        Whether to keep when each message was sent and delivered.
+    progress : callable, optional
+        Called now and then with the messages delivered so far and those to come in all.
+
+    Raises
+    ------
+    ParameterError
+        Unknown engine, or algorithms other than those the program was lowered with.
+    MappingError
+        See `check_mapping`.
+    DeadlockError
+        The run gets stuck.
+    """
+    if engine not in ENGINES:
+        raise ParameterError(f"unknown engine {engine!r}: expected one of {', '.join(ENGINES)}")
+    parameters = parameters or Parameters()
+    if isinstance(program, Trace):
+        program = lower(program, parameters.algorithms)
+    elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
+        raise ParameterError(
+            f"algorithms {dict(parameters.algorithms)}: the program was lowered with "
+            f"{dict(program.algorithms)}: expected the same"
+        )
+    nodes = check_mapping(node_of, topology, program.ranks)
+    ready = plan(program, topology, nodes, parameters)
+    begin = time.perf_counter()
+    outcome = ENGINES[engine].run(ready, record_messages, progress)
+    seconds = time.perf_counter() - begin
+    return _result(engine, topology, ready, outcome, seconds, record_messages)
+
+
+def _result(
+    engine: str,
+    topology: Topology,
+    ready: Plan,
+    outcome: Outcome,
+    seconds: float,
+    record_messages: bool,
+) -> Result:
+    program = ready.program
+    edges = np.cumsum([topology.links, topology.nodes, topology.nodes])
+    split = zip(*(np.split(column, edges) for column in outcome.servers), strict=True)
+    links, injection, ejection, memory = (Servers(*columns) for columns in split)
+    times = None
+    if record_messages:
+        times = MessageTimes(
+            source=program.rank_of_row()[ready.send],
+            target=program.peer[ready.send],
+            size=ready.size,
+            sent=outcome.sent,
+            delivered=outcome.delivered,
+        )
+    return Result(
+        engine=engine,
+        topology=topology.spec,
+        makespan=float(outcome.finish.max(initial=0.0)),
+        messages=ready.messages,
+        bytes=int(ready.size.sum()),
+        events=outcome.events,
+        controls=outcome.controls,
+        wall_seconds=seconds,
+        finish=outcome.finish,
+        compute=outcome.compute,
+        communicate=outcome.communicate,
+        wait=outcome.wait,
+        link_messages=links.messages,
+        link_bytes=links.bytes,
+        link_busy=links.busy,
+        link_queue=links.longest_wait,
+        link_waited=links.waited,
+        injection=injection,
+        ejection=ejection,
+        memory=memory,
+        message_times=times,
+    )
