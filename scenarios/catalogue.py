@@ -50,7 +50,7 @@ def _topologies() -> Entries:
 def _engines() -> Entries:
     from ..simulator import ENGINES
 
-    return [_entry(name, _first_line(engine.__doc__)) for name, engine in ENGINES.items()]
+    return [_entry(name, engine.summary) for name, engine in ENGINES.items()]
 
 
 def _formats() -> Entries:

@@ -148,10 +148,15 @@ def simulate(
     with working(f"reading {source.name}"):
         recorded = source.trace(steps)
         node_of = read_mapping(mapping, network, recorded.ranks)
-        program = lower(recorded)
+        program = lower(recorded, parameters.algorithms)
     with working("replaying") as progress:
         result = replay(
-            program, network, node_of, parameters=parameters, engine=engine, progress=progress
+            program,
+            network,
+            node_of,
+            parameters=parameters,
+            engine=engine,
+            progress=lambda done, total: progress(done, total, "messages"),
         )
     summary = result.summary()
     if as_json:

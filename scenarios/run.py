@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..mappers import map_ranks, parse_pipeline
-from ..simulator import evaluate, link_loads, simulate
+from ..simulator import Program, evaluate, link_loads, lower, simulate
 from ..topologies import Mapping, MappingError, Topology, topology_from_spec
 from ..traces import Traffic
 from ..traces.atomic import replacing
@@ -218,16 +218,11 @@ def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     row |= _static(traffic, topology, node_of)
     busy = None
     if run.engine is not None:
-        begin = time.perf_counter()
-        result = simulate(
-            _program(run.trace, run.steps, run.digest),
-            topology,
-            node_of,
-            parameters=parameters,
-            engine=run.engine,
-        )
-        row["replay_seconds"] = time.perf_counter() - begin
+        algorithms = tuple(parameters.algorithms.items())
+        program = _program(run.trace, run.steps, algorithms, run.digest)
+        result = simulate(program, topology, node_of, parameters=parameters, engine=run.engine)
         row |= {
+            "replay_seconds": result.wall_seconds,
             "makespan": result.makespan,
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
@@ -263,10 +258,10 @@ def _traffic(results: Path, name: str, _digest: str) -> Traffic:
 
 
 @lru_cache(maxsize=1)
-def _program(source: Source, steps: int | None, _digest: str) -> Any:
-    from ..simulator import lower
-
-    return lower(source.trace(steps))
+def _program(
+    source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], _digest: str
+) -> Program:
+    return lower(source.trace(steps), dict(algorithms))
 
 
 @cache
