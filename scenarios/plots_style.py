@@ -1,0 +1,165 @@
+"""How figures look: one style, colours that colour-blind eyes tell apart, SVG text.
+
+Figures are made through matplotlib's `Figure`, never through pyplot: no backend is chosen and no
+state is kept. Each is as wide as a phone's page; pages put several side by side.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+WIDTH = 4.3  # inches: 413 CSS pixels
+
+# Okabe and Ito's palette.
+BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#56B4E9",
+    "#CC79A7",
+)
+GREY, PALE, INK = "#8a949c", "#d9dee2", "#22282d"
+CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
+
+STYLE: Any = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "text.parse_math": False,
+    "text.usetex": False,
+    "text.color": INK,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.7,
+    "axes.facecolor": "white",
+    "axes.axisbelow": True,
+    "axes.grid": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.useoffset": False,
+    "grid.color": "#e4e8eb",
+    "grid.linewidth": 0.7,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": False,
+    "figure.autolayout": False,
+    "savefig.dpi": 150,
+    "savefig.facecolor": "white",
+    "savefig.bbox": None,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "hopmap",
+    "path.simplify": True,
+}
+
+
+def sequential(low: float = 0.06, high: float = 0.92) -> Colormap:
+    """Light yellow to dark violet, monotone in lightness (inferno without its extremes)."""
+    source = mpl.colormaps["inferno_r"]
+    stops = [source(low + (high - low) * i / 31) for i in range(32)]
+    return LinearSegmentedColormap.from_list("hopmap", stops)
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Style of all figures, whatever the user's matplotlibrc says."""
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """Empty figure, sizes in inches."""
+    return Figure(figsize=(width, height))
+
+
+def svg_text(figure: Figure) -> str:
+    """Return the figure as an SVG document; the same figure gives the same text."""
+    buffer = io.StringIO()
+    with style(), warnings.catch_warnings():
+        # Letters that DejaVu Sans lacks: text stays text, the reader's own fonts have them.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "hopmap"})
+    text = buffer.getvalue()
+    # Verdana has the same widths as DejaVu Sans, for machines without the latter.
+    return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+
+
+def label(text: str, width: int = 22, lines: int = 2) -> str:
+    """Make any name fit a figure: no control characters, pipelines broken at their bars, cut."""
+    clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    clean = " ".join(clean.split())
+    if len(clean) <= width:
+        return clean
+    rows: list[str] = []
+    for stage in clean.split(" | "):
+        piece = stage if not rows else f"| {stage}"
+        if rows and len(rows[-1]) + 1 + len(piece) <= width:
+            rows[-1] += " " + piece
+        else:
+            rows.append(piece)
+    if len(rows) > lines:
+        rows = [*rows[: lines - 1], rows[lines - 1] + " …"]
+    return "\n".join(row if len(row) <= width else row[: width - 1] + "…" for row in rows)
+
+
+def margin(labels: Sequence[str], inches_per_letter: float = 0.072) -> float:
+    """Inches that tick labels need left of the axis."""
+    letters = max((len(row) for text in labels for row in text.split("\n")), default=0)
+    return 0.16 + letters * inches_per_letter
+
+
+def value_axis(axes: Axes, text: Callable[[float], str], limit: float, ticks: int = 3) -> None:
+    """Horizontal axis from 0 to a little above `limit`, ticks written by `text`."""
+    axes.set_xlim(0, limit * 1.05 if limit > 0 else 1)
+    axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axes.grid(axis="x")
+
+
+def colour_bar(
+    figure: Figure,
+    axes: Axes,
+    norm: Normalize,
+    cmap: Colormap,
+    text: Callable[[float], str],
+    title: str,
+) -> None:
+    """Horizontal colour bar in `axes`, its title above."""
+    bar = figure.colorbar(
+        mpl.cm.ScalarMappable(norm, cmap), cax=axes, orientation="horizontal", extend="neither"
+    )
+    bar.outline.set_visible(False)
+    if isinstance(norm, LogNorm):
+        decades = math.log10(float(norm.vmax or 1) / float(norm.vmin or 1))
+        bar.locator = LogLocator(10, subs=(1.0, 2.0, 5.0) if decades < 1.6 else (1.0,), numticks=6)
+    else:
+        bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+    bar.formatter = FuncFormatter(lambda value, _: text(value))
+    bar.update_ticks()
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_title(title, fontsize=8.5, fontweight="normal", loc="left", pad=3)

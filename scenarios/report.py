@@ -1,0 +1,143 @@
+"""The report of a study: one HTML page that needs nothing else, and its figures as SVG files."""
+
+from __future__ import annotations
+
+import base64
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ..traces import Traffic
+from ..traces.atomic import replacing, replacing_folder
+from . import store
+from .console import Progress
+from .report_study import DEFAULT, Study, load_study
+from .report_units import count
+
+PAGE_BYTES = 7_000_000  # of figures in the page; others are in the folder only
+
+
+def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
+    """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
+
+    The page holds its figures, style and script itself; both appear whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        What ``hopmap run`` filled, finished or not.
+    progress : callable, optional
+        ``progress(done, total, text)`` after every figure.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    OSError
+        The folder cannot be written.
+    """
+    # matplotlib takes a while to import
+    from .report_figures import SECTIONS, count_figures, figures
+
+    folder = Path(folder)
+    study = load_study(folder)
+    traffic = {trace: _traffic(folder, trace) for trace in study.traces()}
+    total = count_figures(study)
+    sections: dict[str, dict[str, list[dict[str, str]]]] = {
+        trace: {section: [] for section in SECTIONS} for trace in study.traces()
+    }
+    spent = 0
+    with replacing_folder(folder / "figures") as drawn:
+        for done, picture in enumerate(figures(study, traffic), 1):
+            (drawn / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
+            shown = {"caption": picture.caption, "name": picture.name, "uri": ""}
+            if spent + len(picture.svg) <= PAGE_BYTES:
+                spent += len(picture.svg)
+                encoded = base64.b64encode(picture.svg.encode()).decode()
+                shown["uri"] = f"data:image/svg+xml;base64,{encoded}"
+            sections[picture.trace][picture.section].append(shown)
+            if progress is not None:
+                progress(done, max(done, total), picture.caption)
+    page = _render(study, traffic, sections)
+    target = folder / "report.html"
+    with replacing(target) as partial:
+        partial.write_text(page, encoding="utf-8")
+    return target
+
+
+def _traffic(folder: Path, trace: str) -> Traffic | None:
+    try:
+        return store.load_traffic(folder, trace)
+    except store.StoreError:
+        return None
+
+
+def _render(
+    study: Study,
+    traffic: dict[str, Traffic | None],
+    sections: dict[str, dict[str, list[dict[str, str]]]],
+) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    from . import report_tables as tables
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(
+        Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8")
+    )
+    done = len(study.runs) + len(study.failed)
+    return template.render(
+        study=study,
+        default=DEFAULT,
+        facts=_facts(study, done),
+        headlines=[tables.headline(case) for case in study.cases],
+        traces=tables.trace_rows(traffic),
+        links=tables.link_rows(study),
+        sections=[
+            {
+                "trace": trace,
+                "id": f"trace-{place}",
+                "table": tables.main_table(study.cases_of(trace)),
+                "figures": sections[trace],
+            }
+            for place, trace in enumerate(study.traces(), 1)
+        ],
+        published=tables.published_tables(study),
+        failed=tables.failed_rows(study),
+    )
+
+
+def _facts(study: Study, done: int) -> list[tuple[str, str]]:
+    """One line each on what was run."""
+    runs = study.runs
+    engines = sorted({str(engine) for engine in runs["engine"].dropna()})
+    replay = ", ".join(engines) or "none: mappings were measured, not replayed"
+    if engines and study.steps:
+        replay += f"; generated benchmarks for {count(study.steps)} time steps"
+    seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
+    shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
+    words = f"{count(len(runs))} of {count(study.planned)}"
+    if study.failed.shape[0]:
+        words += f", {count(len(study.failed))} failed"
+    if study.planned > done:
+        words += f", {count(study.planned - done)} not done yet"
+    mappers = list(dict.fromkeys(runs["mapper"]))
+    try:
+        made_by = f"hopmap {version('hopmap')}"
+    except PackageNotFoundError:
+        made_by = "hopmap"
+    facts = [
+        ("Runs", words),
+        ("Mappers", ", ".join(mappers)),
+        ("Seeds", shown),
+        ("Replay engine", replay),
+    ]
+    if study.settings:
+        facts.append(("Parameters", "; ".join(f"{k} = {v}" for k, v in study.settings)))
+    return [*[(k, v) for k, v in facts if v], ("Made by", made_by)]

@@ -1,0 +1,176 @@
+"""Which figures a study gets, one after another, as SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..topologies import Topology
+from ..traces import Traffic
+from . import store
+from .plots import spy_plot
+from .plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from .plots_mapping import mapping_view
+from .plots_network import link_loads
+from .plots_style import svg_text
+from .report_study import DEFAULT, Case, Entry, Study
+from .report_tables import PARTS, topology_of
+
+SECTIONS = ("spy", "time", "ienpc", "runtime", "links", "mapping")
+PICTURED = 12  # cases of which the network and the mapping are drawn
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the report: its trace, section, file name, caption, and the SVG text."""
+
+    trace: str
+    section: str
+    name: str
+    caption: str
+    svg: str
+
+
+def count_figures(study: Study) -> int:
+    """Return how many figures `figures` will about make."""
+    bars = sum(2 if case.replayed else 1 for case in study.cases)
+    return 2 * len(study.traces()) + bars + 3 * min(len(study.cases), PICTURED)
+
+
+def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
+    """Make all figures, trace after trace."""
+    taken: set[str] = set()
+    left = PICTURED
+
+    def picture(trace: str, section: str, words: str, caption: str, figure: Figure) -> Picture:
+        name = stem = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:80] or "figure"
+        number = 2
+        while name.casefold() in taken:
+            name, number = f"{stem}-{number}", number + 1
+        taken.add(name.casefold())
+        return Picture(trace, section, name, caption, svg_text(figure))
+
+    for trace in study.traces():
+        cases = study.cases_of(trace)
+        sent = traffic.get(trace)
+        if sent is not None:
+            caption = f"{trace}: who sends to whom, senders downwards"
+            yield picture(trace, "spy", f"{trace} spy", caption, spy_plot(sent, title=trace))
+        for case, figure in zip(cases, _ienpc(cases), strict=True):
+            caption = f"IeNPC of {trace} on {case.topology}, messages"
+            yield picture(trace, "ienpc", f"{trace} {case.topology} ienpc", caption, figure)
+        replayed = [case for case in cases if case.replayed]
+        for case, figure in zip(replayed, _runtime(replayed), strict=True):
+            caption = f"Simulated runtime of {trace} on {case.topology}"
+            yield picture(trace, "runtime", f"{trace} {case.topology} runtime", caption, figure)
+        caption = f"Mapping time for {trace}, one processor core"
+        yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, cases))
+        for case in cases[:left]:
+            for section, words, caption, figure in _network(study, case, sent):
+                yield picture(trace, section, f"{trace} {case.topology} {words}", caption, figure)
+        left = max(0, left - len(cases))
+
+
+def _ienpc(cases: list[Case]) -> Iterator[Figure]:
+    """Draw IeNPC of each case of a trace, with the same abscissae."""
+    column = "messages_ienpc_{}".format
+    limits = {
+        part: max(e.value(column(part)) or 0.0 for case in cases for e in case.entries)
+        for part in PARTS
+    }
+    limits["total"] = max(e.worst(column("total")) or 0.0 for case in cases for e in case.entries)
+    for case in cases:
+        yield ienpc_bars(
+            [entry.mapper for entry in case.entries],
+            [{p: entry.value(column(p)) or 0.0 for p in PARTS} for entry in case.entries],
+            title=f"IeNPC on {case.topology}",
+            ieplc=case.best.value("messages_ieplc_total"),
+            worst=[entry.worst(column("total")) or 0.0 for entry in case.entries],
+            limits=limits,
+            default=DEFAULT,
+        )
+
+
+def _runtime(cases: list[Case]) -> Iterator[Figure]:
+    """Draw the runtime of each case of a trace, with the same abscissa."""
+    limit = max((e.worst("makespan") or 0.0 for c in cases for e in c.entries), default=0.0)
+    for case in cases:
+        entries = [entry for entry in case.entries if entry.value("makespan") is not None]
+        yield runtime_bars(
+            [entry.mapper for entry in entries],
+            [[e.mean(part) or 0.0 for part in ("compute", "communicate", "wait")] for e in entries],
+            [_spread(entry, "makespan") for entry in entries],
+            title=f"simulated runtime on {case.topology}",
+            limit=limit,
+        )
+
+
+def _time(trace: str, cases: list[Case]) -> Figure:
+    mappers = list(dict.fromkeys(entry.mapper for case in cases for entry in case.entries))
+    seconds: list[list[Spread | None]] = []
+    for case in cases:
+        known = {entry.mapper: _spread(entry, "mapping_seconds") for entry in case.entries}
+        seconds.append([known.get(mapper) for mapper in mappers])
+    return mapping_time(mappers, [case.topology for case in cases], seconds, title=trace)
+
+
+def _network(
+    study: Study, case: Case, traffic: Traffic | None
+) -> Iterator[tuple[str, str, str, Figure]]:
+    """Link loads of the best mapping and of the default order; the best mapping itself."""
+    topology = topology_of(study, case.topology)
+    chosen = [(case.best, "best")]
+    if case.default is not None and case.default is not case.best:
+        chosen.append((case.default, "default order"))
+    unit = "bytes" if case.best.value("bytes_ieplc_total") else "messages"
+    loads = [_loads(study, topology, entry, traffic, unit) for entry, _ in chosen]
+    if all(load is not None for load in loads):
+        top = max(float(load.max(initial=0)) for load in loads if load is not None)
+        for (entry, word), load in zip(chosen, loads, strict=True):
+            assert load is not None
+            name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
+            title = f"{case.topology}: {name}"
+            caption = f"Link loads of {case.trace} on {case.topology}, {entry.mapper}"
+            figure = link_loads(topology, load, title=title, unit=unit, limit=top)
+            yield "links", f"links {word}", caption, figure
+    if traffic is not None:
+        figure = mapping_view(
+            topology,
+            _node_of(case.best),
+            traffic,
+            title=f"{case.topology}: {case.best.mapper} (best)",
+            default=_node_of(case.default) if len(chosen) > 1 and case.default else None,
+        )
+        caption = f"Ranks of {case.trace} on {case.topology} as {case.best.mapper} places them"
+        yield "mapping", "mapping best", caption, figure
+
+
+def _loads(
+    study: Study, topology: Topology, entry: Entry, traffic: Traffic | None, unit: str
+) -> NDArray[np.float64] | None:
+    """Load of each link in an entry's best run: as stored, else computed again."""
+    try:
+        stored = store.load_links(study.folder, str(entry.best["run_id"]))
+        loads = np.zeros(topology.links)
+        loads[stored["link"].to_numpy()] = stored[unit].to_numpy()
+        return loads
+    except store.StoreError:
+        if traffic is None:
+            return None
+    node_of = _node_of(entry)
+    weight = traffic.bytes if unit == "bytes" else traffic.messages
+    return topology.loads(node_of[traffic.src], node_of[traffic.dst], weight).astype(float)
+
+
+def _node_of(entry: Entry) -> NDArray[np.int64]:
+    return np.asarray(entry.best["node_of"], dtype=np.int64)
+
+
+def _spread(entry: Entry, column: str) -> Spread:
+    values = entry.runs[column].dropna()
+    return Spread(float(values.mean()), float(values.min()), float(values.max()))

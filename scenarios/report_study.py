@@ -1,0 +1,172 @@
+"""A finished study as the report sees it: cases, and in each the best seed of every mapper."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from . import store
+
+DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mapper on one case.
+
+    Attributes
+    ----------
+    mapper : str
+        Its pipeline.
+    best : Series
+        Its best run: least makespan, or least hop-bytes where nothing was replayed.
+    runs : DataFrame
+        All its seeds that went well.
+    """
+
+    mapper: str
+    best: pd.Series[Any]
+    runs: pd.DataFrame
+
+    def value(self, column: str) -> float | None:
+        """Return a figure of the best run, None where there is none."""
+        return number(self.best.get(column))
+
+    def mean(self, column: str) -> float | None:
+        """Return the mean over the seeds."""
+        return number(self.runs[column].mean()) if column in self.runs else None
+
+    def worst(self, column: str) -> float | None:
+        """Return the highest over the seeds."""
+        return number(self.runs[column].max()) if column in self.runs else None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A trace on a topology: its mappers in the scenario's order, the best, the default order."""
+
+    trace: str
+    topology: str
+    entries: Sequence[Entry]
+    best: Entry
+    default: Entry | None
+
+    @property
+    def replayed(self) -> bool:
+        """Whether there are simulated runtimes."""
+        return self.best.value("makespan") is not None
+
+    @property
+    def thrifty(self) -> Entry:
+        """The mapper with the fewest hop-bytes."""
+        return min(self.entries, key=lambda entry: (_cost(entry.best), entry is not self.best))
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything the report is made of, pictures apart."""
+
+    folder: Path
+    name: str
+    description: str
+    scenario_text: str
+    settings: tuple[tuple[str, Any], ...]
+    steps: int | None
+    planned: int
+    runs: pd.DataFrame
+    failed: pd.DataFrame
+    cases: Sequence[Case]
+    published: pd.DataFrame | None
+
+    def traces(self) -> list[str]:
+        """Return the traces that have a case, in the scenario's order."""
+        return list(dict.fromkeys(case.trace for case in self.cases))
+
+    def topologies(self) -> list[str]:
+        """Return the topologies that have a case, in the scenario's order."""
+        return list(dict.fromkeys(case.topology for case in self.cases))
+
+    def cases_of(self, trace: str) -> list[Case]:
+        """Return the cases of a trace."""
+        return [case for case in self.cases if case.trace == trace]
+
+
+def number(value: object) -> float | None:
+    """Return a float, or None for what is missing."""
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
+
+
+def load_study(folder: Path) -> Study:
+    """Read a folder of results.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    """
+    run_ids, _ = store.load_plan(folder)
+    runs = store.load_runs(folder)
+    text = ""
+    if (folder / "scenario.toml").is_file():
+        text = (folder / "scenario.toml").read_text(encoding="utf-8", errors="replace")
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        given = {}
+    published = None
+    if (folder / "published.csv").is_file():
+        published = pd.read_csv(folder / "published.csv", comment="#", skipinitialspace=True)
+    well = runs[runs["error"].isna()]
+    steps = given.get("replay", {}).get("steps")
+    return Study(
+        folder=folder,
+        name=str(given.get("name") or folder.resolve().name),
+        description=str(given.get("description", "")),
+        scenario_text=text,
+        settings=tuple(sorted(flat(given.get("parameters", {})))),
+        steps=steps if isinstance(steps, int) else None,
+        planned=len(run_ids),
+        runs=well,
+        failed=runs[runs["error"].notna()],
+        cases=_cases(well),
+        published=published,
+    )
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Join the keys of nested tables with dots."""
+    rows: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        rows += (
+            flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+        )
+    return rows
+
+
+def _cases(runs: pd.DataFrame) -> list[Case]:
+    cases = []
+    for (trace, topology), group in runs.groupby(["trace", "topology"], sort=False):
+        replayed = bool(group["makespan"].notna().any())
+        entries = []
+        for mapper, seeds in group.groupby("mapper", sort=False):
+            best = min((row for _, row in seeds.iterrows()), key=lambda row: _rank(row, replayed))
+            entries.append(Entry(str(mapper), best, seeds))
+        best_entry = min(entries, key=lambda entry: _rank(entry.best, replayed))
+        default = next((entry for entry in entries if entry.mapper.strip() == DEFAULT), None)
+        cases.append(Case(str(trace), str(topology), entries, best_entry, default))
+    return cases
+
+
+def _cost(row: pd.Series[Any]) -> tuple[float, float]:
+    return float(row["hop_bytes"]), float(row["hop_messages"])
+
+
+def _rank(row: pd.Series[Any], replayed: bool) -> tuple[float, ...]:
+    """Order runs: simulated runtime first where there is one, then hop-bytes and hop-messages."""
+    makespan = number(row["makespan"]) if replayed else 0.0
+    return (float("inf") if makespan is None else makespan, *_cost(row))

@@ -1,0 +1,233 @@
+"""Tables of the report: what was run, the headline, all mappers, published numbers, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..topologies import LinkKind, Topology, topology_from_spec
+from ..traces import Traffic
+from .report_study import DEFAULT, Case, Entry, Study, number
+from .report_units import MISSING, change, count, data, duration
+from .settings import configure
+
+PARTS = ("total", "avg", "min", "max")
+
+
+class Cell(NamedTuple):
+    """A cell: text, what it sorts by, a second line, and a class for its looks."""
+
+    text: str
+    sort: float | str | None = None
+    note: str = ""
+    look: str = ""
+
+
+def topology_of(study: Study, spec: str) -> Topology:
+    """Build a topology with the link speeds that the scenario sets."""
+    return configure(topology_from_spec(spec), study.settings)[0]
+
+
+def headline(case: Case) -> dict[str, str]:
+    """Say which mapping is best, and what it buys against the default order."""
+    best, default = case.best, case.default
+    facts = {"trace": case.trace, "topology": case.topology, "mapper": best.mapper, "gain": ""}
+    if default is None:
+        facts["rest"] = f"no {DEFAULT}, the default order, in this study to compare with"
+    elif best is default:
+        facts["rest"] = "the default order: no mapper here beats it"
+    else:
+        facts["gain"] = _gains(case, best, default)
+        facts["rest"] = f"against {DEFAULT} (the default order)"
+    thrifty = case.thrifty
+    if case.replayed and thrifty.mapper != best.mapper and thrifty.value("hop_bytes"):
+        less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
+        if less != "±0 %":
+            facts["rest"] += f"; {thrifty.mapper} has {less} hop-bytes but runs longer"
+    return facts
+
+
+def _gains(case: Case, best: Entry, default: Entry) -> str:
+    quantity = "hop_bytes" if default.value("hop_bytes") else "hop_messages"
+    hops = f"{change(best.value(quantity), default.value(quantity))} {quantity.replace('_', '-')}"
+    if not case.replayed:
+        return hops
+    runtime = change(best.value("makespan"), default.value("makespan"))
+    return f"{hops} and {runtime} simulated runtime"
+
+
+def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
+    """List ranks, messages, bytes and pairs of every trace."""
+    rows = []
+    for name, t in traffic.items():
+        cells = [MISSING] * 4
+        if t is not None:
+            totals = count(int(t.messages.sum())), data(int(t.bytes.sum()))
+            cells = [count(t.ranks), *totals, count(t.pairs)]
+        rows.append([name, *cells])
+    return rows
+
+
+def link_rows(study: Study) -> list[dict[str, Any]]:
+    """List the links of every topology by kind, with their speeds and where these come from."""
+    rows = []
+    for spec in study.topologies():
+        topology = topology_of(study, spec)
+        bare = topology_from_spec(spec)
+        numbers = np.bincount(topology.link_kind, minlength=len(topology.kinds))
+        for place, (kind, links) in enumerate(zip(topology.kinds, numbers, strict=True)):
+            rows.append(
+                {
+                    "topology": spec if place == 0 else "",
+                    "nodes": count(topology.nodes) if place == 0 else "",
+                    "kind": kind.name,
+                    "links": count(int(links)),
+                    "bandwidth": f"{data(kind.bandwidth)}/s",
+                    "latency": duration(kind.latency),
+                    "sources": _sources(bare.kinds[place], kind),
+                }
+            )
+    return rows
+
+
+def _sources(bare: LinkKind, kind: LinkKind) -> list[tuple[str, str]]:
+    """Say where bandwidth and latency come from; once where both come from the same place."""
+    sources = [
+        (name, bare.provenance if getattr(bare, name) == getattr(kind, name) else kind.provenance)
+        for name in ("bandwidth", "latency")
+    ]
+    return sources if sources[0][1] != sources[1][1] else [("", sources[0][1])]
+
+
+MAIN_HEAD = (
+    ("Mapper", "text"),
+    ("Topology", "text"),
+    ("Hop-bytes", "number"),
+    (f"against {DEFAULT}", "number"),
+    ("IeNPC total", "number"),
+    ("average", "number"),
+    ("minimum", "number"),
+    ("maximum", "number"),
+    ("Congestion", "number"),
+    ("Dilation average", "number"),
+    ("longest", "number"),
+)
+REPLAY_HEAD = (("Simulated runtime", "number"), (f"against {DEFAULT}", "number"))
+TIME_HEAD = (("Mapping time", "number"), ("Seeds", "number"))
+
+
+def main_table(cases: Iterable[Case]) -> dict[str, Any]:
+    """Every mapper on every topology of a trace, best seed, means below."""
+    cases = list(cases)
+    replayed = any(case.replayed for case in cases)
+    head = (*MAIN_HEAD, *(REPLAY_HEAD if replayed else ()), *TIME_HEAD)
+    rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
+    return {"head": head, "rows": rows}
+
+
+def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
+    seeds = len(entry.runs)
+
+    def cell(column: str, text: Any, mean: bool = False) -> Cell:
+        value = entry.value(column)
+        note = (
+            f"mean {text(entry.mean(column))}" if mean and seeds > 1 and value is not None else ""
+        )
+        return Cell(text(value), value, note)
+
+    def against(column: str) -> Cell:
+        value = entry.value(column)
+        reference = case.default.value(column) if case.default else None
+        if entry is case.default or value is None or not reference:
+            return Cell(MISSING)
+        text = change(value, reference)
+        look = "good" if text.startswith("−") else "bad" if text.startswith("+") else ""
+        return Cell(text, value / reference, look=look)
+
+    load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
+    congestion = f"{load}_congestion_max"
+    row = [
+        Cell(entry.mapper, entry.mapper, "best" if entry is case.best else ""),
+        Cell(case.topology, case.topology),
+        cell("hop_bytes", data, mean=True),
+        against("hop_bytes"),
+        cell("messages_ienpc_total", count, mean=True),
+        cell("messages_ienpc_avg", lambda v: MISSING if v is None else count(round(v))),
+        cell("messages_ienpc_min", count),
+        cell("messages_ienpc_max", count),
+        cell(congestion, data if load == "bytes" else count),
+        cell(f"{load}_dilation_avg", lambda v: MISSING if v is None else f"{v:,.3f}"),
+        cell("messages_dilation_max", count),
+    ]
+    if replayed:
+        row += [cell("makespan", duration, mean=True), against("makespan")]
+    seconds = entry.mean("mapping_seconds")
+    return [*row, Cell(duration(seconds), seconds), Cell(count(seeds), seeds)]
+
+
+def published_tables(study: Study) -> list[dict[str, Any]]:
+    """Set published IeNPC beside ours in both conventions; one table a trace, same cells marked."""
+    if study.published is None:
+        return []
+    theirs = study.published
+    keys = {key: theirs[key].astype(str).str.strip().str.casefold() for key in _PUBLISHED_KEYS}
+    tables = []
+    for trace in study.traces():
+        rows, same, wrong = [], 0, False
+        for case in study.cases_of(trace):
+            family = case.topology.split(":")[0]
+            listed = (keys["trace"] == trace.casefold()) & (keys["topology"] == family.casefold())
+            for _, paper in theirs[listed].iterrows():
+                cells, matches = _published_row(case, paper)
+                rows.append(cells)
+                same += matches
+                wrong |= family == "mesh"
+        if rows:
+            numbers = len(PARTS) * len(rows)
+            tables.append(
+                {"trace": trace, "rows": rows, "same": same, "numbers": numbers, "mesh": wrong}
+            )
+    return tables
+
+
+_PUBLISHED_KEYS = ("trace", "topology", "mapper")
+
+
+def _published_row(case: Case, paper: pd.Series[Any]) -> tuple[list[Cell], int]:
+    name = str(paper["mapper"]).strip()
+    entry = next((e for e in case.entries if e.mapper.casefold() == name.casefold()), None)
+    cells, matches = [Cell(name, name), Cell(case.topology, case.topology)], 0
+    run = None
+    if entry is not None:
+        # of several seeds, the one with the fewest hops: what the papers call the best
+        order = entry.runs["messages_ienpc_total"].dropna().to_numpy().argsort(kind="stable")
+        run = entry.runs.iloc[int(order[0])] if len(order) else None
+    for part in PARTS:
+        value = number(paper.get(f"ienpc_{part}"))
+        cells.append(Cell(count(value), value))
+        if run is None:
+            cells += [Cell("not run"), Cell(MISSING)]
+            continue
+        maplib = number(run.get(f"maplib_messages_ienpc_{part}"))
+        if value is not None and maplib is not None and int(maplib) == int(value):
+            matches += 1
+            cells.append(Cell(f"✓ {count(maplib)}", maplib, look="same"))
+        else:
+            cells.append(Cell(count(maplib), maplib, change(maplib, value)))
+        hopmap = number(run.get(f"messages_ienpc_{part}"))
+        cells.append(Cell(count(None if hopmap is None else round(hopmap)), hopmap))
+    return cells, matches
+
+
+def failed_rows(study: Study) -> list[list[str]]:
+    """List failed runs: trace, topology, mapper, seed, the line of the error."""
+    rows = []
+    for _, run in study.failed.iterrows():
+        line = " ".join(str(run["error"]).split())
+        rows.append(
+            [run["trace"], run["topology"], run["mapper"], count(number(run["seed"])), line]
+        )
+    return rows

@@ -1,0 +1,72 @@
+"""Figures for people: thousands separators, decimal units, percentages."""
+
+from __future__ import annotations
+
+import math
+
+from .units import show_bytes, show_seconds
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_STEPS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+MISSING = "–"
+
+
+def _missing(value: float | None) -> bool:
+    return value is None or not math.isfinite(value)
+
+
+def _three(value: float) -> str:
+    """Three significant digits, whole numbers whole, no exponent."""
+    if value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{2 if abs(value) < 10 else 1}f}"
+
+
+def count(value: float | None) -> str:
+    """Whole number with separators, "9,052,876"; fractions keep two digits."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def compact(value: float) -> str:
+    """Three digits and a decimal prefix: "9.05 M"."""
+    if not math.isfinite(value):
+        return MISSING
+    for scale, prefix in _STEPS:
+        # 999,990,000 would read 1,000 M: the next prefix takes over from there
+        if abs(value) >= scale * (1 if scale == 1e3 else 0.9995):
+            return f"{_three(value / scale)} {prefix}"
+    return _three(value)
+
+
+def data(value: float | None) -> str:
+    """Bytes, decimal: "1.23 GB"."""
+    return MISSING if value is None or not math.isfinite(value) else show_bytes(value)
+
+
+def duration(value: float | None) -> str:
+    """Seconds: "12.3 ms", "1,234 s"."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return show_seconds(value).replace(" us", " µs")
+
+
+def time_unit(largest: float) -> tuple[float, str]:
+    """Seconds and name of the unit in which `largest` reads best."""
+    for scale, unit in _SECONDS:
+        if largest >= scale:
+            return scale, unit
+    return _SECONDS[-1]
+
+
+def change(value: float | None, reference: float | None) -> str:
+    """Relative difference with its sign: "−12.3 %"; nothing to compare with: "–"."""
+    if value is None or reference is None or _missing(value) or _missing(reference):
+        return MISSING
+    if reference == 0:
+        return "±0 %" if value == 0 else MISSING
+    percent = 100 * (value - reference) / reference
+    if abs(percent) < 0.05:
+        return "±0 %"
+    return f"{percent:+,.1f} %".replace("-", "−")

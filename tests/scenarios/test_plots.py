@@ -1,0 +1,149 @@
+"""Figures come out for every size and kind of network, small enough and well-formed."""
+
+from __future__ import annotations
+
+import tracemalloc
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from hopmap.scenarios.plots import spy_plot
+from hopmap.scenarios.plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from hopmap.scenarios.plots_layout import link_steps, slices, stack
+from hopmap.scenarios.plots_mapping import mapping_view
+from hopmap.scenarios.plots_network import link_loads
+from hopmap.scenarios.plots_style import label, svg_text
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic
+
+
+def ring(ranks: int, size: int = 1000) -> Traffic:
+    """Every rank sends to the next one, the last to the first; sizes differ."""
+    rank = np.arange(ranks)
+    return Traffic.from_pairs(
+        ranks, rank, (rank + 1) % ranks, rank % 7 + 1, (rank % 7 + 1) * size * (rank % 3)
+    )
+
+
+def checked(figure: Figure, most: int = 900_000) -> str:
+    """Return the SVG text of a figure, having looked at its size and form."""
+    text = svg_text(figure)
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert len(text) < most
+    return text
+
+
+def words(text: str) -> str:
+    return " ".join(t for e in ElementTree.fromstring(text).iter() if (t := e.text))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 64, 255, 257, 4096])
+def test_spy_plot(ranks: int) -> None:
+    text = words(checked(spy_plot(ring(ranks), title=f"ring.{ranks}")))
+    assert "sender (rank)" in text
+    assert "receiver (rank)" in text
+    assert f"ring.{ranks}" in text
+
+
+def test_spy_plot_of_messages_of_equal_weight_and_of_none() -> None:
+    same = Traffic.from_pairs(8, range(8), [1, 2, 3, 4, 5, 6, 7, 0], [3] * 8, [0] * 8)
+    assert "messages: 3 each" in words(checked(spy_plot(same)))
+    assert "no point-to-point messages" in words(
+        checked(spy_plot(Traffic.from_pairs(4, [], [], [], [])))
+    )
+
+
+def test_spy_plot_never_takes_ranks_squared() -> None:
+    traffic = ring(100_000)
+    tracemalloc.start()
+    checked(spy_plot(traffic))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_the_same_figure_gives_the_same_svg() -> None:
+    assert svg_text(spy_plot(ring(64))) == svg_text(spy_plot(ring(64)))
+
+
+SPECS = [
+    "mesh:2x2",
+    "torus:16",
+    "torus:40",
+    "mesh:1x1",
+    "torus:8x8*2",
+    "mesh:4x3x2",
+    "torus:4x4x4",
+    "haec:4x4x4",
+    "haec:1x1x2",
+    "torus:8x8x8",
+    "haec:8x8x8",
+    "mesh:10x10x10",
+    "torus:3x3x3x2",
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_network_and_mapping(spec: str) -> None:
+    topology = topology_from_spec(spec)
+    traffic = ring(topology.nodes)
+    node_of = np.random.default_rng(1).permutation(topology.nodes)
+    loads = topology.loads(node_of[traffic.src], node_of[traffic.dst], traffic.bytes)
+    assert spec in words(checked(link_loads(topology, loads, title=spec)))
+    default = np.arange(topology.nodes)
+    figure = mapping_view(topology, node_of, traffic, title=spec, default=default)
+    text = words(checked(figure))
+    assert "hops" in text
+    assert "default order" in text
+
+
+def test_idle_network_and_empty_nodes() -> None:
+    topology = topology_from_spec("torus:4x4")
+    checked(link_loads(topology, np.zeros(topology.links), title="idle", unit="messages"))
+    silent = Traffic.from_pairs(2, [], [], [], [])
+    checked(mapping_view(topology, [5, 5], silent, title="two"))
+
+
+def test_links_step_once_and_stubs_wrap() -> None:
+    topology = topology_from_spec("torus:4x3x2")
+    step, wraps = link_steps(topology)
+    assert (np.abs(step).sum(axis=1) == 1).all()
+    assert wraps.sum() == 2 * (3 * 2) + 2 * (4 * 2)  # rings of x and y; a ring of two has none
+    for layout in (slices(topology), stack(topology)):
+        assert len(np.unique(layout.nodes.round(6), axis=0)) == topology.nodes
+        assert len(layout.planes) == 2
+
+
+def test_bars() -> None:
+    mappers = ["sweep", "minmd | local_search(neighbourhood=10, rounds=200)", "b$x$ & <c>"]
+    rows = [{"total": 10.0, "avg": 2.0, "min": 1.0, "max": 4.0}] * 3
+    text = words(checked(ienpc_bars(mappers, rows, title="t", ieplc=8, worst=[10, 12, 11])))
+    assert "IePLC 8" in text
+    assert "to the worst seed" in text
+    assert "b$x$ & <c>" in text
+    spans = [Spread(1.2, 1.1, 1.3)] * 3
+    text = words(checked(runtime_bars(mappers, [[1, 0.1, 0.1]] * 3, spans, title="t")))
+    assert "simulated time (s)" in text
+    checked(runtime_bars(["a"], [[0, 0, 0]], [Spread(0, 0, 0)], title="nothing"))
+    times = [[Spread(0, 0, 0), None, Spread(10, 1, 100)]] * 2
+    assert "torus:4" in words(
+        checked(mapping_time(mappers, ["mesh:4", "torus:4"], times, title="t"))
+    )
+
+
+def test_no_backend_is_chosen() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, hopmap.scenarios.plots_network, hopmap.scenarios.report; "
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_labels_fit() -> None:
+    assert label("topdown | local_search", 12) == "topdown\n| local_sea…"
+    assert label("a\x00b\nc") == "a b c"
