@@ -1,0 +1,85 @@
+"""The rules of time and order, one by one, as Python and as compiled code."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopmap.simulator import model
+
+KINDS = (model.ARRIVE, model.DELIVER, model.SENT, model.RESUME)
+NUMBER_BITS, PACKET_BITS = 12, 7
+keys = st.tuples(
+    st.sampled_from(KINDS), st.integers(0, 2**NUMBER_BITS - 1), st.integers(0, 2**PACKET_BITS - 1)
+)
+times = st.floats(0, 1e3)
+
+
+@given(keys, keys)
+def test_key_orders_by_kind_then_number_then_packet(one, other):
+    key_one, key_other = (model.order_key(*key, NUMBER_BITS, PACKET_BITS) for key in (one, other))
+    assert (key_one < key_other) == (one < other)
+    assert (key_one == key_other) == (one == other)
+
+
+@given(keys, keys, st.integers(0, 10), st.integers(0, 10))
+def test_wider_fields_do_not_change_the_order(one, other, more, still_more):
+    narrow = [model.order_key(*key, NUMBER_BITS, PACKET_BITS) for key in (one, other)]
+    wide = [
+        model.order_key(*key, NUMBER_BITS + more, PACKET_BITS + still_more) for key in (one, other)
+    ]
+    assert (narrow[0] < narrow[1]) == (wide[0] < wide[1])
+
+
+@given(st.integers(0, 10**7), st.integers(1, 10**6))
+def test_packets_add_up_and_only_the_last_is_short(size, packet_size):
+    count = model.packet_count(size, packet_size)
+    if count <= 1000:
+        packets = [model.packet_bytes(size, packet_size, k) for k in range(count)]
+        assert sum(packets) == size
+        assert set(packets[:-1]) <= {packet_size}
+        assert packets[-1] > 0 or size == 0
+
+
+def test_an_empty_message_is_one_packet():
+    assert model.packet_count(0, 100) == 1
+    assert model.packet_bytes(0, 100, 0) == 0
+
+
+def test_eager_is_below_the_limit():
+    assert model.is_eager(99, 100)
+    assert not model.is_eager(100, 100)
+    assert not model.is_eager(0, 0)
+
+
+@given(times, times, times, st.integers(0, 10**6), st.floats(1e-3, 1e12))
+def test_service_follows_arrival_server_and_tail(now, free, tail, size, bandwidth):
+    start = model.service_start(now, free)
+    end = model.service_end(start, size, bandwidth, tail)
+    assert start == max(now, free)
+    assert end == max(start + size / bandwidth, tail)
+
+
+def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
+    assert model.head_arrival(1.0, 3.0, 0.5, True) == 1.5
+    assert model.head_arrival(1.0, 3.0, 0.5, False) == 3.5
+    assert model.tail_arrival(3.0, 0.5) == 3.5
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        (model.order_key, (3, 1234, 56, 31, 20)),
+        (model.is_eager, (10, 20)),
+        (model.packet_count, (12345, 100)),
+        (model.packet_bytes, (12345, 100, 123)),
+        (model.service_start, (0.1, 0.3)),
+        (model.service_end, (0.1, 7, 3.0, 0.2)),
+        (model.head_arrival, (0.1, 0.3, 0.7, True)),
+        (model.tail_arrival, (0.1, 0.7)),
+    ],
+)
+def test_compiled_rules_give_the_same_numbers(rule, arguments):
+    assert numba.njit(rule)(*arguments) == rule(*arguments)
