@@ -168,8 +168,8 @@ def _agreed(trace: Trace, found: Found, communicator: int) -> Ints:
             if what == "operation":
                 here, there = (Collective(int(op)).name for op in (here, there))
             raise TraceError(
-                f"{name}, collective {k}: rank {members[0]} calls {what} {here} and rank "
-                f"{members[member]} {there}: expected the same"
+                f"{name}, collective {k}: rank {members[0]} has {what} {here} and rank "
+                f"{members[member]} {what} {there}: expected the same"
             )
     roots = found.root[grid[0]]
     if (position[roots[roots >= 0]] < 0).any():
