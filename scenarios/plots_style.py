@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 WIDTH = 4.3  # inches: 413 CSS pixels
 
@@ -156,7 +157,11 @@ def colour_bar(
     bar.outline.set_visible(False)
     if isinstance(norm, LogNorm):
         decades = math.log10(float(norm.vmax or 1) / float(norm.vmin or 1))
-        bar.locator = LogLocator(10, subs=(1.0, 2.0, 5.0) if decades < 1.6 else (1.0,), numticks=6)
+        if decades < 0.7:
+            bar.locator = FixedLocator(np.geomspace(norm.vmin or 1, norm.vmax or 1, 3).tolist())
+        else:
+            subs = (1.0, 2.0, 5.0) if decades < 1.6 else (1.0,)
+            bar.locator = LogLocator(10, subs=subs, numticks=6)
     else:
         bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
     bar.formatter = FuncFormatter(lambda value, _: text(value))

@@ -119,7 +119,9 @@ def _facts(study: Study, done: int) -> list[tuple[str, str]]:
     engines = sorted({str(engine) for engine in runs["engine"].dropna()})
     replay = ", ".join(engines) or "none: mappings were measured, not replayed"
     if engines and study.steps:
-        replay += f"; generated benchmarks for {count(study.steps)} time steps"
+        replay += (
+            f"; generated benchmarks for {count(study.steps)} time step{'s' * (study.steps > 1)}"
+        )
     seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
     shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
     words = f"{count(len(runs))} of {count(study.planned)}"

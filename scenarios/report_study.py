@@ -13,6 +13,7 @@ import pandas as pd
 from . import store
 
 DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
+AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Entry:
     mapper : str
         Its pipeline.
     best : Series
-        Its best run: least makespan, or least hop-bytes where nothing was replayed.
+        Its best run: see `_best`.
     runs : DataFrame
         All its seeds that went well.
     """
@@ -151,22 +152,27 @@ def flat(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 def _cases(runs: pd.DataFrame) -> list[Case]:
     cases = []
     for (trace, topology), group in runs.groupby(["trace", "topology"], sort=False):
-        replayed = bool(group["makespan"].notna().any())
         entries = []
         for mapper, seeds in group.groupby("mapper", sort=False):
-            best = min((row for _, row in seeds.iterrows()), key=lambda row: _rank(row, replayed))
-            entries.append(Entry(str(mapper), best, seeds))
-        best_entry = min(entries, key=lambda entry: _rank(entry.best, replayed))
+            entries.append(Entry(str(mapper), _best([row for _, row in seeds.iterrows()]), seeds))
+        winner = _best([entry.best for entry in entries])
+        best = next(entry for entry in entries if entry.best is winner)
         default = next((entry for entry in entries if entry.mapper.strip() == DEFAULT), None)
-        cases.append(Case(str(trace), str(topology), entries, best_entry, default))
+        cases.append(Case(str(trace), str(topology), entries, best, default))
     return cases
+
+
+def _best(rows: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
+    """Return the run with the least simulated runtime; of those as fast, the fewest hop-bytes."""
+    times = [number(row["makespan"]) for row in rows]
+    least = min((time for time in times if time is not None), default=None)
+    fast = [
+        row
+        for row, time in zip(rows, times, strict=True)
+        if least is None or (time is not None and time <= least * (1 + AS_FAST))
+    ]
+    return min(fast, key=_cost)
 
 
 def _cost(row: pd.Series[Any]) -> tuple[float, float]:
     return float(row["hop_bytes"]), float(row["hop_messages"])
-
-
-def _rank(row: pd.Series[Any], replayed: bool) -> tuple[float, ...]:
-    """Order runs: simulated runtime first where there is one, then hop-bytes and hop-messages."""
-    makespan = number(row["makespan"]) if replayed else 0.0
-    return (float("inf") if makespan is None else makespan, *_cost(row))

@@ -85,7 +85,7 @@ def link_rows(study: Study) -> list[dict[str, Any]]:
                     "nodes": count(topology.nodes) if place == 0 else "",
                     "kind": kind.name,
                     "links": count(int(links)),
-                    "bandwidth": f"{data(kind.bandwidth)}/s",
+                    "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
                     "latency": duration(kind.latency),
                     "sources": _sources(bare.kinds[place], kind),
                 }
@@ -102,28 +102,26 @@ def _sources(bare: LinkKind, kind: LinkKind) -> list[tuple[str, str]]:
     return sources if sources[0][1] != sources[1][1] else [("", sources[0][1])]
 
 
-MAIN_HEAD = (
-    ("Mapper", "text"),
-    ("Topology", "text"),
-    ("Hop-bytes", "number"),
-    (f"against {DEFAULT}", "number"),
+NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
+HOPS_HEAD = (("Hop-bytes", "number"), (f"against {DEFAULT}", "number"))
+REPLAY_HEAD = (("Simulated runtime", "number"), (f"against {DEFAULT}", "number"))
+REST_HEAD = (
     ("IeNPC total", "number"),
     ("average", "number"),
     ("minimum", "number"),
     ("maximum", "number"),
-    ("Congestion", "number"),
+    ("Conges\u00adtion", "number"),
     ("Dilation average", "number"),
     ("longest", "number"),
+    ("Mapping time", "number"),
 )
-REPLAY_HEAD = (("Simulated runtime", "number"), (f"against {DEFAULT}", "number"))
-TIME_HEAD = (("Mapping time", "number"), ("Seeds", "number"))
 
 
 def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     """Every mapper on every topology of a trace, best seed, means below."""
     cases = list(cases)
     replayed = any(case.replayed for case in cases)
-    head = (*MAIN_HEAD, *(REPLAY_HEAD if replayed else ()), *TIME_HEAD)
+    head = (*NAME_HEAD, *HOPS_HEAD, *(REPLAY_HEAD if replayed else ()), *REST_HEAD)
     rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
     return {"head": head, "rows": rows}
 
@@ -132,11 +130,11 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
     seeds = len(entry.runs)
 
     def cell(column: str, text: Any, mean: bool = False) -> Cell:
-        value = entry.value(column)
-        note = (
-            f"mean {text(entry.mean(column))}" if mean and seeds > 1 and value is not None else ""
+        value, average = entry.value(column), entry.mean(column)
+        differs = (
+            mean and value is not None and average is not None and text(average) != text(value)
         )
-        return Cell(text(value), value, note)
+        return Cell(text(value), value, f"mean {text(average)}" if differs else "")
 
     def against(column: str) -> Cell:
         value = entry.value(column)
@@ -148,24 +146,32 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         return Cell(text, value / reference, look=look)
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
-    congestion = f"{load}_congestion_max"
+    notes = ["best"] if entry is case.best else []
+    notes += [f"{seeds} seeds"] if seeds > 1 else []
     row = [
-        Cell(entry.mapper, entry.mapper, "best" if entry is case.best else ""),
+        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
         Cell(case.topology, case.topology),
         cell("hop_bytes", data, mean=True),
         against("hop_bytes"),
-        cell("messages_ienpc_total", count, mean=True),
-        cell("messages_ienpc_avg", lambda v: MISSING if v is None else count(round(v))),
-        cell("messages_ienpc_min", count),
-        cell("messages_ienpc_max", count),
-        cell(congestion, data if load == "bytes" else count),
-        cell(f"{load}_dilation_avg", lambda v: MISSING if v is None else f"{v:,.3f}"),
-        cell("messages_dilation_max", count),
     ]
     if replayed:
         row += [cell("makespan", duration, mean=True), against("makespan")]
     seconds = entry.mean("mapping_seconds")
-    return [*row, Cell(duration(seconds), seconds), Cell(count(seeds), seeds)]
+    return [
+        *row,
+        cell("messages_ienpc_total", _whole, mean=True),
+        cell("messages_ienpc_avg", _whole),
+        cell("messages_ienpc_min", count),
+        cell("messages_ienpc_max", count),
+        cell(f"{load}_congestion_max", data if load == "bytes" else count),
+        cell(f"{load}_dilation_avg", lambda v: MISSING if v is None else f"{v:,.3f}"),
+        cell("messages_dilation_max", count),
+        Cell(duration(seconds), seconds),
+    ]
+
+
+def _whole(value: float | None) -> str:
+    return count(None if value is None else round(value))
 
 
 def published_tables(study: Study) -> list[dict[str, Any]]:
@@ -176,19 +182,22 @@ def published_tables(study: Study) -> list[dict[str, Any]]:
     keys = {key: theirs[key].astype(str).str.strip().str.casefold() for key in _PUBLISHED_KEYS}
     tables = []
     for trace in study.traces():
-        rows, same, wrong = [], 0, False
+        groups, same, numbers, wrong = [], 0, 0, False
         for case in study.cases_of(trace):
             family = case.topology.split(":")[0]
+            ours = []
             listed = (keys["trace"] == trace.casefold()) & (keys["topology"] == family.casefold())
             for _, paper in theirs[listed].iterrows():
                 cells, matches = _published_row(case, paper)
-                rows.append(cells)
+                ours.append(cells)
                 same += matches
+                numbers += len(PARTS)
                 wrong |= family == "mesh"
-        if rows:
-            numbers = len(PARTS) * len(rows)
+            if ours:
+                groups.append({"topology": case.topology, "rows": ours})
+        if groups:
             tables.append(
-                {"trace": trace, "rows": rows, "same": same, "numbers": numbers, "mesh": wrong}
+                {"trace": trace, "groups": groups, "same": same, "numbers": numbers, "mesh": wrong}
             )
     return tables
 
@@ -198,8 +207,9 @@ _PUBLISHED_KEYS = ("trace", "topology", "mapper")
 
 def _published_row(case: Case, paper: pd.Series[Any]) -> tuple[list[Cell], int]:
     name = str(paper["mapper"]).strip()
-    entry = next((e for e in case.entries if e.mapper.casefold() == name.casefold()), None)
-    cells, matches = [Cell(name, name), Cell(case.topology, case.topology)], 0
+    entry = _entry_of(case, name)
+    other = entry.mapper if entry is not None and entry.mapper.casefold() != name.casefold() else ""
+    cells, matches = [Cell(name, name, other)], 0
     run = None
     if entry is not None:
         # of several seeds, the one with the fewest hops: what the papers call the best
@@ -218,8 +228,18 @@ def _published_row(case: Case, paper: pd.Series[Any]) -> tuple[list[Cell], int]:
         else:
             cells.append(Cell(count(maplib), maplib, change(maplib, value)))
         hopmap = number(run.get(f"messages_ienpc_{part}"))
-        cells.append(Cell(count(None if hopmap is None else round(hopmap)), hopmap))
+        cells.append(Cell(_whole(hopmap), hopmap))
     return cells, matches
+
+
+def _entry_of(case: Case, name: str) -> Entry | None:
+    """Return the mapper of that name, or the first of that name with parameters."""
+    for bare in (False, True):
+        for entry in case.entries:
+            ours = entry.mapper.partition("(")[0] if bare else entry.mapper
+            if ours.strip().casefold() == name.casefold() and not (bare and "|" in entry.mapper):
+                return entry
+    return None
 
 
 def failed_rows(study: Study) -> list[list[str]]:
