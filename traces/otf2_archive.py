@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ Progress = Callable[[int, int], None]
 
 _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
 _SMALLEST_EVENT = 2  # bytes: type and length
+_LARGEST_ANCHOR = 1 << 20
+_ANCHOR_STRINGS = 46  # where the first string of an anchor file begins
+_WITH_PROPERTIES = 3  # version of the anchor file's format
 
 
 def find_archive(path: str | os.PathLike[str]) -> Path:
@@ -94,6 +97,7 @@ class Archive:
         state["communicators"] = len(partners.reference)
         state["self_at"] = len(partners.members) - 1
         state["region_reference"] = self.definitions.region_reference.ctypes.data
+        state["region_is_mpi"] = self.definitions.region_is_mpi.ctypes.data
         state["regions"] = len(self.definitions.regions)
         state["offset"] = self.definitions.offset
         state["resolution"] = self.definitions.resolution
@@ -102,6 +106,10 @@ class Archive:
     def file(self, location: Location, suffix: str) -> Path:
         """Return the file of a location with events (evt) or definitions (def)."""
         return self.anchor.with_suffix("") / f"{location.reference}.{suffix}"
+
+    def place(self, location: Location) -> str:
+        """Say in a message which events are meant."""
+        return f"{self.file(location, 'evt')}: location {location.reference}"
 
     def read(
         self,
@@ -112,9 +120,8 @@ class Archive:
         """Read all events of a location: so many with these callbacks, then so many with those."""
         if not location.events:
             return
-        file = self.file(location, "evt")
-        place = f"{file}: location {location.reference}"
-        state["last"] = state["depth"] = state["error"] = 0
+        place = self.place(location)
+        state["last"] = state["error"] = 0
         with self._events_of(location) as events:
             begin = self.done
             for count, callbacks in stretches:
@@ -132,13 +139,11 @@ class Archive:
                 raise TraceError(
                     f"{place}: goes on after event {location.events}, its last by the definitions"
                 )
-        if state["depth"]:
-            raise TraceError(f"{place}: ends with {state['depth']} regions entered and not left")
 
     @contextmanager
     def _events_of(self, location: Location) -> Iterator[int]:
         """Open the events of a location, after its local definitions."""
-        place = f"{self.file(location, 'evt')}: location {location.reference}"
+        place = self.place(location)
         if self.mapped:
             file = str(self.file(location, "def"))
             local = call("Reader_GetDefReader", self.reader, location.reference)
@@ -195,6 +200,7 @@ def opened(path: str | os.PathLike[str], progress: Progress | None) -> Iterator[
     """Open an archive up to the point where events can be read; close all of it in any case."""
     anchor = find_archive(path)
     with listening() as complaints, ExitStack() as cleanup:
+        _expect_anchor(anchor)
         reader = call("Reader_Open", os.fsencode(anchor))
         if not reader:
             raise complaints.fail(str(anchor), "not readable as the anchor file of OTF2")
@@ -217,10 +223,23 @@ def opened(path: str | os.PathLike[str], progress: Progress | None) -> Iterator[
         yield archive
 
 
+def _expect_anchor(anchor: Path) -> None:
+    """Turn away files that libotf2 takes long over (a corrupt count) or does not close again."""
+    content = anchor.read_bytes() if anchor.stat().st_size < _LARGEST_ANCHOR else b""
+    if content[2:7] != b"OTF2\0":
+        raise TraceError(f"{anchor}: not an anchor file of OTF2")
+    # Fixed fields, then machine, creator and description, then the number of properties.
+    *_, properties = content[_ANCHOR_STRINGS:].split(b"\0", 3)
+    byte_order: Literal["little", "big"] = "little" if content[1:2] == b"B" else "big"
+    count = int.from_bytes(properties[:4], byte_order)
+    if content[7] >= _WITH_PROPERTIES and 2 * count > len(content):
+        raise TraceError(f"{anchor}: {count} properties do not fit into {len(content)} bytes")
+
+
 def _expect_files(archive: Archive, location: Location) -> None:
     """Look for the files of a location before anything is allocated for its events."""
     events = archive.file(location, "evt")
-    place = f"{events}: location {location.reference}"
+    place = archive.place(location)
     if not location.events:
         return
     if not events.is_file():

@@ -22,21 +22,21 @@ from numba import cfunc, types
 from numba.extending import register_jitable
 from numba.np.numpy_support import from_dtype
 
-from .otf2_memory import carray, load_int32, load_int64, load_uint32, store
+from .otf2_memory import carray, load_int32, load_int64, load_uint8, load_uint32, store
 from .trace import NO_OPERATION, Kind
 
 _ADDRESSES = (
     # columns of the events, columns of the records
     *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
     # tables of communicators and regions (otf2_definitions)
-    *("reference", "number", "start", "length", "members", "region_reference"),
+    *("reference", "number", "start", "length", "members", "region_reference", "region_is_mpi"),
     # open regions; events counted by name; totals by receiver; collectives by communicator
-    *("stack", "counts", "messages", "bytes", "calls"),
+    *("open", "counts", "messages", "bytes", "calls"),
 )
 STATE = np.dtype(
     [
         *((name, "u8") for name in _ADDRESSES),
-        *((name, "i8") for name in ("events", "records", "depth", "stack_size")),
+        *((name, "i8") for name in ("events", "records")),
         *((name, "i8") for name in ("communicators", "regions", "self_at", "error")),
         *((name, "u8") for name in ("offset", "first", "last", "position", "detail")),
         ("resolution", "f8"),
@@ -45,11 +45,11 @@ STATE = np.dtype(
 OPERATIONS = 32  # columns of `calls`: collective operations of one communicator
 
 # What a callback may find wrong, as templates for the message.
-BACKWARDS, REGION, NESTING, COMMUNICATOR, NOT_MPI, PARTNER, SIZE, OPERATION, TOTAL = range(1, 10)
+BACKWARDS, REGION, NOT_OPEN, COMMUNICATOR, NOT_MPI, PARTNER, SIZE, OPERATION, TOTAL = range(1, 10)
 ERRORS = {
     BACKWARDS: "time runs backwards to tick {detail}",
     REGION: "region {detail} is not defined",
-    NESTING: "leaves region {detail}, which was not the last one entered",
+    NOT_OPEN: "leaves region {detail}, which was not entered",
     COMMUNICATOR: "communicator {detail} is not defined",
     NOT_MPI: "communicator {detail} is not one of MPI",
     PARTNER: "partner {detail} is outside the communicator",
@@ -159,10 +159,8 @@ def _on_enter(_location, time, position, states, _attributes, region):
     row = _row_of(state.region_reference, state.regions, region)
     if row < 0:
         return _fail(state, REGION, position, region)
-    # Deeper than the stack only the depth is kept: recursion has no limit, the check has.
-    if state.depth < state.stack_size:
-        store(state.stack, state.depth, np.int32(row))
-    state.depth += 1
+    if load_uint8(state.region_is_mpi, row) != 0:
+        store(state.open, row, load_int64(state.open, row) + 1)
     return _event(state, _ENTER, time, position, row)
 
 
@@ -171,11 +169,12 @@ def _on_leave(_location, time, position, states, _attributes, region):
     row = _row_of(state.region_reference, state.regions, region)
     if row < 0:
         return _fail(state, REGION, position, region)
-    state.depth -= 1
-    if state.depth < 0 or (
-        state.depth < state.stack_size and load_int32(state.stack, state.depth) != row
-    ):
-        return _fail(state, NESTING, position, region)
+    # Only MPI calls must match: phases of a program overlap or stay open in recorded traces.
+    if load_uint8(state.region_is_mpi, row) != 0:
+        times = load_int64(state.open, row)
+        if times == 0:
+            return _fail(state, NOT_OPEN, position, region)
+        store(state.open, row, times - 1)
     return _event(state, _LEAVE, time, position, row)
 
 

@@ -6,7 +6,7 @@ What becomes of the locations: a world rank is an index into MPI's group of loca
 program is that location's events. Further CPU threads of the same process add their MPI calls,
 merged by time; events of GPU streams, metrics and threads of other processes are only counted.
 
-An archive is believed only as far as it is consistent. Wrong references, regions left that were
+An archive is believed only as far as it is consistent. Wrong references, MPI calls left that were
 not entered, fewer or more events than the definitions say, time running backwards (after the clock
 offsets of the archive have been applied): each is a `TraceError` that names file, location, event.
 """
@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from .otf2_archive import Archive, Progress, opened
 from .otf2_library import UNDEFINED_UINT64
 from .summary import Summary, count_calls
-from .trace import RECORD_TYPES, Kind, Records, Trace
+from .trace import RECORD_TYPES, Kind, Records, Trace, TraceError
 from .traffic import Traffic
-
-_DEEPEST_CHECKED = 1 << 14  # open regions
 
 
 def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Trace:
@@ -60,9 +58,8 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
         state = archive.state(kernels.STATE)
         columns.enter_into(state)
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
-        stack = np.zeros(_DEEPEST_CHECKED, dtype=np.int32)
-        state["counts"], state["stack"] = counts.ctypes.data, stack.ctypes.data
-        state["stack_size"] = len(stack)
+        open_regions = np.zeros(len(definitions.regions), dtype=np.int64)
+        state["counts"], state["open"] = counts.ctypes.data, open_regions.ctypes.data
 
         offsets = [0]
         callbacks = kernels.program_callbacks()
@@ -72,6 +69,9 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
             for location in locations:
                 begin = int(state["events"])
                 archive.read(location, state, [(location.events, callbacks)])
+                if open_regions.any():
+                    region = definitions.regions[int(np.flatnonzero(open_regions)[0])]
+                    raise TraceError(f"{archive.place(location)}: {region} is entered and not left")
                 if location.reference != definitions.masters[rank]:
                     for name, kind in (("Enter", Kind.ENTER), ("Leave", Kind.LEAVE)):
                         counts[kernels.EVENTS.index(name)] += columns.drop_brackets(
@@ -108,7 +108,7 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
     """Read the traffic and the totals of an archive, without holding its events.
 
     Parameters and errors are those of `read_trace`; the checks are fewer, since most events are
-    skipped over: nesting and order in time are not looked at.
+    skipped over: regions and order in time are not looked at.
     """
     from . import otf2_kernels as kernels
 
