@@ -289,8 +289,10 @@ def test_communicators_of_one_or_no_member_move_nothing():
 
 def test_making_and_freeing_handles_synchronises():
     calls = [
-        [(float(r), "MPI_Init", collective(Collective.CREATE_HANDLE))]
-        + [(8.0, "MPI_Finalize", collective(Collective.DESTROY_HANDLE))]
+        [
+            (float(r), "MPI_Init", collective(Collective.CREATE_HANDLE)),
+            (8.0, "MPI_Finalize", collective(Collective.DESTROY_HANDLE)),
+        ]
         for r in range(4)
     ]
     program = lower(trace_of(calls))

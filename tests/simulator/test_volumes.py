@@ -17,7 +17,7 @@ ZERO = np.zeros(P, dtype=np.int64)
 
 
 def at(root, value):
-    return np.where(I == root, value, 0)
+    return np.where(root == I, value, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,350 @@
+"""What holds for every program, mapping and network (FIELD.md A7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.simulator import Op, Parameters, program_of, simulate
+from hopmap.topologies import haec, mesh, topology_from_spec, torus
+
+EXAMPLES = settings(max_examples=60, deadline=None)
+SPECS = ["mesh:5", "torus:4x2*2", "mesh:3x3", "torus:5,ties=parity", "haec:2x2x2*2", "mesh:1*9"]
+
+
+def operations_of(ranks, messages, pauses):
+    """A program that cannot deadlock: every rank meets the messages in one common order."""
+    lists = [[("compute", pause)] for pause in pauses]
+    for source, target, size, tag, blocking, pause in messages:
+        if pause:
+            lists[source].append(("compute", pause))
+        if source == target or not blocking:
+            waits = {}
+            for rank, word in ((target, "irecv"), (source, "isend")):
+                other = source if word == "irecv" else target
+                waits[word] = len(lists[rank])
+                lists[rank].append((word, other, size, tag))
+            lists[source].append(("wait", waits["isend"]))
+            lists[target].append(("wait", waits["irecv"]))
+        else:
+            lists[source].append(("send", target, size, tag))
+            lists[target].append(("recv", source, size, tag))
+    return lists
+
+
+@st.composite
+def runs(draw, specs=SPECS, most=25):
+    """Ranks, messages and pauses, a topology and a mapping, and parameters."""
+    topology = topology_from_spec(draw(st.sampled_from(specs)))
+    slots = np.repeat(np.arange(topology.nodes), topology.slots)
+    ranks = draw(st.integers(1, len(slots)))
+    rank = st.integers(0, ranks - 1)
+    seconds = st.sampled_from([0.0, 0.0, 1e-6, 3.7e-6])
+    message = st.tuples(
+        rank,
+        rank,
+        st.sampled_from([0, 1, 999, 5000, 70_000]),
+        st.integers(0, 1),
+        st.booleans(),
+        seconds,
+    )
+    messages = draw(st.lists(message, max_size=most))
+    pauses = draw(st.lists(seconds, min_size=ranks, max_size=ranks))
+    node_of = np.array(draw(st.permutations(slots.tolist())))[:ranks]
+    parameters = Parameters(
+        eager_limit=draw(st.sampled_from([0, 2000, 10**6])),
+        packet_size=draw(st.sampled_from([700, 8192, 10**6])),
+        control_bytes=draw(st.sampled_from([0, 64])),
+        overhead_send=draw(st.sampled_from([0.0, 2e-7])),
+        overhead_recv=draw(st.sampled_from([0.0, 3e-7])),
+        switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),
+    )
+    return operations_of(ranks, messages, pauses), messages, topology, node_of, parameters
+
+
+def columns(result):
+    return [
+        result.finish,
+        result.compute,
+        result.communicate,
+        result.wait,
+        result.link_messages,
+        result.link_bytes,
+        result.link_busy,
+        result.link_queue,
+        result.link_waited,
+        *result.injection,
+        *result.ejection,
+        *result.memory,
+        *result.message_times,
+    ]
+
+
+@EXAMPLES
+@given(runs())
+def test_links_carry_what_the_static_metric_says(run):
+    lists, _, topology, node_of, parameters = run
+    program = program_of("any", lists)
+    result = simulate(program, topology, node_of, parameters=parameters)
+    traffic = program.traffic()
+    source, target = node_of[traffic.src], node_of[traffic.dst]
+    assert np.array_equal(result.link_messages, topology.loads(source, target, traffic.messages))
+    assert np.array_equal(result.link_bytes, topology.loads(source, target, traffic.bytes))
+    away = source != target
+    for servers, place, used in (
+        (result.injection, source, away),
+        (result.ejection, target, away),
+        (result.memory, source, ~away),
+    ):
+        for counted, weight in (
+            (servers.messages, traffic.messages),
+            (servers.bytes, traffic.bytes),
+        ):
+            expected = np.bincount(place[used], weight[used], minlength=topology.nodes)
+            assert np.array_equal(counted, expected)
+
+
+@EXAMPLES
+@given(runs())
+def test_the_same_run_twice_gives_the_same_bytes(run):
+    lists, _, topology, node_of, parameters = run
+    one, other = (
+        columns(
+            simulate(
+                program_of("any", lists),
+                topology,
+                node_of,
+                parameters=parameters,
+                record_messages=True,
+            )
+        )
+        for _ in range(2)
+    )
+    assert [column.tobytes() for column in one] == [column.tobytes() for column in other]
+
+
+@EXAMPLES
+@given(runs())
+def test_the_time_of_a_rank_is_computing_overhead_and_waiting(run):
+    lists, _, topology, node_of, parameters = run
+    result = simulate(program_of("any", lists), topology, node_of, parameters=parameters)
+    assert np.allclose(
+        result.finish, result.compute + result.communicate + result.wait, rtol=1e-12, atol=0
+    )
+    assert (result.wait >= 0).all()
+
+
+@EXAMPLES
+@given(runs())
+def test_makespan_is_between_the_busiest_resource_and_one_after_the_other(run):
+    lists, _, topology, node_of, parameters = run
+    program = program_of("any", lists)
+    result = simulate(program, topology, node_of, parameters=parameters, record_messages=True)
+    assert (result.compute + result.communicate).max() <= result.makespan * (1 + 1e-12)
+    # What is received is over before the end; here all is.
+    over = max(np.max(result.message_times.delivered, initial=0.0), result.makespan)
+    for busy in (result.link_busy, result.injection.busy, result.ejection.busy, result.memory.busy):
+        assert busy.max(initial=0.0) <= over * (1 + 1e-12)
+    bandwidth = np.array([kind.bandwidth for kind in topology.kinds])[topology.link_kind]
+    assert (result.link_bytes / bandwidth <= result.link_busy * (1 + 1e-9) + 1e-15).all()
+
+    slowest = min(bandwidth.min(initial=np.inf), 20e9)
+    longest = 4e-7 + 100e-9 * topology.diameter()
+    hops = topology.diameter() + 2
+    serial = result.compute.sum() + result.communicate.sum()
+    for size in program.size[program.sends()]:
+        packet = min(size, parameters.packet_size)
+        serial += 3 * longest + (size + hops * (packet + 2 * parameters.control_bytes)) / slowest
+    assert result.makespan <= serial * (1 + 1e-9)
+
+
+@EXAMPLES
+@given(runs(specs=["torus:5x3", "torus:3x3x3"]), st.data())
+def test_shifting_all_ranks_around_a_torus_changes_nothing(run, data):
+    # Odd rings: at half an even ring the direct way is not the same everywhere.
+    lists, _, topology, node_of, parameters = run
+    dims = np.array(topology.dims)
+    shift = np.array([data.draw(st.integers(0, d - 1)) for d in dims])
+    strides = np.concatenate(([1], np.cumprod(dims[:-1])))
+    moved = ((topology.coords + shift) % dims) @ strides
+    program = program_of("any", lists)
+    here = simulate(program, topology, node_of, parameters=parameters)
+    there = simulate(program, topology, moved[node_of], parameters=parameters)
+    assert np.array_equal(here.finish, there.finish)
+    assert sorted(here.link_bytes) == sorted(there.link_bytes)
+
+
+def test_renaming_ranks_changes_nothing_where_no_two_events_coincide():
+    # Rank numbers decide between events of one instant: pauses are random, and messages of one
+    # packet, since trains of equal packets fall into step.
+    rng = np.random.default_rng(1)
+    topology = torus((4, 2), slots=2)
+    parameters = Parameters(packet_size=10**6)
+    for _ in range(20):
+        ranks = 12
+        messages = [
+            (
+                *rng.integers(0, ranks, 2),
+                int(rng.integers(0, 10**5)),
+                0,
+                bool(rng.integers(2)),
+                rng.random() * 1e-5,
+            )
+            for _ in range(40)
+        ]
+        pauses = rng.random(ranks) * 1e-5
+        node_of = rng.permutation(np.repeat(np.arange(8), 2))[:ranks]
+        name = rng.permutation(ranks)
+        renamed = [(name[s], name[d], *rest) for s, d, *rest in messages]
+        old = simulate(
+            program_of("old", operations_of(ranks, messages, pauses)),
+            topology,
+            node_of,
+            parameters=parameters,
+        )
+        paused, placed = np.empty(ranks), np.empty(ranks, dtype=np.int64)
+        paused[name], placed[name] = pauses, node_of
+        new = simulate(
+            program_of("new", operations_of(ranks, renamed, paused)),
+            topology,
+            placed,
+            parameters=parameters,
+        )
+        assert np.array_equal(old.finish, new.finish[name])
+        assert np.array_equal(old.link_busy, new.link_busy)
+
+
+@EXAMPLES
+@given(runs())
+def test_all_twice_as_large_takes_exactly_twice_as_long(run):
+    lists, _, topology, node_of, parameters = run
+    twice = [
+        [
+            (word, *given)
+            if word == "wait"
+            else (word, 2 * given[0])
+            if word == "compute"
+            else (word, given[0], 2 * given[1], given[2])
+            for word, *given in operations
+        ]
+        for operations in lists
+    ]
+    doubled = replace(
+        parameters,
+        **{
+            key: 2 * getattr(parameters, key)
+            for key in (
+                "packet_size",
+                "eager_limit",
+                "control_bytes",
+                "overhead_send",
+                "overhead_recv",
+                "injection_latency",
+                "ejection_latency",
+                "memory_latency",
+            )
+        },
+    )
+    slower = topology
+    for kind in topology.kinds:
+        slower = slower.with_links(kind.name, latency=2 * kind.latency)
+    once = simulate(program_of("once", lists), topology, node_of, parameters=parameters)
+    again = simulate(program_of("twice", twice), slower, node_of, parameters=doubled)
+    assert np.array_equal(again.finish, 2 * once.finish)
+    assert np.array_equal(again.link_busy, 2 * once.link_busy)
+
+
+@EXAMPLES
+@given(runs())
+def test_a_perfect_network_leaves_the_critical_path_of_the_computation(run):
+    lists, messages, topology, node_of, parameters = run
+    perfect = replace(
+        parameters,
+        **{
+            f"{end}_{what}": value
+            for end in ("injection", "ejection", "memory")
+            for what, value in (("bandwidth", 1e300), ("latency", 0.0))
+        },
+        overhead_send=0.0,
+        overhead_recv=0.0,
+    )
+    topology = topology.with_links(bandwidth=1e300, latency=0.0)
+    program = program_of("any", lists)
+    result = simulate(program, topology, node_of, parameters=perfect)
+
+    clock = [operations[0][1] for operations in lists]
+    for source, target, size, _, _, pause in messages:
+        clock[source] += pause
+        if size >= parameters.eager_limit:
+            clock[source] = max(clock[source], clock[target])
+        clock[target] = max(clock[target], clock[source])
+    assert np.allclose(result.finish, clock, rtol=1e-12, atol=1e-250)
+
+
+@EXAMPLES
+@given(runs(most=40))
+def test_eager_messages_of_a_pair_do_not_overtake_each_other(run):
+    lists, _, topology, node_of, parameters = run
+    parameters = replace(parameters, eager_limit=2**60)
+    result = simulate(
+        program_of("any", lists), topology, node_of, parameters=parameters, record_messages=True
+    )
+    times = result.message_times
+    for source in range(len(lists)):
+        for target in range(len(lists)):
+            pair = (times.source == source) & (times.target == target)
+            assert (np.diff(times.sent[pair]) >= 0).all()
+            assert (np.diff(times.delivered[pair]) >= 0).all()
+
+
+@EXAMPLES
+@given(runs())
+def test_receives_are_matched_one_to_one_on_their_channel(run):
+    lists, _, _, _, _ = run
+    program = program_of("any", lists)
+    rank = program.rank_of_row()
+    sends, takes = program.sends(), program.receives()
+    assert (takes >= 0).all()
+    assert len(set(takes.tolist())) == len(takes)
+    assert np.array_equal(rank[sends], program.peer[takes])
+    assert np.array_equal(program.peer[sends], rank[takes])
+    assert np.array_equal(program.tag[sends], program.tag[takes])
+    assert set(program.kind[takes].tolist()) <= {Op.RECV, Op.IRECV}
+
+
+def test_packets_tend_to_fair_shares_as_they_shrink():
+    # Three flows, from 1, 3 and 5 over the link from 4 to 7, end together if packets are small.
+    size = 10**6
+    lists = [[("send", 3, size)] for _ in range(3)] + [[("recv", s, size) for s in range(3)]]
+    node_of, topology = [1, 3, 5, 7], mesh((3, 3)).with_links(latency=0.0)
+    spreads = []
+    for packet in (10**6, 10**5, 10**4, 10**3):
+        parameters = Parameters(
+            packet_size=packet,
+            eager_limit=2**60,
+            injection_bandwidth=10e9,
+            ejection_bandwidth=10e9,
+        )
+        result = simulate(
+            program_of("flows", lists),
+            topology,
+            node_of,
+            parameters=parameters,
+            record_messages=True,
+        )
+        spreads.append(np.ptp(result.message_times.delivered))
+    assert np.all(np.diff(spreads) < 0)
+    assert spreads[-1] < 0.01 * 3 * size / 10e9
+
+
+def test_haec_uses_both_kinds_of_link():
+    program = program_of(
+        "z", [[("send", 1, 1000), ("send", 2, 500)], [("recv", 0, 1000)], [("recv", 0, 500)]]
+    )
+    topology = haec((2, 2, 2))
+    result = simulate(program, topology, [0, 7, 1])
+    by_kind = np.bincount(topology.link_kind, result.link_bytes)
+    assert by_kind.tolist() == [500.0, 1000.0]

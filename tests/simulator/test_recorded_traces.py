@@ -1,0 +1,73 @@
+"""Recorded runs, replayed: messages and bytes of every link equal the static metric's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import Parameters, link_loads, lower, simulate
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import read_trace, traffic_of
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ["lu.S.4", "mg.S.16", "is.S.16", "edge.X.8"]
+SHARED = ["lu.S.16", "cg.S.16", "sp.S.9", "bt.S.9", "ft.S.16"]
+TOPOLOGIES = ["mesh:4x4", "torus:4x2x2", "haec:2x2x4"]
+
+
+def archive(name):
+    for folder in (ROOT / "tests" / "data", ROOT.parent / "shared" / "nas"):
+        if (folder / name).is_dir():
+            return folder / name
+    pytest.skip(f"{name} is not here (needs ../shared/nas)")
+
+
+@pytest.fixture(scope="module", params=SHIPPED + SHARED)
+def recorded(request):
+    trace = read_trace(archive(request.param))
+    return trace, lower(trace)
+
+
+def mappings(ranks, nodes):
+    yield np.arange(ranks)
+    yield nodes - 1 - np.arange(ranks)
+    yield np.random.default_rng(7).permutation(nodes)[:ranks]
+
+
+def test_the_programs_own_messages_are_the_recorded_ones(recorded):
+    trace, program = recorded
+    assert program.p2p_traffic().same_as(traffic_of(trace))
+
+
+def test_every_message_has_its_receive(recorded):
+    _, program = recorded
+    assert (program.receives() >= 0).all()
+    assert set(program.dropped) <= {"cancelled requests"}
+
+
+@pytest.mark.parametrize("spec", TOPOLOGIES)
+def test_replay_carries_over_every_link_what_the_static_metric_says(recorded, spec):
+    _, program = recorded
+    topology, traffic = topology_from_spec(spec), program.traffic()
+    # What the recording machine computed in between says nothing here.
+    parameters = Parameters(compute_scale=0)
+    for node_of in mappings(program.ranks, topology.nodes):
+        result = simulate(program, topology, node_of, parameters=parameters)
+        messages, size = link_loads(traffic, topology, node_of)
+        assert np.array_equal(result.link_messages, messages)
+        assert np.array_equal(result.link_bytes, size)
+        assert (result.messages, result.bytes) == (traffic.messages.sum(), traffic.bytes.sum())
+        assert np.allclose(result.finish, result.compute + result.communicate + result.wait)
+
+
+def test_small_eager_limits_and_recorded_computation_work_too():
+    program = lower(read_trace(archive("edge.X.8")))
+    topology = topology_from_spec("torus:2x2*2")
+    node_of = np.arange(8) // 2
+    result = simulate(program, topology, node_of, parameters=Parameters(eager_limit=16))
+    assert result.controls > 0
+    assert result.makespan > result.compute.max() > 0
+    again = simulate(program, topology, node_of, parameters=Parameters(eager_limit=16))
+    assert again.finish.tobytes() == result.finish.tobytes()
