@@ -166,5 +166,9 @@ def colour_bar(
         bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
     bar.formatter = FuncFormatter(lambda value, _: text(value))
     bar.update_ticks()
+    if isinstance(bar.locator, FixedLocator):  # ticks at the ends: keep them inside
+        ticks = axes.get_xticklabels()
+        ticks[0].set_horizontalalignment("left")
+        ticks[-1].set_horizontalalignment("right")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_title(title, fontsize=8.5, fontweight="normal", loc="left", pad=3)

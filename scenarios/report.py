@@ -88,6 +88,7 @@ def _render(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["breakable"] = tables.breakable
     template = environment.from_string(
         Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8")
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup, escape
 
 from ..topologies import LinkKind, Topology, topology_from_spec
 from ..traces import Traffic
 from .report_study import DEFAULT, Case, Entry, Study, number
-from .report_units import MISSING, change, count, data, duration
+from .report_units import MISSING, change, count, data, duration, runtime
 from .settings import configure
 
 PARTS = ("total", "avg", "min", "max")
@@ -45,7 +47,7 @@ def headline(case: Case) -> dict[str, str]:
     thrifty = case.thrifty
     if case.replayed and thrifty.mapper != best.mapper and thrifty.value("hop_bytes"):
         less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
-        if less != "±0 %":
+        if not less.startswith("±0"):
             facts["rest"] += f"; {thrifty.mapper} has {less} hop-bytes but runs longer"
     return facts
 
@@ -117,6 +119,11 @@ REST_HEAD = (
 )
 
 
+def breakable(text: str) -> Markup:
+    """Let a mapper's name be broken after its punctuation."""
+    return Markup(re.sub(r"([(_,|=])", r"\1<wbr>", str(escape(text))))
+
+
 def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     """Every mapper on every topology of a trace, best seed, means below."""
     cases = list(cases)
@@ -147,7 +154,11 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
     notes = ["best"] if entry is case.best else []
-    notes += [f"{seeds} seeds"] if seeds > 1 else []
+    if (
+        seeds > 1
+        and len(entry.runs[["hop_bytes", "hop_messages", "makespan"]].drop_duplicates()) > 1
+    ):
+        notes.append(f"{seeds} seeds")
     row = [
         Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
         Cell(case.topology, case.topology),
@@ -155,7 +166,7 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         against("hop_bytes"),
     ]
     if replayed:
-        row += [cell("makespan", duration, mean=True), against("makespan")]
+        row += [cell("makespan", runtime, mean=True), against("makespan")]
     seconds = entry.mean("mapping_seconds")
     return [
         *row,

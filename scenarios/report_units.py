@@ -52,6 +52,15 @@ def duration(value: float | None) -> str:
     return show_seconds(value).replace(" us", " µs")
 
 
+def runtime(value: float | None) -> str:
+    """Seconds to four digits, to tell mappings apart: "387.1 ms"."""
+    if value is None or not math.isfinite(value) or value == 0:
+        return duration(value)
+    scale, unit = time_unit(value)
+    shown = value / scale
+    return f"{shown:,.0f} {unit}" if shown >= 1000 else f"{shown:.4g} {unit}"
+
+
 def time_unit(largest: float) -> tuple[float, str]:
     """Seconds and name of the unit in which `largest` reads best."""
     for scale, unit in _SECONDS:
@@ -61,12 +70,13 @@ def time_unit(largest: float) -> tuple[float, str]:
 
 
 def change(value: float | None, reference: float | None) -> str:
-    """Relative difference with its sign: "−12.3 %"; nothing to compare with: "–"."""
+    """Relative difference with its sign, "−12.3 %", unbreakable; nothing to compare with: "–"."""
     if value is None or reference is None or _missing(value) or _missing(reference):
         return MISSING
     if reference == 0:
         return "±0 %" if value == 0 else MISSING
     percent = 100 * (value - reference) / reference
     if abs(percent) < 0.05:
-        return "±0 %"
-    return f"{percent:+,.1f} %".replace("-", "−")
+        return "±0\u00a0%"
+    text = f"{percent:+,.{2 if abs(percent) < 1 else 1}f}\u00a0%"
+    return text.replace("-", "−")

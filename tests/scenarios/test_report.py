@@ -16,12 +16,12 @@ from hopmap.scenarios import store
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.report_study import load_study
 from hopmap.scenarios.report_tables import headline, main_table, published_tables
-from hopmap.scenarios.report_units import change, compact, count, data, duration
+from hopmap.scenarios.report_units import change, compact, count, data, duration, runtime
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats import save_traffic
 
-VOID = {"meta", "link", "img", "br", "hr", "input"}
+VOID = {"wbr", "meta", "link", "img", "br", "hr", "input"}
 
 
 def grid_traffic(px: int, py: int, messages: int = 100, size: int = 1000) -> Traffic:
@@ -320,9 +320,12 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
         (data(1.5e9), "1.5 GB"),
         (duration(2.5e-6), "2.5 µs"),
         (duration(0), "0 s"),
-        (change(90, 100), "−10.0 %"),
-        (change(100, 100), "±0 %"),
+        (change(90, 100), "−10.0\u00a0%"),
+        (change(100, 100), "±0\u00a0%"),
+        (change(99.5, 100), "−0.50\u00a0%"),
         (change(1, None), "–"),
+        (runtime(0.38712), "387.1 ms"),
+        (runtime(12345.6), "12,346 s"),
     ],
 )
 def test_units(given: str, text: str) -> None:
