@@ -28,7 +28,7 @@ _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
 _SMALLEST_EVENT = 2  # bytes: type and length
 _LARGEST_ANCHOR = 1 << 20
 _ANCHOR_STRINGS = 46  # where the first string of an anchor file begins
-_WITH_PROPERTIES = 3  # version of the anchor file's format
+_WITH_PROPERTIES = b"\3"  # version of the anchor file's format
 
 
 def find_archive(path: str | os.PathLike[str]) -> Path:
@@ -232,7 +232,7 @@ def _expect_anchor(anchor: Path) -> None:
     *_, properties = content[_ANCHOR_STRINGS:].split(b"\0", 3)
     byte_order: Literal["little", "big"] = "little" if content[1:2] == b"B" else "big"
     count = int.from_bytes(properties[:4], byte_order)
-    if content[7] >= _WITH_PROPERTIES and 2 * count > len(content):
+    if content[7:8] >= _WITH_PROPERTIES and 2 * count > len(content):
         raise TraceError(f"{anchor}: {count} properties do not fit into {len(content)} bytes")
 
 
