@@ -1,0 +1,122 @@
+"""Compiled costs of a mapping: of one pair, of everything, and of exchanging two ranks.
+
+`places` holds a node for every slot of the machine: ``places[r]`` is the node of rank r, and what
+follows the ranks are the nodes of the free slots, each held by a dummy rank without traffic. So a
+move to a free slot is an exchange like any other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..topologies.kernels import Router, distance
+
+HOPS = 0
+NEAR = 1
+
+
+class CostModel(NamedTuple):
+    """What a mapping costs: a sum over pairs that talk, to be minimised.
+
+    Attributes
+    ----------
+    router : Router
+        Distances; the same in both directions.
+    kind : int
+        HOPS: a pair costs its weight per hop. NEAR: a pair within one hop earns its weight.
+    indptr : ndarray(int64, shape=(slots + 1,))
+        Peers of rank r are ``peer[indptr[r]:indptr[r + 1]]``; dummy ranks have none.
+    peer, weight : ndarray(int64, shape=(2 * undirected pairs,))
+        The other rank and the weight of the pair, both directions added up; no self pairs.
+    """
+
+    router: Router
+    kind: int
+    indptr: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    weight: NDArray[np.int64]
+
+
+@njit(cache=True)
+def pair_cost(model: CostModel, a: int, b: int) -> int:
+    """Cost of a pair of weight 1 on nodes a and b."""
+    hops = distance(model.router, a, b)
+    if model.kind == NEAR:
+        return -1 if hops <= 1 else 0
+    return hops
+
+
+@njit(cache=True)
+def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -> int:
+    """Cost of all pairs of a rank if it sat on the node and everybody else stayed."""
+    cost = 0
+    for i in range(model.indptr[rank], model.indptr[rank + 1]):
+        cost += model.weight[i] * pair_cost(model, node, places[model.peer[i]])
+    return cost
+
+
+@njit(cache=True)
+def own_costs(model: CostModel, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cost of the pairs of every rank; half of their sum is the cost of the mapping."""
+    own = np.zeros(len(places), dtype=np.int64)
+    for rank in range(len(places)):
+        own[rank] = cost_on(model, places, rank, places[rank])
+    return own
+
+
+@njit(cache=True)
+def total_cost(model: CostModel, places: NDArray[np.int64]) -> int:
+    """Cost of a mapping; every pair counted once. Needs the ranks' places only."""
+    cost = 0
+    for rank in range(len(places)):
+        for i in range(model.indptr[rank], model.indptr[rank + 1]):
+            peer = model.peer[i]
+            if peer < rank:
+                cost += model.weight[i] * pair_cost(model, places[rank], places[peer])
+    return cost
+
+
+@njit(cache=True)
+def swap_gain(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> int:
+    """Decrease of the cost if u and v exchange their places; O(peers of u and v).
+
+    The pair (u, v) itself costs the same after the exchange.
+    """
+    a = places[u]
+    b = places[v]
+    gain = 0
+    for i in range(model.indptr[u], model.indptr[u + 1]):
+        peer = model.peer[i]
+        if peer != v:
+            node = places[peer]
+            gain += model.weight[i] * (pair_cost(model, a, node) - pair_cost(model, b, node))
+    for i in range(model.indptr[v], model.indptr[v + 1]):
+        peer = model.peer[i]
+        if peer != u:
+            node = places[peer]
+            gain += model.weight[i] * (pair_cost(model, b, node) - pair_cost(model, a, node))
+    return gain
+
+
+@njit(cache=True)
+def swap_gains(
+    model: CostModel, places: NDArray[np.int64], u: NDArray[np.int64], v: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """`swap_gain` of each pair (u, v), each from the same places."""
+    gains = np.empty(len(u), dtype=np.int64)
+    for i in range(len(u)):
+        gains[i] = swap_gain(model, places, u[i], v[i])
+    return gains
+
+
+@njit(cache=True)
+def total_costs(model: CostModel, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`total_cost` of each row of candidates, shape (mappings, ranks or slots)."""
+    costs = np.empty(len(candidates), dtype=np.int64)
+    for i in range(len(candidates)):
+        costs[i] = total_cost(model, candidates[i])
+    return costs

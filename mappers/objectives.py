@@ -1,0 +1,138 @@
+"""What a mapper minimises or maximises, as one small interface.
+
+| name | value of a mapping | better |
+|---|---|---|
+| cardinality | unordered rank pairs that talk and sit at most one hop apart (Bokhari 1981) | higher |
+| hop_messages | messages times hops, over all directed pairs | lower |
+| hop_bytes | bytes times hops, over all directed pairs | lower |
+
+Cardinality counts a pair once, whichever direction talks. Bokhari places one rank a node; where
+nodes take more, a pair on one node counts as well, as in the weak homomorphism of Shen et al.
+(HAEC thesis, section 2.2), or ranks that share a node would be driven apart.
+Self messages cost nothing. Distances are taken to be the same in both directions.
+
+In compiled code an objective is a `kernels.CostModel`, always minimised (cardinality negated).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..topologies import Mapping, MappingError, Topology, check_mapping
+from ..traces import Traffic
+from . import kernels
+from .kernels import CostModel
+
+ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One way to value a mapping.
+
+    Attributes
+    ----------
+    name : str
+        As it is written in pipelines.
+    summary : str
+        One line.
+    kind : int
+        `kernels.HOPS` or `kernels.NEAR`.
+    weigh : callable
+        Weight of each row of an undirected traffic.
+    maximised : bool
+        Whether more is better; the cost model then holds the negated value.
+    """
+
+    name: str
+    summary: str
+    kind: int
+    weigh: Callable[[Traffic], NDArray[np.int64]]
+    maximised: bool = False
+
+    def value(self, cost: int) -> int:
+        """Value of a mapping that has this cost in the cost model."""
+        return -int(cost) if self.maximised else int(cost)
+
+
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective
+    for objective in (
+        Objective(
+            "cardinality",
+            "rank pairs that talk and sit at most one hop apart",
+            kernels.NEAR,
+            lambda pairs: np.ones(pairs.pairs, dtype=np.int64),
+            maximised=True,
+        ),
+        Objective(
+            "hop_messages", "messages times hops", kernels.HOPS, lambda pairs: pairs.messages
+        ),
+        Objective("hop_bytes", "bytes times hops", kernels.HOPS, lambda pairs: pairs.bytes),
+    )
+}
+assert set(OBJECTIVES) == set(get_args(ObjectiveName))
+
+
+def objective_named(name: str) -> Objective:
+    """Return the objective, or raise `MappingError` with the names that exist."""
+    if name not in OBJECTIVES:
+        raise MappingError(f"objective {name!r}: expected one of {', '.join(OBJECTIVES)}")
+    return OBJECTIVES[name]
+
+
+def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostModel:
+    """Traffic, distances and objective as compiled code wants them; O(ranks + pairs + slots)."""
+    chosen = objective_named(objective)
+    pairs = traffic.without_self().undirected()
+    weight = chosen.weigh(pairs)
+    source = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
+    peer = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
+    order = np.lexsort((peer, source))
+    slots = max(int(topology.slots.sum()), traffic.ranks)
+    indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
+    both = np.concatenate((weight, weight))[order].astype(np.int64)
+    return CostModel(topology.router, chosen.kind, indptr, peer[order], both)
+
+
+def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str) -> int:
+    """Value of a mapping: the cardinality, or the sum of messages or bytes times hops.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        Who talks to whom.
+    topology : Topology
+        Distances and slots.
+    node_of : array_like of int, shape (ranks,)
+        The mapping.
+    objective : {"cardinality", "hop_messages", "hop_bytes"}
+        See the table above.
+
+    Raises
+    ------
+    MappingError
+        Unknown objective, or a mapping that does not fit.
+    """
+    mapping = check_mapping(node_of, topology, traffic.ranks)
+    cost = kernels.total_cost(cost_model(traffic, topology, objective), mapping)
+    return objective_named(objective).value(cost)
+
+
+def with_free_slots(node_of: Mapping, topology: Topology) -> NDArray[np.int64]:
+    """Nodes of the ranks, then the nodes of the free slots in ascending order, shape (slots,)."""
+    free = topology.slots - np.bincount(node_of, minlength=topology.nodes)
+    return np.concatenate((node_of, np.repeat(np.arange(topology.nodes), free))).astype(np.int64)
+
+
+def cost_bound(model: CostModel, topology: Topology) -> int:
+    """Cost that no mapping can undercut: every pair as close as two slots can be."""
+    weight = int(model.weight.sum()) // 2
+    if model.kind == kernels.NEAR:
+        return -weight
+    return weight if topology.slots.max(initial=0) <= 1 else 0

@@ -1,0 +1,170 @@
+"""Mappers one after another: "bokhari(objective=hop_bytes, jumps=8) | local_search"."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..topologies import Mapping, MappingError, Topology, check_fits, check_mapping
+from ..traces import Traffic
+from .mapper import MAPPERS, MapperInfo, did_you_mean
+from .search import Interrupted, Progress
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One mapper of a pipeline with the parameters that were set."""
+
+    info: MapperInfo
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        values = ", ".join(
+            f"{key}={str(value).lower() if value is None or value is True or value is False else value}"
+            for key, value in self.parameters.items()
+        )
+        return f"{self.info.name}({values})" if values else self.info.name
+
+
+def parse_pipeline(text: str) -> tuple[Stage, ...]:
+    """Read a pipeline and check every name and value in it.
+
+    Parameters
+    ----------
+    text : str
+        Stages joined by bars, each ``name`` or ``name(parameter=value, ...)``.
+
+    Raises
+    ------
+    MappingError
+        Unknown mapper or parameter, a value of the wrong type, or a mapper that ignores what the
+        stages before it did.
+    """
+    stages = tuple(_stage(part.strip(), text) for part in text.split("|"))
+    for before, stage in zip(stages, stages[1:], strict=False):
+        if stage.info.initial == "ignored":
+            raise MappingError(
+                f"mapper pipeline {text!r}: {stage.info.name} ignores what {before.info.name} "
+                "made: expected a mapper that improves a mapping after the bar"
+            )
+    return stages
+
+
+def _stage(part: str, text: str) -> Stage:
+    match = re.fullmatch(r"(\w[\w-]*)\s*(?:\((.*)\))?", part, flags=re.DOTALL)
+    if match is None:
+        raise MappingError(
+            f"mapper pipeline {text!r}: {part!r}: expected a mapper like random or "
+            "bokhari(jumps=8), several joined by |"
+        )
+    name = match[1]
+    if name not in MAPPERS:
+        raise MappingError(
+            f"unknown mapper {name!r}{did_you_mean(name, MAPPERS)}; "
+            f"expected one of {', '.join(sorted(MAPPERS))}"
+        )
+    info = MAPPERS[name]
+    parameters: dict[str, Any] = {}
+    for setting in (match[2] or "").split(","):
+        if not setting.strip() and not (match[2] or "").strip():
+            continue
+        key, equals, value = (piece.strip() for piece in setting.partition("="))
+        if not equals or not key or not value:
+            raise MappingError(f"mapper {part!r}: {setting.strip()!r}: expected parameter=value")
+        if key in parameters:
+            raise MappingError(f"mapper {part!r}: parameter {key} is set twice")
+        parameters[key] = info.checked(key, value.strip("'\""))
+    return Stage(info, parameters)
+
+
+def map_ranks(
+    traffic: Traffic,
+    topology: Topology,
+    pipeline: str | Sequence[Stage],
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    initial: ArrayLike | None = None,
+    progress: Progress | None = None,
+    keep_interrupted: bool = True,
+) -> Mapping:
+    """Place every rank on a node.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        Who talks to whom.
+    topology : Topology
+        The machine.
+    pipeline : str or sequence of Stage
+        See `parse_pipeline`.
+    seed : int
+        The same seed gives the same mapping, unless a time budget ends a search.
+    seconds : float, optional
+        Time budget of the pipeline; what is left is shared equally by the searches still to come.
+        A search that runs out of time returns its best so far.
+    initial : array_like of int, optional
+        Mapping that the first stage starts from, if it does.
+    progress : Progress, optional
+        Called as ``progress(done, total or None, text)``.
+    keep_interrupted : bool
+        On Ctrl-C in a search return its best so far and skip the other stages; False passes
+        KeyboardInterrupt on.
+
+    Raises
+    ------
+    MappingError
+        The ranks do not fit, anything wrong with the pipeline, or a refiner without a mapping.
+    """
+    stages = parse_pipeline(pipeline) if isinstance(pipeline, str) else tuple(pipeline)
+    if not stages:
+        raise MappingError("mapper pipeline: expected at least one mapper")
+    if seed < 0:
+        raise MappingError(f"seed {seed}: expected a whole number >= 0")
+    if seconds is not None and not seconds >= 0:
+        raise MappingError(f"seconds {seconds}: expected a number >= 0")
+    check_fits(traffic.ranks, topology)
+    if initial is None and stages[0].info.needs_initial:
+        raise MappingError(
+            f"mapper {stages[0].info.name} improves a mapping: expected one before it, "
+            f"like 'sweep | {stages[0].info.name}'"
+        )
+    mapping = (
+        None
+        if initial is None
+        else check_mapping(initial, topology, traffic.ranks, name="initial mapping")
+    )
+    end = None if seconds is None else time.perf_counter() + seconds
+    for index, stage in enumerate(stages):
+        keywords = dict(stage.parameters)
+        if end is not None and stage.info.has("seconds"):
+            searches = sum(later.info.has("seconds") for later in stages[index:])
+            share = max(end - time.perf_counter(), 0.0) / searches
+            own = keywords.get("seconds")
+            keywords["seconds"] = share if own is None else min(own, share)
+        if stage.info.takes_progress:
+            keywords["progress"] = progress
+        rng = np.random.default_rng(np.random.SeedSequence([seed, _key(index, stage)]))
+        name = f"mapper {stage.info.name}"
+        try:
+            made = stage.info.function(traffic, topology, rng=rng, initial=mapping, **keywords)
+        except Interrupted as stop:
+            if not keep_interrupted:
+                raise
+            return check_mapping(stop.mapping, topology, traffic.ranks, name=name)
+        mapping = check_mapping(made, topology, traffic.ranks, name=name)
+    assert mapping is not None
+    return mapping
+
+
+def _key(index: int, stage: Stage) -> int:
+    """Number of a stage that does not depend on Python's own hash."""
+    digest = hashlib.sha256(f"{index}:{stage.info.name}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")

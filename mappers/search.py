@@ -1,0 +1,53 @@
+"""How a long search stops early and says how far it is.
+
+Compiled code cannot be interrupted, so searches call it in slices and ask a `Watch` in between.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from ..topologies import Mapping
+
+
+class Progress(Protocol):
+    """Called now and then by a long search."""
+
+    def __call__(self, done: int, total: int | None, text: str) -> object:
+        """Show that `done` of `total` steps (None: unknown) are over."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; `mapping` is the best one so far."""
+
+    def __init__(self, mapping: Mapping) -> None:
+        super().__init__("interrupted")
+        self.mapping = mapping
+
+
+class Watch:
+    """Time budget and progress of one search.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Budget; none by default.
+    progress : Progress, optional
+        Called at most ten times a second.
+    """
+
+    def __init__(self, seconds: float | None = None, progress: Progress | None = None) -> None:
+        self._end = None if seconds is None else time.perf_counter() + seconds
+        self._progress = progress
+        self._next_report = 0.0
+
+    def over(self) -> bool:
+        """Whether the budget is spent."""
+        return self._end is not None and time.perf_counter() >= self._end
+
+    def report(self, done: int, total: int | None, text: str) -> None:
+        """Pass progress on, unless the last report was a moment ago."""
+        if self._progress is not None and time.perf_counter() >= self._next_report:
+            self._progress(done, total, text)
+            self._next_report = time.perf_counter() + 0.1
