@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any, NamedTuple
 
 from .collectives import ALGORITHMS
@@ -151,7 +152,7 @@ def _check(key: str, value: Any, entry: Key) -> None:
         if value not in entry.choices:
             raise ParameterError(f"{key} {value!r}: expected one of {', '.join(entry.choices)}")
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
     if entry.unit == "bytes/s" and not value > 0:
         raise ParameterError(f"{key} {value}: expected more than 0 bytes/s")

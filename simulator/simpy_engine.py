@@ -24,6 +24,10 @@ from .result import Outcome, Servers
 Progress = Callable[[int, int], None]
 PROGRESS_EVERY = 1 << 12  # messages
 
+SENDS = frozenset(map(int, (Op.SEND, Op.ISEND)))
+RECEIVES = frozenset(map(int, (Op.RECV, Op.IRECV)))
+BLOCKING = frozenset(map(int, (Op.SEND, Op.RECV, Op.WAIT)))
+
 
 class Clock(simpy.Environment):
     """SimPy's environment with absolute times: ``now + (at - now)`` need not be `at`."""
@@ -34,17 +38,19 @@ class Clock(simpy.Environment):
 
 
 class Happening(simpy.Event):
-    """An event that can be scheduled again once it has happened."""
+    """An event of ours: it has always succeeded, and can be scheduled again."""
 
+    __slots__ = ("callbacks",)
     _ok = True
-    callbacks = None  # type: ignore[assignment]
 
 
 class Packet(Happening):
     """A packet on its way; `last` of its message, `tail` the arrival of its end."""
 
+    __slots__ = ("cargo", "hop", "key", "last", "message", "path", "size", "tail")
+
     def __init__(
-        self, message: int, cargo: int, size: int, last: bool, path: list[int], key: int
+        self, message: int, cargo: int, size: int, last: bool, path: list[Server], key: int
     ) -> None:
         self.message = message
         self.cargo = cargo
@@ -59,6 +65,8 @@ class Packet(Happening):
 class Message(Happening):
     """A message, or control message, that is delivered, or has been sent."""
 
+    __slots__ = ("cargo", "message")
+
     def __init__(self, message: int, cargo: int) -> None:
         self.message = message
         self.cargo = cargo
@@ -67,12 +75,48 @@ class Message(Happening):
 class Strand(Happening):
     """A strand that goes on."""
 
-    def __init__(self, number: int, steps: Generator[None, None, None]) -> None:
-        self.number = number
-        self.steps = steps
+    __slots__ = (
+        "begun_by",
+        "communicate",
+        "compute",
+        "finish",
+        "key",
+        "row",
+        "since",
+        "steps",
+        "wait",
+    )
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.steps: Generator[None, None, None]
         self.begun_by = -1  # row of its START
-        self.row = -1  # that it stands at, while it waits
+        self.row = -1  # where it stands while it waits
         self.since = 0.0
+        self.finish = self.compute = self.communicate = self.wait = 0.0
+
+
+class Server:
+    """A link, or the injection, ejection or memory of a node."""
+
+    __slots__ = (
+        "bandwidth",
+        "busy",
+        "bytes",
+        "free",
+        "latency",
+        "longest_wait",
+        "messages",
+        "packets",
+        "waited",
+    )
+
+    def __init__(self, bandwidth: float, latency: float) -> None:
+        self.bandwidth = bandwidth
+        self.latency = latency
+        self.free = 0.0
+        self.messages = self.bytes = self.packets = 0
+        self.busy = self.longest_wait = self.waited = 0.0
 
 
 def run(plan: Plan, record_messages: bool = False, progress: Progress | None = None) -> Outcome:
@@ -90,72 +134,66 @@ class _Replay:
     """State of one run. Lists, not arrays: Python reads them several times faster."""
 
     def __init__(self, plan: Plan, record_messages: bool, progress: Progress | None) -> None:
+        parameters, program = plan.parameters, plan.program
         self.plan = plan
         self.clock = Clock()
         self.progress = progress
-        parameters, program = plan.parameters, plan.program
         self.cut_through = parameters.switching == "cut_through"
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
+        self.packet_size, self.control_bytes = parameters.packet_size, parameters.control_bytes
 
-        servers = plan.servers.tolist()
-        ends = plan.indptr.tolist()
-        self.paths = [servers[a:b] for a, b in pairwise(ends)]
-        self.bandwidth, self.latency = plan.bandwidth.tolist(), plan.latency.tolist()
-        count = len(self.bandwidth)
-        self.free = [0.0] * count
-        self.messages, self.bytes = [0] * count, [0] * count
-        self.busy, self.waited, self.longest = [0.0] * count, [0.0] * count, [0.0] * count
-        self.events = self.controls = self.arrived = 0
-
+        self.servers = [
+            Server(*speed)
+            for speed in zip(plan.bandwidth.tolist(), plan.latency.tolist(), strict=True)
+        ]
+        numbers = plan.servers.tolist()
+        self.paths = [
+            [self.servers[s] for s in numbers[a:b]] for a, b in pairwise(plan.indptr.tolist())
+        ]
         self.kind, self.target = program.kind.tolist(), program.target.tolist()
         self.compute, self.message = plan.compute.tolist(), plan.message.tolist()
         self.size = plan.size.tolist()
-        limit = parameters.eager_limit
-        self.eager = [model.is_eager(size, limit) for size in self.size]
-        self.packet_size, self.control_bytes = parameters.packet_size, parameters.control_bytes
+        self.eager = [model.is_eager(size, parameters.eager_limit) for size in self.size]
         self.path, self.back = plan.path.tolist(), plan.back.tolist()
         self.send, self.receive = plan.send.tolist(), plan.receive.tolist()
         self.requested = [False] * plan.messages  # a rendezvous' request has arrived
         self.posted = [False] * plan.messages  # its receive is there
         self.done = [False] * program.operations  # what a row began is complete
         self.waiting: dict[int, Strand] = {}  # by row
-        empty = plan.messages if record_messages else 0
+        self.controls = self.arrived = 0
         self.record = record_messages
-        self.sent, self.delivered = [nan] * empty, [nan] * empty
+        self.sent = [nan] * (plan.messages if record_messages else 0)
+        self.delivered = self.sent.copy()
 
-        rows = program.offsets.tolist()
-        self.time_computing = [0.0] * program.strands
-        self.time_overhead = [0.0] * program.strands
-        self.time_waiting = [0.0] * program.strands
-        self.finish = [0.0] * program.strands
-        self.strands = [
-            Strand(s, self.steps(s, rows[s], rows[s + 1])) for s in range(program.strands)
-        ]
+        self.strands = [Strand(self.key(model.RESUME, s)) for s in range(program.strands)]
+        rows = pairwise(program.offsets.tolist())
+        for strand, (begin, end) in zip(self.strands, rows, strict=True):
+            strand.steps = self.steps(strand, begin, end)
         # One list per kind of event; SimPy calls each entry with the event.
         self.on_arrive, self.on_deliver = [self.arrive], [self.deliver]
         self.on_sent, self.on_resume = [self.send_complete], [self.resume]
 
     def outcome(self) -> Outcome:
-        main = self.plan.program.main()
-        for s in main.tolist():
-            self.wake(self.strands[s], 0.0)
+        main = [self.strands[s] for s in self.plan.program.main()]
+        for strand in main:
+            self.wake(strand, 0.0)
         self.clock.run()
         stuck = [(s, strand.row) for s, strand in enumerate(self.strands) if strand.row >= 0]
         if stuck:
             raise deadlock(self.plan, self.clock.now, stuck)
         return Outcome(
-            finish=np.array(self.finish)[main],
-            compute=np.array(self.time_computing)[main],
-            communicate=np.array(self.time_overhead)[main],
-            wait=np.array(self.time_waiting)[main],
+            finish=np.array([strand.finish for strand in main]),
+            compute=np.array([strand.compute for strand in main]),
+            communicate=np.array([strand.communicate for strand in main]),
+            wait=np.array([strand.wait for strand in main]),
             servers=Servers(
-                np.array(self.messages, dtype=np.int64),
-                np.array(self.bytes, dtype=np.int64),
-                np.array(self.busy),
-                np.array(self.longest),
-                np.array(self.waited),
+                messages=np.array([server.messages for server in self.servers], dtype=np.int64),
+                bytes=np.array([server.bytes for server in self.servers], dtype=np.int64),
+                busy=np.array([server.busy for server in self.servers]),
+                longest_wait=np.array([server.longest_wait for server in self.servers]),
+                waited=np.array([server.waited for server in self.servers]),
             ),
-            events=self.events,
+            events=sum(server.packets for server in self.servers),
             controls=self.controls,
             sent=np.array(self.sent),
             delivered=np.array(self.delivered),
@@ -169,39 +207,37 @@ class _Replay:
 
     def wake(self, strand: Strand, at: float) -> None:
         strand.callbacks = self.on_resume  # type: ignore[assignment]
-        self.clock.schedule_at(strand, at, self.key(model.RESUME, strand.number))
+        self.clock.schedule_at(strand, at, strand.key)
 
     def resume(self, strand: Strand) -> None:
         next(strand.steps, None)
 
-    def steps(self, number: int, begin: int, end: int) -> Generator[None, None, None]:
+    def steps(self, strand: Strand, begin: int, end: int) -> Generator[None, None, None]:
         """Execute a strand; it yields to wait for its next `resume`."""
-        clock, strand = self.clock, self.strands[number]
+        clock = self.clock
         for row in range(begin, end):
             pause = self.compute[row]
             if pause > 0:
-                self.time_computing[number] += pause
+                strand.compute += pause
                 self.wake(strand, clock.now + pause)
                 yield
             kind = self.kind[row]
-            if kind == Op.FINISH:
-                break
-            if kind in (Op.SEND, Op.ISEND):
+            if kind in SENDS:
                 if self.overhead_send > 0:
-                    self.time_overhead[number] += self.overhead_send
+                    strand.communicate += self.overhead_send
                     self.wake(strand, clock.now + self.overhead_send)
                     yield
                 self.post_send(self.message[row])
-            elif kind in (Op.RECV, Op.IRECV):
+            elif kind in RECEIVES:
                 self.post_receive(self.message[row])
             elif kind == Op.START:
                 started = self.strands[self.target[row]]
                 started.begun_by = row
                 self.wake(started, clock.now)
-            if kind in (Op.SEND, Op.RECV, Op.WAIT):
+            if kind in BLOCKING:
                 awaited = self.target[row] if kind == Op.WAIT else row
                 overhead = self.overhead_of(awaited)
-                self.time_overhead[number] += overhead
+                strand.communicate += overhead
                 if not self.done[awaited]:
                     strand.row, strand.since = row, clock.now
                     self.waiting[awaited] = strand
@@ -209,14 +245,14 @@ class _Replay:
                 elif overhead > 0:
                     self.wake(strand, clock.now + overhead)
                     yield
-        self.finish[number] = clock.now
         strand.row = -1
+        strand.finish = clock.now
         if strand.begun_by >= 0:
             self.complete(strand.begun_by)
 
     def overhead_of(self, row: int) -> float:
         """Seconds that a strand is busy once what it waited for is complete."""
-        return self.overhead_recv if self.kind[row] in (Op.RECV, Op.IRECV) else 0.0
+        return self.overhead_recv if self.kind[row] in RECEIVES else 0.0
 
     def complete(self, row: int) -> None:
         """Note that what the row began is complete; a strand that waits for it goes on."""
@@ -224,7 +260,7 @@ class _Replay:
         strand = self.waiting.pop(row, None)
         if strand is not None:
             now = self.clock.now
-            self.time_waiting[strand.number] += now - strand.since
+            strand.wait += now - strand.since
             self.wake(strand, now + self.overhead_of(row))
 
     # Messages
@@ -267,8 +303,8 @@ class _Replay:
         else:
             self.transmit(message, model.DATA)
             event.callbacks = self.on_sent  # type: ignore[assignment]
-            left = self.free[self.paths[self.path[message]][0]]
-            self.clock.schedule_at(event, left, self.key(model.SENT, message))
+            first = self.paths[self.path[message]][0]
+            self.clock.schedule_at(event, first.free, self.key(model.SENT, message))
 
     def send_complete(self, event: Message) -> None:
         self.complete(self.send[event.message])
@@ -293,33 +329,29 @@ class _Replay:
             self.arrive(packet)
 
     def arrive(self, packet: Packet) -> None:
-        """Serve a packet: on arrival it is known when the server is done with it."""
-        clock, server, size = self.clock, packet.path[packet.hop], packet.size
-        now = clock.now
-        start = model.service_start(now, self.free[server])
-        end = model.service_end(start, size, self.bandwidth[server], packet.tail)
-        self.free[server] = end
-        self.events += 1
-        self.busy[server] += end - start
-        queued = start - now
-        if queued > 0:
-            self.waited[server] += queued
-            if queued > self.longest[server]:
-                self.longest[server] = queued
+        """Serve a packet: when it arrives it is known when the server will be done with it."""
+        server, now = packet.path[packet.hop], self.clock.now
+        start = model.service_start(now, server.free)
+        end = model.service_end(start, packet.size, server.bandwidth, packet.tail)
+        server.free = end
+        server.packets += 1
+        server.busy += end - start
+        if start > now:
+            server.waited += start - now
+            server.longest_wait = max(server.longest_wait, start - now)
         if packet.cargo == model.DATA:
-            self.bytes[server] += size
+            server.bytes += packet.size
             if packet.last:
-                self.messages[server] += 1
+                server.messages += 1
 
-        latency = self.latency[server]
-        tail = model.tail_arrival(end, latency)
+        tail = model.tail_arrival(end, server.latency)
         packet.hop += 1
         if packet.hop < len(packet.path):
             packet.tail = tail
             packet.callbacks = self.on_arrive  # type: ignore[assignment]
-            head = model.head_arrival(start, end, latency, self.cut_through)
-            clock.schedule_at(packet, head, packet.key)
+            head = model.head_arrival(start, end, server.latency, self.cut_through)
+            self.clock.schedule_at(packet, head, packet.key)
         elif packet.last:
             arrival = Message(packet.message, packet.cargo)
             arrival.callbacks = self.on_deliver  # type: ignore[assignment]
-            clock.schedule_at(arrival, tail, self.key(model.DELIVER, packet.message))
+            self.clock.schedule_at(arrival, tail, self.key(model.DELIVER, packet.message))
