@@ -152,11 +152,12 @@ def _check(key: str, value: Any, entry: Key) -> None:
         if value not in entry.choices:
             raise ParameterError(f"{key} {value!r}: expected one of {', '.join(entry.choices)}")
         return
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number):
         raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
-    if entry.unit == "bytes/s" and not value > 0:
+    if entry.unit == "bytes/s" and not number > 0:
         raise ParameterError(f"{key} {value}: expected more than 0 bytes/s")
-    if value < entry.minimum:
+    if number < entry.minimum:
         raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
 
 

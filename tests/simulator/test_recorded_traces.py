@@ -9,7 +9,7 @@ import pytest
 
 from hopmap.simulator import Parameters, link_loads, lower, simulate
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import read_trace, traffic_of
+from hopmap.traces import nas_trace, read_trace, traffic_of
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ["lu.S.4", "mg.S.16", "is.S.16", "edge.X.8"]
@@ -71,3 +71,15 @@ def test_small_eager_limits_and_recorded_computation_work_too():
     assert result.makespan > result.compute.max() > 0
     again = simulate(program, topology, node_of, parameters=Parameters(eager_limit=16))
     assert again.finish.tobytes() == result.finish.tobytes()
+
+
+@pytest.mark.parametrize("ranks", [4, 16])
+def test_the_generated_lu_takes_exactly_as_long_as_the_recorded_one(ranks):
+    programs = lower(read_trace(archive(f"lu.S.{ranks}"))), lower(nas_trace(f"lu.S.{ranks}"))
+    topology = topology_from_spec("torus:4x4")
+    one, other = (
+        simulate(program, topology, np.arange(ranks), parameters=Parameters(compute_scale=0))
+        for program in programs
+    )
+    assert one.finish.tobytes() == other.finish.tobytes()
+    assert one.link_busy.tobytes() == other.link_busy.tobytes()
