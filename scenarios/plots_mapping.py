@@ -30,6 +30,8 @@ from .plots_style import (
     colour_bar,
     label,
     new_figure,
+    picture,
+    sheet,
     style,
 )
 
@@ -215,16 +217,12 @@ def _planes(
     height = 0.38 + lines * (high + 0.2) + foot
     figure = new_figure(height)
     figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+    axes = sheet(figure)
     for z in range(count):
         left = 0.2 + z % across * (wide + 0.08)
         bottom = height - 0.38 - (z // across + 1) * (high + 0.2)
-        axes = figure.add_axes((left / WIDTH, bottom / height, wide / WIDTH, high / height))
-        axes.set_axis_off()
-        axes.imshow(
-            planes[z], norm=norm, cmap=cmap, origin="lower", interpolation="nearest", aspect="auto"
-        )
-        if count > 1:
-            axes.set_title(f"z = {z}", fontsize=7, fontweight="normal", pad=1.5)
+        title = f"z = {z}" if count > 1 else ""
+        picture(axes, planes[z], (left, bottom, wide, high), norm, cmap, title)
     return figure
 
 

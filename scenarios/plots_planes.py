@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,7 +16,9 @@ from .plots_style import (
     colour_bar,
     label,
     new_figure,
+    picture,
     sequential,
+    sheet,
     style,
     value_axis,
 )
@@ -54,21 +54,12 @@ def link_planes(
     with style():
         figure = new_figure(height)
         figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+        axes = sheet(figure)
         for place, (name, values) in enumerate(maps.items()):
             left = 0.2 + place % across * (wide + 0.12)
             bottom = height - 0.42 - (place // across + 1) * (high + 0.27) + 0.02
-            axes = figure.add_axes((left / WIDTH, bottom / height, wide / WIDTH, high / height))
-            axes.set_axis_off()
-            axes.imshow(
-                np.ma.masked_equal(values, 0),
-                norm=norm,
-                cmap=cmap,
-                origin="lower",
-                interpolation="nearest",
-                aspect="auto",
-            )
-            axes.add_patch(_frame(axes))
-            axes.set_title(name, fontsize=8, fontweight="normal", pad=2)
+            cells = np.ma.masked_equal(values, 0)
+            picture(axes, cells, (left, bottom, wide, high), norm, cmap, name)
         if maps:
             bottom = height - 0.42 - block + 0.17
             bar = figure.add_axes((0.2 / WIDTH, bottom / height, 0.9, 0.12 / height))
@@ -114,10 +105,4 @@ def _curve(
     axes.set_xlabel(f"{unit} on a link, at least")
     axes.set_title(
         f"links ({len(used):,} used of {len(loads):,})", fontsize=8.5, fontweight="normal", pad=4
-    )
-
-
-def _frame(axes: Axes) -> Rectangle:
-    return Rectangle(
-        (0, 0), 1, 1, transform=axes.transAxes, fill=False, edgecolor="#c9d0d5", linewidth=0.7
     )

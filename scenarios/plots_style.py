@@ -19,7 +19,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
 WIDTH = 4.3  # inches: 413 CSS pixels
 
@@ -75,7 +77,7 @@ STYLE: Any = {
     "savefig.bbox": None,
     "svg.fonttype": "none",
     "svg.hashsalt": "hopmap",
-    "path.simplify": True,
+    "image.composite_image": False,
 }
 
 
@@ -96,6 +98,47 @@ def style() -> Iterator[None]:
 def new_figure(height: float, width: float = WIDTH) -> Figure:
     """Empty figure, sizes in inches."""
     return Figure(figsize=(width, height))
+
+
+def sheet(figure: Figure) -> Axes:
+    """Axes over the whole figure, in inches from its lower left corner, without ticks.
+
+    Many pictures in one sheet are drawn much faster than each in axes of its own.
+    """
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    width, height = figure.get_size_inches()
+    axes.set_xlim(0, width)
+    axes.set_ylim(0, height)
+    return axes
+
+
+def picture(
+    axes: Axes,
+    values: NDArray[Any],
+    box: tuple[float, float, float, float],
+    norm: Normalize,
+    cmap: Colormap,
+    title: str,
+) -> None:
+    """Image of (y, x), y upwards, with a frame and a title, in the box left, bottom, width, height.
+
+    Masked cells stay white.
+    """
+    left, bottom, width, height = box
+    limits = axes.get_xlim(), axes.get_ylim()
+    axes.imshow(
+        values,
+        norm=norm,
+        cmap=cmap,
+        origin="lower",
+        interpolation="nearest",
+        aspect="auto",
+        extent=(left, left + width, bottom, bottom + height),
+    )
+    axes.set(xlim=limits[0], ylim=limits[1])
+    axes.add_patch(Rectangle(box[:2], width, height, fill=False, edgecolor=PALE, linewidth=0.7))
+    axes.text(left, bottom + height + 0.03, title, fontsize=8 if width > 1 else 7, va="bottom")
 
 
 def svg_text(figure: Figure) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,12 @@ class Cell(NamedTuple):
 
 def topology_of(study: Study, spec: str) -> Topology:
     """Build a topology with the link speeds that the scenario sets."""
-    return configure(topology_from_spec(spec), study.settings)[0]
+    return _configured(spec, study.settings)
+
+
+@lru_cache(maxsize=8)
+def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
+    return configure(topology_from_spec(spec), settings)[0]
 
 
 def headline(case: Case) -> dict[str, str]:

@@ -16,10 +16,8 @@ def _missing(value: float | None) -> bool:
 
 
 def _three(value: float) -> str:
-    """Three significant digits, whole numbers whole, no exponent."""
-    if value == int(value) or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.{2 if abs(value) < 10 else 1}f}"
+    """Three significant digits, no exponent."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def count(value: float | None) -> str:

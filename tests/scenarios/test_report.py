@@ -315,7 +315,7 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
         (count(None), "–"),
         (count(2.5), "2.50"),
         (compact(9052876), "9.05 M"),
-        (compact(999_999_999), "1.00 G"),
+        (compact(999_999_999), "1 G"),
         (compact(0), "0"),
         (data(1.5e9), "1.5 GB"),
         (duration(2.5e-6), "2.5 µs"),
