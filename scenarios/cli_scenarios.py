@@ -132,7 +132,7 @@ def _print_runs(runs: pd.DataFrame) -> None:
     for (trace, topology), group in runs.groupby(["trace", "topology"], sort=False):
         rows: list[tuple[Any, ...]] = []
         for mapper, seeds in group.groupby("mapper", sort=False):
-            best = seeds.loc[seeds["hop_bytes"].idxmin()]
+            best = seeds.sort_values("hop_bytes", kind="stable").iloc[0]
             replayed = seeds["makespan"].notna().any()
             rows.append(
                 (
@@ -146,15 +146,7 @@ def _print_runs(runs: pd.DataFrame) -> None:
                     show_seconds(float(seeds["mapping_seconds"].mean())),
                 )
             )
-        columns = (
-            "mapper",
-            "runs",
-            "hop-messages",
-            "hop-bytes",
-            "mean hops",
-            "busiest link",
-            "runtime",
-            "mapping",
-        )
+        columns = ("mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B")
+        columns += ("runtime", "mapping time")
         print_table(columns, rows, title=f"{trace} on {topology}")
         say()

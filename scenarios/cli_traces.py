@@ -105,7 +105,7 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     begin = time.perf_counter()
     traffic = source.traffic()
     seconds = time.perf_counter() - begin
-    unknown = {"events": None, "collectives": {}, "duration": None}
+    unknown: dict[str, Any] = {"events": None, "collectives": {}, "duration": None}
     return _traffic_facts(traffic) | unknown | {"wall_seconds": seconds}, traffic
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-# progress(done, total or None, text)
-Progress = Callable[[int, int | None, str], None]
+
+class Progress(Protocol):
+    """Told now and then how far a long step is."""
+
+    def __call__(self, done: int, total: int | None, text: str) -> None:
+        """Show that `done` of `total` (None: unknown) is over."""
 
 
 def print_json(value: object) -> None:
@@ -85,12 +89,15 @@ def working(label: str) -> Iterator[Progress]:
         redirect_stderr=False,
     ) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total, text: bar.update(
-            task, completed=done, total=total, description=f"{label} {text}".rstrip()
-        )
+
+        def show(done: int, total: int | None, text: str) -> None:
+            description = f"{label} {text}".rstrip()
+            bar.update(task, completed=done, total=total, description=description)
+
+        yield show
 
 
-def _silent(_done: int, _total: int | None, _text: str) -> None:
+def _silent(done: int, total: int | None, text: str) -> None:
     """Show nothing."""
 
 

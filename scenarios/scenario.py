@@ -189,21 +189,27 @@ def _hint(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+# Keys that take one of several types, for which pydantic would name one type only.
+_EITHER = {
+    "parameters": "a number in SI units, or a text like '10 GB/s'",
+    "replay.engine": "false, or the name of an engine",
+}
+
+
 def _one_line(error: ValidationError) -> str:
     """Rewrite pydantic's first complaint: key, value, what was expected."""
     first = error.errors(include_url=False)[0]
-    # Members of unions add a type to the location; keys and indices are all that a user wrote.
-    where = [part for part in first["loc"] if isinstance(part, int) or part.isidentifier()]
-    where = [part for part in where if part not in ("str", "int", "float", "constrained")]
-    if first["loc"][0] == "parameters":
-        where = list(first["loc"][:2])
+    where = first["loc"]
+    expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
+    for start, types in _EITHER.items():
+        if where[:2] == tuple(start.split(".")) or where[:1] == (start,):
+            where, expected = where[:2], types
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
-    if first["type"] == "extra_forbidden":
-        section = {"replay": Replay, "published": Published}.get(str(where[0]), Scenario)
-        fields = list(section.model_fields)
-        name = str(where[-1])
-        return f"unknown key {key!r}{_hint(name, fields)}: expected one of {', '.join(fields)}"
     if first["type"] == "missing":
         return f"key {key!r} is missing"
-    expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
-    return f"{key}: {str(first['input'])[:60]!r}: expected {expected}"
+    if first["type"] == "extra_forbidden":
+        sections: dict[str, type[BaseModel]] = {"replay": Replay, "published": Published}
+        fields = list(sections.get(str(where[0]), Scenario).model_fields)
+        hint = _hint(str(where[-1]), fields)
+        return f"unknown key {key!r}{hint}: expected one of {', '.join(fields)}"
+    return f"{key}: {repr(first['input'])[:60]}: expected {expected}"

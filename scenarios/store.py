@@ -148,7 +148,8 @@ def load_runs(folder: str | Path) -> pd.DataFrame:
     run_ids, _ = load_plan(Path(folder))
     paths = [Path(folder) / "runs" / f"{run_id}.parquet" for run_id in run_ids]
     tables = [pq.read_table(path, schema=SCHEMA) for path in paths if path.exists()]
-    return pa.concat_tables(tables or [SCHEMA.empty_table()]).to_pandas()
+    runs: pd.DataFrame = pa.concat_tables(tables or [SCHEMA.empty_table()]).to_pandas()
+    return runs
 
 
 def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
@@ -162,7 +163,8 @@ def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
     path = Path(folder) / "links" / f"{run_id}.parquet"
     if not path.exists():
         raise StoreError(f"{path}: not there: expected the links of a finished run")
-    return pq.read_table(path).to_pandas()
+    links: pd.DataFrame = pq.read_table(path).to_pandas()
+    return links
 
 
 def traffic_path(folder: str | Path, trace: str) -> Path:

@@ -1,0 +1,244 @@
+"""The sweep: every run once, whatever happens in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopmap.mappers import map_ranks
+from hopmap.scenarios import run as run_module
+from hopmap.scenarios import store
+from hopmap.scenarios.run import missing, plan, run_scenario
+from hopmap.scenarios.scenario import load_scenario
+from hopmap.simulator import evaluate, simulate
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import TraceError
+from hopmap.traces.otf2_read import read_trace, read_traffic
+
+DATA = Path(__file__).parent.parent / "data"
+LU = DATA / "lu.S.4"
+TIMES = ["mapping_seconds", "replay_seconds"]
+
+
+def write(folder, mappers=("sweep", "random"), more="", name="study.toml"):
+    file = folder / name
+    file.write_text(
+        f'name = "a study"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2", "torus:3x2"]\n'
+        f"mappers = {json.dumps(list(mappers))}\nseeds = [0, 1]\n{more}"
+    )
+    return file
+
+
+def sweep(file, results, **keywords):
+    return run_scenario(file, load_scenario(file), results, **keywords)
+
+
+def files_of(results):
+    return {
+        str(path.relative_to(results)): path.stat().st_mtime_ns
+        for path in results.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("done")
+    file = write(folder, more='[replay]\nengine = "simpy"\n[parameters]\n"compute.scale" = 0\n')
+    outcome = sweep(file, folder / "out")
+    return file, folder / "out", outcome
+
+
+def test_every_cell_of_the_sweep_is_run(done):
+    _, results, outcome = done
+    assert outcome.done == outcome.runs
+    assert not outcome.failed
+    cells = store.load_runs(results)[["topology", "mapper", "seed"]].to_records(index=False)
+    assert {("mesh:2x2", "sweep", 0), ("torus:3x2", "random", 1)} <= set(map(tuple, cells))
+    assert list(dict.fromkeys(cells["mapper"])) == ["sweep", "random"]
+
+
+def test_a_row_holds_what_the_library_says(done):
+    _, results, _ = done
+    runs = store.load_runs(results)
+    row = runs[(runs["topology"] == "torus:3x2") & (runs["mapper"] == "random")].iloc[-1]
+    topology, traffic = topology_from_spec("torus:3x2"), read_traffic(LU)
+    node_of = map_ranks(traffic, topology, "random", seed=int(row["seed"]))
+    assert row["node_of"].tolist() == node_of.tolist()
+    metrics = evaluate(traffic, topology, node_of)
+    assert row["hop_bytes"] == metrics.bytes.dilation.sum
+    assert row["messages_ienpc_total"] == metrics.messages.ienpc.total == row["hop_messages"]
+    assert row["bytes_congestion_max"] == metrics.bytes.congestion.max
+    assert row["messages_ianlc_total"] == metrics.messages.ianlc.total
+    published = evaluate(traffic, topology, node_of, "maplib")
+    assert row["maplib_messages_ienpc_max"] == published.messages.ienpc.max
+    from hopmap.simulator import parameters_from
+
+    result = simulate(
+        read_trace(LU), topology, node_of, parameters=parameters_from({"compute.scale": 0.0})
+    )
+    assert row["makespan"] == result.makespan
+    assert row["wait"] == result.wait.mean()
+    assert row["events"] == result.events
+
+
+def test_links_hold_the_loads_and_the_traffic_is_the_traces(done):
+    _, results, _ = done
+    for row in store.load_runs(results).itertuples():
+        links = store.load_links(results, row.run_id)
+        assert links["messages"].sum() == row.messages_ienpc_total
+        assert links["bytes"].sum() == row.hop_bytes
+        assert links["busy"].notna().all()
+        assert list(links["link"]) == list(range(len(links)))
+    assert store.load_traffic(results, "lu.S.4").same_as(read_traffic(LU))
+
+
+def test_a_second_call_does_nothing_and_says_so(done):
+    file, results, first = done
+    before = {name: time for name, time in files_of(results).items() if "/" in name}
+    again = sweep(file, results)
+    assert (again.done, again.skipped) == (0, first.runs)
+    after = {name: time for name, time in files_of(results).items() if "/" in name}
+    assert after == before
+
+
+def test_a_lost_run_is_done_again_with_the_same_result(done):
+    file, results, _ = done
+    before = store.load_runs(results)
+    lost = results / "runs" / f"{before['run_id'].iloc[-1]}.parquet"
+    lost.unlink()
+    assert sweep(file, results).done == 1
+    after = store.load_runs(results)
+    pd.testing.assert_frame_equal(after.drop(columns=TIMES), before.drop(columns=TIMES))
+
+
+def test_a_new_mapper_adds_its_runs_only_and_a_dropped_one_leaves_the_report(tmp_path):
+    more = "[replay]\nengine = false\n"
+    first = sweep(write(tmp_path, ["sweep", "scan"], more), tmp_path / "out")
+    second = sweep(write(tmp_path, ["scan", "gray"], more), tmp_path / "out")
+    assert second.skipped == second.done == first.done / 2
+    assert list(store.load_runs(tmp_path / "out")["mapper"].unique()) == ["scan", "gray"]
+
+
+def test_two_processes_find_the_same(done, tmp_path):
+    file, results, _ = done
+    outcome = sweep(file, tmp_path / "out", workers=2)
+    assert not outcome.failed
+    pd.testing.assert_frame_equal(
+        store.load_runs(tmp_path / "out").drop(columns=TIMES),
+        store.load_runs(results).drop(columns=TIMES),
+    )
+    for name in files_of(results / "links"):
+        assert (tmp_path / "out/links" / name).read_bytes() == (
+            results / "links" / name
+        ).read_bytes()
+
+
+def test_what_a_run_depends_on_changes_its_id(tmp_path):
+    def ids(more="", **keywords):
+        file = write(tmp_path, more=more, **keywords)
+        return {run.run_id for run in plan(load_scenario(file), tmp_path)}
+
+    base = ids()
+    assert base == ids()
+    for more in (
+        "[replay]\nengine = false",
+        '[parameters]\n"link.bandwidth" = "1 GB/s"',
+        "[parameters]\neager_limit = 1",
+    ):
+        assert not base & ids(more)
+    assert base & ids(mappers=["sweep", "scan"])
+    assert not base & ids(mappers=["sweep ", "random "])
+
+
+def test_a_changed_trace_is_run_again(tmp_path):
+    (tmp_path / "pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,10\n")
+    file = tmp_path / "study.toml"
+    file.write_text('name="s"\ntraces=["pairs.csv"]\ntopologies=["mesh:2"]\nmappers=["sweep"]\n')
+    sweep(file, tmp_path / "out")
+    (tmp_path / "pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,20\n")
+    assert sweep(file, tmp_path / "out").done == 1
+    assert store.load_runs(tmp_path / "out")["hop_bytes"].tolist() == [20]
+
+
+def test_traffic_alone_is_measured_and_not_replayed(tmp_path):
+    (tmp_path / "pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,10\n")
+    file = tmp_path / "study.toml"
+    file.write_text('name="s"\ntraces=["pairs.csv"]\ntopologies=["mesh:2"]\nmappers=["sweep"]\n')
+    assert not sweep(file, tmp_path / "out").failed
+    row = store.load_runs(tmp_path / "out").iloc[0]
+    assert pd.isna(row["engine"])
+    assert np.isnan(row["makespan"])
+    assert store.load_links(tmp_path / "out", row["run_id"])["busy"].isna().all()
+
+
+def test_a_run_that_fails_is_kept_with_its_error_and_tried_again(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name="s"\ntraces=["{LU}"]\ntopologies=["mesh:3", "mesh:4"]\nmappers=["sweep"]\n'
+        "[replay]\nengine = false"
+    )
+    outcome = sweep(file, tmp_path / "out")
+    ((name, error),) = outcome.failed.items()
+    assert "mesh:3" in name
+    assert "4 ranks do not fit on mesh:3" in error
+    runs = store.load_runs(tmp_path / "out")
+    assert runs["error"].isna().tolist() == [False, True]
+    again = sweep(file, tmp_path / "out")
+    assert (again.done, again.skipped, len(again.failed)) == (1, 1, 1)
+
+
+def test_a_mistake_of_ours_fails_one_run_and_says_that_it_is_one(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise IndexError("oops")
+
+    monkeypatch.setattr(run_module, "link_loads", broken)
+    outcome = sweep(write(tmp_path, ["sweep"], "[replay]\nengine = false"), tmp_path / "out")
+    assert outcome.failed
+    assert all("a bug in hopmap: IndexError: oops" in error for error in outcome.failed.values())
+
+
+def test_a_trace_that_cannot_be_read_stops_before_anything_is_written(tmp_path):
+    (tmp_path / "bad.csv").write_text("1,2\n3,-4\n")
+    file = tmp_path / "study.toml"
+    file.write_text('name="s"\ntraces=["bad.csv"]\ntopologies=["mesh:2"]\nmappers=["sweep"]\n')
+    with pytest.raises(TraceError, match="-4"):
+        sweep(file, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, workers):
+    slow = [f"random_sampling(samples={count})" for count in range(30_000, 30_012)]
+    file = write(tmp_path, slow, "[replay]\nengine = false")
+    results = tmp_path / "out"
+    code = "from hopmap.scenarios.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", file, "--out", results, "--no-report"]
+    process = subprocess.Popen(
+        [*command, "--workers", str(workers)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 100
+    while len(list((results / "runs").glob("*.parquet"))) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", "hopmap: interrupted\n")
+    assert not [name for name in files_of(results) if ".partial" in name]
+    runs = plan(load_scenario(file), tmp_path)
+    finished = store.finished(results)
+    assert 2 <= len(finished) < len(runs)
+    assert all(error is None for error in finished.values())
+    assert len(missing(runs, results)) == len(runs) - len(finished)

@@ -1,0 +1,65 @@
+"""Parameters by dotted key, on links and model."""
+
+import pytest
+
+from hopmap.scenarios.settings import (
+    SettingError,
+    check_settings,
+    configure,
+    known_keys,
+    parse_settings,
+)
+from hopmap.topologies import haec, mesh
+
+
+def speeds(topology):
+    return {kind.name: (kind.bandwidth, kind.latency) for kind in topology.kinds}
+
+
+def test_link_settings_go_to_the_topology_and_the_others_to_the_model():
+    settings = parse_settings(["link.bandwidth=2GB/s", "eager_limit = 8 KiB"])
+    topology, parameters = configure(mesh((2, 2)), settings)
+    assert speeds(topology) == {"link": (2e9, 100e-9)}
+    assert parameters.eager_limit == 8192
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_one_kind_of_link_wins_over_all_links_in_any_order(turn):
+    settings = parse_settings(["link.optical.bandwidth=5GB/s", "link.bandwidth=1GB/s"][::turn])
+    topology, _ = configure(haec((2, 2, 2)), settings)
+    assert [bandwidth for bandwidth, _ in speeds(topology).values()] == [5e9, 1e9]
+
+
+def test_a_kind_that_is_not_there_is_left_out_of_a_sweep_but_refused_alone():
+    settings = parse_settings(["link.wireless.bandwidth=1GB/s"])
+    topology, _ = configure(mesh((2, 2)), settings)
+    assert speeds(topology) == speeds(mesh((2, 2)))
+    check_settings(dict(settings), [mesh((2, 2)), haec((2, 2, 2))])
+    with pytest.raises(SettingError, match=r"unknown parameter 'link.wireless.bandwidth'"):
+        check_settings(dict(settings), [mesh((2, 2))])
+
+
+def test_words_are_passed_on_as_they_are():
+    _, parameters = configure(mesh((2,)), parse_settings(["switching=store_and_forward"]))
+    assert parameters.switching == "store_and_forward"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["link.bandwidth"], "expected key=value"),
+        (["=3"], "expected key=value"),
+        (["link.bandwidth="], "expected key=value"),
+        (["eager_limit=1", "eager_limit=2"], "eager_limit: given twice"),
+    ],
+)
+def test_settings_are_key_equals_value(words, message):
+    with pytest.raises(SettingError, match=message):
+        parse_settings(words)
+
+
+def test_every_known_key_is_understood():
+    for key in known_keys([haec((2, 2, 2))]):
+        with pytest.raises(ValueError, match=r"expected") as error:
+            configure(haec((2, 2, 2)), ((key, "nonsense"),))
+        assert key in str(error.value)

@@ -1,0 +1,56 @@
+"""What is stored comes back, and a folder without results says so."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from hopmap.scenarios import store
+from hopmap.topologies import haec
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for part in ("runs", "links", "traffic"):
+        (tmp_path / part).mkdir()
+    return tmp_path
+
+
+def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(folder):
+    store.save_run(folder, {"run_id": "b", "seed": 1, "node_of": np.array([2, 0, 1])})
+    store.save_run(folder, {"run_id": "a", "seed": 2, "hop_bytes": 2**60, "error": "broken"})
+    store.save_plan(folder, ["b", "not there yet", "a"], {})
+    runs = store.load_runs(folder)
+    assert runs["run_id"].tolist() == ["b", "a"]
+    assert runs["node_of"][0].tolist() == [2, 0, 1]
+    assert list(runs.columns) == store.SCHEMA.names
+    assert store.finished(folder) == {"a": "broken", "b": None}
+    assert pq.read_table(folder / "runs/a.parquet")["hop_bytes"].to_pylist() == [2**60]
+
+
+def test_links_know_their_ends_and_kinds(folder):
+    topology = haec((2, 2, 2))
+    loads = np.arange(topology.links)
+    store.save_links(folder, "a", topology, loads, loads * 8, loads / 4)
+    links = store.load_links(folder, "a")
+    assert links.columns.tolist() == ["link", "from", "to", "kind", "messages", "bytes", "busy"]
+    assert links["to"].tolist() == topology.link_to.tolist()
+    assert set(links["kind"]) == {"optical", "wireless"}
+    assert links["bytes"].tolist() == (loads * 8).tolist()
+
+
+def test_the_same_row_is_the_same_file(folder):
+    row = {"run_id": "a", "seed": 1, "node_of": np.arange(5), "makespan": 0.1}
+    store.save_run(folder, row)
+    first = (folder / "runs/a.parquet").read_bytes()
+    store.save_run(folder, row)
+    assert (folder / "runs/a.parquet").read_bytes() == first
+
+
+def test_a_folder_without_results_is_named(folder):
+    for load in (
+        lambda: store.load_runs(folder),
+        lambda: store.load_links(folder, "a"),
+        lambda: store.load_traffic(folder, "lu.S.4"),
+    ):
+        with pytest.raises(store.StoreError, match=str(folder)):
+            load()
