@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.simulator import Op, Parameters, lower, simulate
+from hopmap.simulator import DeadlockError, Op, Parameters, lower, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, Records, Trace, TraceError, traffic_of
 
@@ -346,6 +346,29 @@ def test_a_background_collective_does_not_hold_up_the_rank_that_others_need():
         )
     )
     simulate(program, mesh((2,)), range(2))
+
+
+def test_a_background_collective_that_gets_stuck_is_named():
+    begin, end = iallreduce(1)
+    program = lower(
+        trace_of(
+            [
+                [(0.0, "MPI_Iallreduce", begin), (1.0, "MPI_Wait", end)],
+                [
+                    (0.0, "MPI_Recv", recv(0)),
+                    (1.0, "MPI_Iallreduce", begin),
+                    (2.0, "MPI_Wait", end),
+                ],
+            ]
+        )
+    )
+    with pytest.raises(DeadlockError) as error:
+        simulate(program, mesh((2,)), range(2))
+    assert str(error.value).endswith(
+        "2 of 2 ranks wait: rank 0: wait for non-blocking collective; rank 0 in the background: "
+        "wait for irecv from rank 1 (allreduce, collective 0 of communicator 0); "
+        "rank 1: recv from rank 0 (tag 0, communicator 0), which nobody sends"
+    )
 
 
 @pytest.mark.parametrize(
