@@ -66,6 +66,8 @@ class Archive:
     locations: tuple[Location, ...]
     mapped: bool  # it has local definitions
     progress: Progress | None
+    cleanup: ExitStack
+    total: int = 0
     done: int = 0
 
     @property
@@ -115,18 +117,21 @@ class Archive:
         self,
         location: Location,
         state: NDArray[Any],
-        stretches: list[tuple[int, Mapping[str, int]]],
+        *stretches: tuple[int, int],
     ) -> None:
-        """Read all events of a location: so many with these callbacks, then so many with those."""
+        """Read all events of a location: so many with this table, then so many with that one."""
         if not location.events:
             return
         place = self.place(location)
         state["last"] = state["error"] = 0
         with self._events_of(location) as events:
             begin = self.done
-            for count, callbacks in stretches:
+            for count, table in stretches:
                 if count:
-                    self._register(events, callbacks, state, place)
+                    call(
+                        *("Reader_RegisterEvtCallbacks", self.reader, events, table),
+                        state.ctypes.data,
+                    )
                 while count:
                     read = self._portion(events, min(count, _PORTION), state, place, begin)
                     if not read:
@@ -165,19 +170,13 @@ class Archive:
         finally:
             call("Reader_CloseEvtReader", self.reader, events)
 
-    def _register(
-        self, events: int, callbacks: Mapping[str, int], state: NDArray[Any], place: str
-    ) -> None:
+    def table(self, callbacks: Mapping[str, int]) -> int:
+        """Make libotf2's table of callbacks, from addresses by name; it lives with the archive."""
         table = call("EvtReaderCallbacks_New")
-        try:
-            for name, address in callbacks.items():
-                call(f"EvtReaderCallbacks_Set{name}Callback", table, address)
-            status = call(
-                "Reader_RegisterEvtCallbacks", self.reader, events, table, state.ctypes.data
-            )
-            self.complaints.expect(status, place)
-        finally:
-            call("EvtReaderCallbacks_Delete", table)
+        self.cleanup.callback(call, "EvtReaderCallbacks_Delete", table)
+        for name, address in callbacks.items():
+            call(f"EvtReaderCallbacks_Set{name}Callback", table, address)
+        return int(table)
 
     def _portion(self, events: int, count: int, state: NDArray[Any], place: str, begin: int) -> int:
         """Read up to `count` events; return how many there were."""
@@ -191,7 +190,7 @@ class Archive:
         self.done += read.value
         self.complaints.expect(status, f"{place}, after event {self.done - begin}", "unreadable")
         if self.progress:
-            self.progress(self.done, sum(location.events for location in self.locations))
+            self.progress(self.done, self.total)
         return read.value
 
 
@@ -211,8 +210,10 @@ def opened(path: str | os.PathLike[str], progress: Progress | None) -> Iterator[
             raise TraceError(f"{file}: no such file, the global definitions are missing")
         definitions = read_definitions(reader, str(file), complaints)
         archive = Archive(
-            anchor, reader, complaints, definitions, definitions.locations, False, progress
+            *(anchor, reader, complaints, definitions, definitions.locations, False, progress),
+            cleanup,
         )
+        archive.total = sum(location.events for location in archive.locations)
         archive.mapped = any(archive.file(each, "def").is_file() for each in archive.locations)
         for location in archive.locations:
             _expect_files(archive, location)

@@ -62,13 +62,13 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
         state["counts"], state["open"] = counts.ctypes.data, open_regions.ctypes.data
 
         offsets = [0]
-        callbacks = kernels.program_callbacks()
+        table = archive.table(kernels.program_callbacks())
         for rank, locations in archive.by_rank():
             first, first_record = int(state["events"]), int(state["records"])
             parts = 0
             for location in locations:
                 begin = int(state["events"])
-                archive.read(location, state, [(location.events, callbacks)])
+                archive.read(location, state, (location.events, table))
                 if open_regions.any():
                     region = definitions.regions[int(np.flatnonzero(open_regions)[0])]
                     raise TraceError(f"{archive.place(location)}: {region} is entered and not left")
@@ -81,9 +81,11 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
             if parts > 1:
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))
-        for location in archive.locations:
-            if archive.rank(location) < 0:
-                archive.read(location, state, [(location.events, kernels.counting_callbacks())])
+        others = [location for location in archive.locations if archive.rank(location) < 0]
+        if others:
+            table = archive.table(kernels.counting_callbacks())
+        for location in others:
+            archive.read(location, state, (location.events, table))
         columns.cut(offsets[-1], int(state["records"]))
         return Trace(
             name=archive.name,
@@ -121,7 +123,8 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
         bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
         state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
         state["bytes"] = bytes_.ctypes.data
-        times, totals = kernels.time_callbacks(), kernels.total_callbacks()
+        times = archive.table(kernels.time_callbacks())
+        totals = archive.table(kernels.total_callbacks())
         first, last = [], []
         rows: list[tuple[NDArray[Any], ...]] = []
         for rank, locations in archive.by_rank():
@@ -130,19 +133,18 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
                 # All kinds of events for the first and the last time stamp, else only sends.
                 ends = min(location.events, 1)
                 between = max(location.events - 2, 0)
-                portions = [(ends, times), (between, totals)]
-                archive.read(
-                    location, state, [*portions, (location.events - ends - between, times)]
-                )
+                rest = location.events - ends - between
+                archive.read(location, state, (ends, times), (between, totals), (rest, times))
                 if location.events:
                     first.append(int(state["first"]))
                     last.append(int(state["last"]))
             talks = np.flatnonzero(messages)
             rows.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
             messages[:] = bytes_[:] = 0
+        nothing = archive.table({})
         for location in archive.locations:
             if archive.rank(location) < 0:
-                archive.read(location, state, [(location.events, {})])
+                archive.read(location, state, (location.events, nothing))
         src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
         members = [definitions.ranks] + [
             len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number

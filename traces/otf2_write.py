@@ -34,7 +34,7 @@ from .otf2_library import (
 from .trace import RECORD_TYPES, Trace, TraceError
 
 _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
-_EVENT_CHUNK, _DEFINITION_CHUNK = 1 << 20, 1 << 22
+_SMALLEST_CHUNK, _EVENT_CHUNK, _LARGEST_CHUNK = 1 << 18, 1 << 20, 1 << 24  # bytes
 _WRITE, _POSIX, _NO_COMPRESSION = 0, 1, 1  # OTF2_FileMode, OTF2_FileSubstrate, OTF2_Compression
 _USER = 1  # OTF2_PARADIGM_USER
 _PROCESS = 1  # OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_PARADIGM_CLASS_PROCESS is 0
@@ -92,8 +92,8 @@ def write_trace(
         )
     with _complete_or_absent(Path(path)) as folder, listening() as complaints, ExitStack() as last:
         archive = call(
-            *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, _EVENT_CHUNK),
-            *(_DEFINITION_CHUNK, _POSIX, _NO_COMPRESSION),
+            *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, *_chunks(trace)),
+            *(_POSIX, _NO_COMPRESSION),
         )
         if not archive:
             raise complaints.fail(str(path), "not writable")
@@ -114,6 +114,19 @@ def _expect(
     complaints: Complaints, path: str | os.PathLike[str], name: str, *arguments: Any
 ) -> None:
     complaints.expect(call(name, *arguments), os.fspath(path), "not written")
+
+
+def _chunks(trace: Trace) -> tuple[int, int]:
+    """Sizes of what libotf2 buffers for events and for definitions.
+
+    It fills whole chunks, so with thousands of short programs big ones cost seconds; on the other
+    hand a definition, such as the members of a group, must fit into one.
+    """
+    short = trace.events * 32 < trace.ranks * _SMALLEST_CHUNK
+    definitions = _SMALLEST_CHUNK
+    while definitions < min(32 * trace.ranks, _LARGEST_CHUNK):
+        definitions *= 2
+    return _SMALLEST_CHUNK if short else _EVENT_CHUNK, definitions
 
 
 def _ticks(trace: Trace) -> tuple[int, int]:
