@@ -88,8 +88,8 @@ def known_keys(topologies: Iterable[Topology]) -> list[str]:
 def _link_key(key: str) -> tuple[str | None, str]:
     _, *kind, quantity = key.split(".")
     if len(kind) > 1 or quantity not in LINK_UNITS:
-        keys = [*(f"link.{q}" for q in LINK_UNITS), *(f"link.KIND.{q}" for q in LINK_UNITS)]
-        raise SettingError(f"unknown parameter {key!r}: expected one of {', '.join(keys)}")
+        keys = [f"{prefix}.{q}" for prefix in ("link", "link.KIND") for q in LINK_UNITS]
+        raise SettingError(f"unknown parameter {key!r}{_hint(key, keys)}")
     return (kind[0] if kind else None), quantity
 
 

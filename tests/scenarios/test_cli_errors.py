@@ -1,0 +1,192 @@
+"""Bad input: exit 2, exactly one line, nothing written."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios import cli_traces
+from hopmap.scenarios.cli import app
+
+DATA = Path(__file__).parent.parent / "data"
+SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with good and bad files in it."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(DATA / "lu.S.4", "good")
+    shutil.copytree("good", "cut")
+    events = Path("cut/traces/1.evt")
+    events.write_bytes(events.read_bytes()[:5000])
+    shutil.copytree("good", "undefined")
+    Path("undefined/traces.def").unlink()
+    Path("empty").mkdir()
+    Path("text.otf2").write_text("not a trace\n")
+    Path("text.txt").write_text("not a trace\n")
+    Path("oblong.csv").write_text("1,2,3\n4,5,6\n")
+    Path("negative.csv").write_text("1,2\n3,-4\n")
+    Path("nan.csv").write_text("1,2\n3,nan\n")
+    Path("pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,-3\n")
+    Path("short.csv").write_text("rank,node\n0,0\n1,1\n")
+    Path("twice.csv").write_text("rank,node\n0,0\n1,1\n2,2\n3,2\n")
+    Path("map.csv").write_text("# hopmap mapping on mesh:4\nrank,node\n0,0\n1,1\n2,2\n3,3\n")
+    Path("wrong.toml").write_text(SCENARIO + "seed = [1]\n")
+    Path("right.toml").write_text(SCENARIO + "[replay]\nengine = false\n")
+    Path("file").write_text("in the way")
+    return tmp_path
+
+
+def everything(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+MAP = "map lu.S.4 -t mesh:4 -m sweep --out new.csv"
+BAD = {
+    "matrix cut --out new.csv": "cut",
+    "matrix undefined --out new.npz": "undefined",
+    "matrix empty --out new.npz": "empty",
+    "matrix text.otf2 --out new.npz": "text.otf2",
+    "matrix text.txt --out new.npz": "unknown kind of traffic file",
+    "info nothing": "no such file or folder",
+    "info oblong.csv": "expected a square matrix",
+    "info negative.csv": "-4",
+    "info nan.csv": "nan",
+    "info pairs.csv": "-3",
+    "info cg.C.64": "cannot be generated",
+    "info lu.C.0": "on 0 ranks",
+    "info lu.X.4": "X",
+    "matrix good --out new.xyz": "unknown kind of traffic file",
+    "matrix good --plot new.bmp": ".svg .png .pdf",
+    "matrix good --out nowhere/new.csv": "nowhere",
+    "generate cg --out new.npz": "no generator for 'cg'",
+    "generate lu --class X --out new.npz": "X",
+    "generate lu --ranks 0 --out new.npz": "--ranks",
+    "generate lu --out new.abc": "unknown kind of traffic file",
+    MAP.replace("mesh:4", "torus:0x4"): "torus:0x4",
+    MAP.replace("mesh:4", "torus:4y4"): "torus:4y4",
+    MAP.replace("mesh:4", "tours:4"): "did you mean torus?",
+    MAP.replace("mesh:4", "mesh:3"): "4 ranks do not fit on mesh:3",
+    MAP.replace("sweep", "swep"): "did you mean sweep?",
+    MAP.replace("sweep", "bokhari(jmps=3)"): "did you mean jumps?",
+    MAP.replace("sweep", "bokhari(jumps=x)"): "jumps=x: expected",
+    MAP.replace("new.csv", "nowhere/new.csv"): "nowhere",
+    MAP + " --seed -1": "--seed",
+    "evaluate lu.S.4 short.csv -t mesh:4": "short.csv",
+    "evaluate lu.S.4 twice.csv -t mesh:4": "node 2 takes 2 ranks",
+    "evaluate lu.S.4 map.csv -t mesh:4 --convention x": "expected one of hopmap, maplib",
+    "evaluate lu.S.4 gone.csv -t mesh:4": "gone.csv",
+    "simulate lu.S.4 map.csv -t mesh:4 --set link.bandwith=1": "did you mean link.bandwidth?",
+    "simulate lu.S.4 map.csv -t mesh:4 --set link.bandwidth=1kg": "unknown unit 'kg'",
+    "simulate lu.S.4 map.csv -t mesh:4 --engine x": "unknown engine 'x'",
+    "simulate nan.csv map.csv -t mesh:4": "only traffic",
+    "export map.csv --to pbs": "launcher 'pbs': expected one of openmpi",
+    "export short.csv --to slurm": "does not name its topology",
+    "run wrong.toml": "did you mean seeds?",
+    "run gone.toml": "gone.toml",
+    "run right.toml --out file": "file",
+    "run right.toml --out file/below": "file",
+    "report empty": "no results there",
+    "list mapers": "mappers",
+    "mapp": "Did you mean 'map'",
+    "info good --jsn": "--json",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_one_line_exit_2_and_nothing_written(here, words):
+    before = everything(here)
+    arguments = words.split(" ") if '"' not in words else words.split('"')
+    for extra in ([], ["--json"]):
+        result = CliRunner().invoke(app, [*arguments, *extra])
+        assert result.exit_code == 2, result.output
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("hopmap: ")
+        assert BAD[words] in line
+        assert "bug" not in line
+        if extra:
+            assert json.loads(result.stdout) == {"error": line.removeprefix("hopmap: ")}
+        else:
+            assert result.stdout == ""
+    assert everything(here) == before
+
+
+def test_a_command_that_would_do_nothing_asks_for_what_to_do(here):
+    result = CliRunner().invoke(app, ["matrix", "good"])
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "expected --out FILE, --plot FILE or --json" in line
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_one_line(here):
+    Path("empty").chmod(0o500)
+    result = CliRunner().invoke(app, ["matrix", "good", "--out", "empty/new.csv"])
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "Permission denied" in line
+
+
+def test_what_exists_is_replaced_whole_or_not_at_all(here):
+    CliRunner().invoke(app, ["matrix", "good", "--out", "map.csv"])
+    assert Path("map.csv").read_text().startswith("src,dst,messages,bytes\n0,1,564,413040\n")
+    CliRunner().invoke(app, ["matrix", "cut", "--out", "map.csv"])
+    assert Path("map.csv").read_text().startswith("src,dst,messages,bytes\n0,1,564,413040\n")
+
+
+def test_a_mistake_of_ours_is_called_one_and_debug_shows_it(here, monkeypatch):
+    def broken(*_):
+        raise ValueError("shapes do not match")  # as numpy would
+
+    monkeypatch.setattr(cli_traces, "_read", broken)
+    result = CliRunner().invoke(app, ["info", "good"])
+    assert result.exit_code == 1
+    assert "a bug in hopmap: ValueError: shapes do not match (HOPMAP_DEBUG=1" in result.stderr
+    monkeypatch.setenv("HOPMAP_DEBUG", "1")
+    result = CliRunner().invoke(app, ["info", "good"])
+    assert isinstance(result.exception, ValueError)
+
+
+def test_ctrl_c_is_one_line_and_130(here, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_traces, "_read", interrupted)
+    result = CliRunner().invoke(app, ["matrix", "good", "--out", "new.npz", "--json"])
+    assert result.exit_code == 130
+    assert result.stderr == "hopmap: interrupted\n"
+    assert json.loads(result.stdout) == {"error": "interrupted"}
+    assert not Path("new.npz").exists()
+
+
+def test_the_installed_command_does_the_same(here):
+    """In a process of its own, for the entry point, the real streams and the exit code."""
+    code = "from hopmap.scenarios.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "info", "nothing"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("hopmap: nothing: no such file")
+    assert done.stderr.count("\n") == 1
+    done = subprocess.run(
+        [sys.executable, "-c", code, "info", "good", "--json"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["messages"] == 4520
+
+
+def test_help_does_not_wait_for_the_compiler():
+    code = "import sys; from hopmap.scenarios import cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"numba", "numpy", "pandas", "pyarrow", "matplotlib", "pydantic", "rich"}
