@@ -21,6 +21,7 @@ GRIDS = ("mesh", "torus", "haec")
 SHEAR, SQUASH = 0.37, 0.42  # oblique planes: y goes right and up by this much
 STRETCH = 1.35  # and x is stretched by this
 STUB = 0.56  # length of a stub
+UPWARDS = np.array([0.64, 0.8])  # stubs in z: steep, between the lanes of x and y
 MARGIN = 1.3  # between planes
 
 
@@ -68,7 +69,7 @@ def slices(topology: Topology) -> Layout:
     dx, dy, dz = (int(place[:, k].max()) + 1 for k in range(3))
     # as many planes in a row as keep the picture about as wide as it is high
     pitch_x, pitch_y = dx + MARGIN, dy + MARGIN + (0.12 * dy if dz > 1 else 0)
-    columns = min(dz, max(1, round(np.sqrt(dz * pitch_y / pitch_x))))
+    columns = min(dz, max(1, round(np.sqrt(1.25 * dz * pitch_y / pitch_x))))
     lines = -(-dz // columns)
     plane = place[:, 2]
     origin = np.stack(
@@ -78,7 +79,7 @@ def slices(topology: Topology) -> Layout:
     step, wraps = link_steps(topology)
     start, end = nodes[topology.link_from], nodes[topology.link_to].copy()
     stub = wraps | (step[:, 2] != 0)
-    away = step[:, :2] * (STUB + 0.1) + step[:, 2:] * STUB * np.array([0.72, 0.72])
+    away = step[:, :2] * (STUB + 0.1) + step[:, 2:] * STUB * UPWARDS
     end[stub] = start[stub] + away[stub]
     box = np.array([[-0.5, -0.5], [dx - 0.5, -0.5], [dx - 0.5, dy - 0.5], [-0.5, dy - 0.5]])
     return Layout(

@@ -63,7 +63,7 @@ def canvas(
     layout: Layout, title: str, foot: float, head: float = 0.36
 ) -> tuple[Figure, Axes, float]:
     """Figure with a panel that fits the layout, `foot` inches below it; inches per unit."""
-    span = min((WIDTH - 0.2) / max(layout.width, layout.height * 0.62), 0.8)
+    span = min((WIDTH - 0.2) / max(layout.width, layout.height * 0.62), 0.62)
     height = layout.height * span + head + foot
     figure = new_figure(height)
     figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
@@ -115,7 +115,7 @@ def _draw(
     draw_planes(axes, layout, span)
     norm, cmap = Normalize(0, top), sequential()
     order = wired[np.argsort(loads[wired], kind="stable")]
-    radius, width = 0.15, 0.085
+    radius, width = 0.15, 0.075
     colours = np.where(
         (loads[order] > 0)[:, None], cmap(norm(loads[order])), np.array([0.85, 0.87, 0.89, 1.0])
     )

@@ -200,11 +200,8 @@ def colour_bar(
     bar.outline.set_visible(False)
     if isinstance(norm, LogNorm):
         decades = math.log10(float(norm.vmax or 1) / float(norm.vmin or 1))
-        if decades < 0.7:
-            bar.locator = FixedLocator(np.geomspace(norm.vmin or 1, norm.vmax or 1, 3).tolist())
-        else:
-            subs = (1.0, 2.0, 5.0) if decades < 1.6 else (1.0,)
-            bar.locator = LogLocator(10, subs=subs, numticks=6)
+        ends = np.geomspace(norm.vmin or 1, norm.vmax or 1, 3).tolist()
+        bar.locator = FixedLocator(ends) if decades < 3 else LogLocator(10, numticks=6)
     else:
         bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
     bar.formatter = FuncFormatter(lambda value, _: text(value))

@@ -62,7 +62,7 @@ def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:
                 progress(done, max(done, total), picture.caption)
-    page = _render(study, traffic, sections)
+        page = _render(study, traffic, sections)
     target = folder / "report.html"
     with replacing(target) as partial:
         partial.write_text(page, encoding="utf-8")
@@ -84,6 +84,7 @@ def _render(
     from jinja2 import Environment, StrictUndefined
 
     from . import report_tables as tables
+    from .report_published import published_tables
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -109,7 +110,7 @@ def _render(
             }
             for place, trace in enumerate(study.traces(), 1)
         ],
-        published=tables.published_tables(study),
+        published=published_tables(study),
         failed=tables.failed_rows(study),
     )
 

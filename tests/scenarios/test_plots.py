@@ -56,7 +56,7 @@ def test_spy_plot_of_messages_of_equal_weight_and_of_none() -> None:
 
 
 def test_spy_plot_never_takes_ranks_squared() -> None:
-    traffic = ring(100_000)
+    traffic = ring(30_000)
     tracemalloc.start()
     checked(spy_plot(traffic))
     _, peak = tracemalloc.get_traced_memory()

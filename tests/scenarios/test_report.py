@@ -14,8 +14,9 @@ import pytest
 
 from hopmap.scenarios import store
 from hopmap.scenarios.report import write_report
+from hopmap.scenarios.report_published import published_tables
 from hopmap.scenarios.report_study import load_study
-from hopmap.scenarios.report_tables import headline, main_table, published_tables
+from hopmap.scenarios.report_tables import headline, main_table
 from hopmap.scenarios.report_units import change, compact, count, data, duration, runtime
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -220,7 +221,7 @@ def test_written_again_it_is_the_same(tmp_path: Path) -> None:
 
 
 def test_without_replay(tmp_path: Path) -> None:
-    make_study(tmp_path, replay=False, seeds=(0,))
+    make_study(tmp_path, topologies=["mesh:4x4x2"], replay=False, seeds=(0,))
     write_report(tmp_path)
     page = page_of(tmp_path)
     assert "Simulated runtime" not in page.text
@@ -287,6 +288,14 @@ def test_published_numbers_are_marked_where_they_are_the_same(tmp_path: Path) ->
     assert f"✓ {numbers[0]:,}" in page.text
     assert "The published mesh figures are wrong" in page.text
     assert "4 of 8 numbers are the same" in page.text
+
+
+def test_published_numbers_without_a_column(tmp_path: Path) -> None:
+    make_study(tmp_path, topologies=["mesh:8x4"], published="trace,topology\na,b\n")
+    with pytest.raises(store.StoreError, match="no column 'mapper'"):
+        write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "figures").exists()
 
 
 def test_the_best_seed_is_the_fastest(tmp_path: Path) -> None:
