@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,11 +27,12 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes."""
-    from ..mappers import map_ranks, parse_pipeline
+    from ..mappers import parse_pipeline
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
     from .mapping_files import write_mapping
     from .sources import find_source
+    from .timed import timed_mapping
 
     network = topology_from_spec(topology)
     pipeline = parse_pipeline(mapper)
@@ -40,17 +40,9 @@ def map_(
     with working(f"reading {source.name}"):
         pairs = source.traffic()
     with working("mapping") as progress:
-        begin = time.perf_counter()
-        node_of = map_ranks(
-            pairs,
-            network,
-            pipeline,
-            seed=seed,
-            seconds=seconds,
-            progress=progress,
-            keep_interrupted=False,
+        node_of, wall = timed_mapping(
+            pairs, network, mapper, seed=seed, seconds=seconds, progress=progress
         )
-        wall = time.perf_counter() - begin
     metrics = measure(pairs, network, node_of).as_dict()
     if out is not None:
         write_mapping(out, node_of, network)
@@ -111,7 +103,7 @@ def evaluate(
     node_of = read_mapping(mapping, network, pairs.ranks)
     with working("measuring"):
         metrics = measure(pairs, network, node_of, convention).as_dict()
-        hot = hot_links(pairs, network, node_of, top=top) if top else []
+        hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
     if as_json:
         print_json(metrics)
         return

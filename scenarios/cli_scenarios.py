@@ -146,7 +146,7 @@ def _print_runs(runs: pd.DataFrame) -> None:
                     show_seconds(float(seeds["mapping_seconds"].mean())),
                 )
             )
-        columns = ("mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B")
-        columns += ("runtime", "mapping time")
+        columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
+        columns += ["runtime", "mapping time"]
         print_table(columns, rows, title=f"{trace} on {topology}")
         say()

@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..mappers import map_ranks, parse_pipeline
+from ..mappers import parse_pipeline
 from ..simulator import Program, evaluate, link_loads, lower, simulate
 from ..topologies import Mapping, MappingError, Topology, topology_from_spec
 from ..traces import Traffic
@@ -32,6 +30,7 @@ from .failures import debugging, one_line
 from .scenario import Scenario
 from .settings import Settings, configure
 from .sources import Source
+from .timed import timed_mapping
 from .workers import share
 
 
@@ -210,10 +209,7 @@ def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     traffic = _traffic(results, run.trace.name, run.digest)
     topology, parameters = configure(topology_from_spec(run.topology), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
-    _compile(run.mapper)
-    begin = time.perf_counter()
-    node_of = map_ranks(traffic, topology, run.mapper, seed=run.seed, keep_interrupted=False)
-    row["mapping_seconds"] = time.perf_counter() - begin
+    node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
     row["node_of"] = node_of.astype(np.int32)
     row |= _static(traffic, topology, node_of)
     busy = None
@@ -262,13 +258,3 @@ def _program(
     source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], _digest: str
 ) -> Program:
     return lower(source.trace(steps), dict(algorithms))
-
-
-@cache
-def _compile(mapper: str) -> None:
-    """Map something small, so that no run's mapping time has the compiler's in it."""
-    ring = np.arange(8)
-    traffic = Traffic.from_pairs(8, ring, np.roll(ring, 1), ring + 1, ring + 1)
-    with suppress(MappingError):  # it may not be made for this case
-        small = topology_from_spec("mesh:2x2x2")
-        map_ranks(traffic, small, mapper, seconds=0.0, keep_interrupted=False)
