@@ -95,8 +95,10 @@ def ienpc_bars(
             y = np.arange(len(values))
             axes.barh(y, values, color=colours, height=0.68)
             if key == "total" and worst is not None:
-                axes.hlines(y, values, worst, color=INK, linewidth=1)
-                axes.plot(worst, y, "|", color=INK, markersize=4)
+                spread = np.asarray(worst) > np.asarray(values)
+                ends = np.asarray(worst)[spread]
+                axes.hlines(y[spread], np.asarray(values)[spread], ends, color=INK, linewidth=1)
+                axes.plot(ends, y[spread], "|", color=INK, markersize=4)
             if key == "total" and ieplc:
                 axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
             axes.set_title(word, fontsize=8.5, fontweight="normal", pad=3)

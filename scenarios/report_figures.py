@@ -68,7 +68,7 @@ def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Pictur
         for case, figure in zip(replayed, _runtime(replayed), strict=True):
             caption = f"Simulated runtime of {trace} on {case.topology}"
             yield picture(trace, "runtime", f"{trace} {case.topology} runtime", caption, figure)
-        caption = f"Mapping time for {trace}, one processor core"
+        caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, cases))
         for case in cases[:left]:
             for section, words, caption, figure in _network(study, case, sent):
