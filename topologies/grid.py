@@ -16,7 +16,8 @@ from .topology import LinkKind, Topology, TopologyError
 
 # Speeds of no particular machine; the round figures are there to be replaced (--set, scenarios).
 DEFAULT_LINK = LinkKind("link", bandwidth=10e9, latency=100e-9)
-# No source gives the HAEC Box' link speeds; these follow its programme's targets (250 and 100 Gbit/s).
+# No source gives the HAEC Box' link speeds; these follow its programme's targets,
+# 250 and 100 Gbit/s.
 HAEC_OPTICAL = LinkKind("optical", bandwidth=31.25e9, latency=100e-9)
 HAEC_WIRELESS = LinkKind("wireless", bandwidth=12.5e9, latency=100e-9)
 

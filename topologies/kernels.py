@@ -51,14 +51,14 @@ class Router(NamedTuple):
 def distance(router: Router, source: int, target: int) -> int:
     """Hops of the route from source to target; O(dimensions)."""
     if router.family == HAEC:
-        boards = abs(np.int64(router.coords[source, 2]) - router.coords[target, 2])
+        boards = abs(int(router.coords[source, 2]) - int(router.coords[target, 2]))
         if boards != 0:
             return boards
     hops = 0
     for k in range(len(router.dims)):
-        away = abs(np.int64(router.coords[source, k]) - router.coords[target, k])
+        away = abs(int(router.coords[source, k]) - int(router.coords[target, k]))
         if router.wraps[k]:
-            away = min(away, router.dims[k] - away)
+            away = min(away, int(router.dims[k]) - away)
         hops += away
     return hops
 
@@ -72,17 +72,17 @@ def next_link(router: Router, here: int, target: int) -> int:
     """
     dims = router.dims
     if router.family == HAEC:
-        boards = np.int64(router.coords[target, 2]) - router.coords[here, 2]
+        boards = int(router.coords[target, 2]) - int(router.coords[here, 2])
         if boards != 0:
             # The first wireless hop lands on the target's (x, y), the others go straight.
-            board = dims[0] * dims[1]
+            board = int(dims[0]) * int(dims[1])
             place = target % board
             if boards > 0:
-                return router.ports[0, 4] + here * board + place
-            return router.ports[0, 5] + (here - board) * board + place
+                return int(router.ports[0, 4]) + here * board + place
+            return int(router.ports[0, 5]) + (here - board) * board + place
     for k in range(len(dims)):
-        a = np.int64(router.coords[here, k])
-        b = np.int64(router.coords[target, k])
+        a = int(router.coords[here, k])
+        b = int(router.coords[target, k])
         if a == b:
             continue
         up = b > a
@@ -92,7 +92,7 @@ def next_link(router: Router, here: int, target: int) -> int:
                 up = not up
             elif twice == dims[k] and router.parity:
                 up = a % 2 == 0
-        return np.int64(router.ports[here, 2 * k if up else 2 * k + 1])
+        return int(router.ports[here, 2 * k if up else 2 * k + 1])
     return -1
 
 
@@ -121,7 +121,7 @@ def walk_routes(
         for hop in range(indptr[i], indptr[i + 1]):
             link = next_link(router, here, target[i])
             links[hop] = link
-            here = np.int64(router.link_to[link])
+            here = int(router.link_to[link])
 
 
 @njit(cache=True)
@@ -138,4 +138,4 @@ def add_loads(
         while here != target[i]:
             link = next_link(router, here, target[i])
             loads[link] += weight[i]
-            here = np.int64(router.link_to[link])
+            here = int(router.link_to[link])

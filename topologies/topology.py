@@ -173,6 +173,6 @@ class Topology:
             np.atleast_1d(np.asarray(target, dtype=np.int64)),
         )
         for nodes in (u, v):
-            if nodes.size and not (0 <= nodes.min() and nodes.max() < self.nodes):
+            if nodes.size and not (nodes.min() >= 0 and nodes.max() < self.nodes):
                 raise TopologyError(f"{self.spec} has nodes 0..{self.nodes - 1} only")
         return np.ascontiguousarray(u), np.ascontiguousarray(v)

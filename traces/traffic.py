@@ -16,7 +16,7 @@ from .trace import Kind, Trace, TraceError
 class Traffic:
     """Point-to-point traffic of `ranks` processes, one row per directed pair that talks.
 
-    Rows are sorted by (src, dst), each pair once; a rank's messages to itself are kept (src == dst).
+    Rows are sorted by (src, dst), each pair once; self messages are kept.
     Build it with `Traffic.from_pairs`, which sorts, sums duplicates and checks.
 
     Attributes
