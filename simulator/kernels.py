@@ -11,26 +11,6 @@ from ..topologies.kernels import HAEC, next_link
 
 
 @njit(cache=True)
-def link_loads(
-    router: Router,
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    messages: NDArray[np.int64],
-    volume: NDArray[np.int64],
-    link_messages: NDArray[np.int64],
-    link_bytes: NDArray[np.int64],
-) -> None:
-    """Add messages and bytes of every node pair to the links of its route."""
-    for i in range(len(source)):
-        here = source[i]
-        while here != target[i]:
-            link = next_link(router, here, target[i])
-            link_messages[link] += messages[i]
-            link_bytes[link] += volume[i]
-            here = int(router.link_to[link])
-
-
-@njit(cache=True)
 def pairs_over_link(
     router: Router, source: NDArray[np.int64], target: NDArray[np.int64], wanted: int
 ) -> NDArray[np.bool_]:

@@ -129,18 +129,8 @@ def link_loads(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Messages and bytes that each directed link carries, two arrays of shape (links,)."""
     mapping = check_mapping(node_of, topology, traffic.ranks)
-    link_messages = np.zeros(topology.links, dtype=np.int64)
-    link_bytes = np.zeros(topology.links, dtype=np.int64)
-    kernels.link_loads(
-        topology.router,
-        mapping[traffic.src],
-        mapping[traffic.dst],
-        traffic.messages,
-        traffic.bytes,
-        link_messages,
-        link_bytes,
-    )
-    return link_messages, link_bytes
+    u, v = mapping[traffic.src], mapping[traffic.dst]
+    return topology.loads(u, v, traffic.messages), topology.loads(u, v, traffic.bytes)
 
 
 def hot_links(
