@@ -59,7 +59,7 @@ def run(
         else:
             say("\n".join([*map(str, todo), f"{len(todo)} runs are missing in {results}"]))
         return
-    with working(loaded.name) as progress:
+    with working("running") as progress:
         outcome = run_scenario(path, loaded, results, workers=workers, progress=progress)
     page = _write_report(results) if with_report else None
     runs = load_runs(results)

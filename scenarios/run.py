@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..mappers import parse_pipeline
-from ..simulator import Program, evaluate, link_loads, lower, simulate
+from ..simulator import Program, Result, evaluate, link_loads, lower, simulate
 from ..topologies import Mapping, MappingError, Topology, topology_from_spec
 from ..traces import Traffic
 from ..traces.atomic import replacing
@@ -27,7 +26,7 @@ from ..traces.formats import save_traffic
 from . import store
 from .console import Progress
 from .failures import debugging, one_line
-from .scenario import Scenario
+from .scenario import Scenario, canonical_mapper
 from .settings import Settings, configure
 from .sources import Source
 from .timed import timed_mapping
@@ -142,15 +141,15 @@ def run_scenario(
 
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
     settings = tuple(sorted(scenario.parameters.items()))
+    specs = [topology_from_spec(spec).spec for spec in scenario.topologies]
+    mappers = [canonical_mapper(mapper) for mapper in scenario.mappers]
     for source in scenario.sources(folder):
         digest = source.digest()
         engine = (scenario.replay.engine or None) if source.has_program else None
         steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
-        for topology in scenario.topologies:
-            for mapper in scenario.mappers:
-                pipeline = parse_pipeline(mapper)
-                drawn = any(getattr(stage.info, "random", True) for stage in pipeline)
-                for seed in scenario.seeds if drawn else scenario.seeds[:1]:
+        for topology in specs:
+            for mapper in mappers:
+                for seed in scenario.seeds:
                     yield Run(source, digest, topology, mapper, seed, engine, steps, settings)
 
 
@@ -207,16 +206,14 @@ def _do(run: Run, results: Path) -> str | None:
 
 def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     traffic = _traffic(results, run.trace.name, run.digest)
-    topology, parameters = configure(topology_from_spec(run.topology), run.settings)
+    topology, _ = configure(topology_from_spec(run.topology), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
     node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
     row["node_of"] = node_of.astype(np.int32)
     row |= _static(traffic, topology, node_of)
     busy = None
     if run.engine is not None:
-        algorithms = tuple(parameters.algorithms.items())
-        program = _program(run.trace, run.steps, algorithms, run.digest)
-        result = simulate(program, topology, node_of, parameters=parameters, engine=run.engine)
+        result = _replay(replace(run, mapper="", seed=0), node_of.tobytes())
         row |= {
             "replay_seconds": result.wall_seconds,
             "makespan": result.makespan,
@@ -251,6 +248,17 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
 @lru_cache(maxsize=2)
 def _traffic(results: Path, name: str, _digest: str) -> Traffic:
     return store.load_traffic(results, name)
+
+
+@lru_cache(maxsize=32)
+def _replay(run: Run, nodes: bytes) -> Result:
+    """Replay a mapping once, even where several mappers or seeds find the same one."""
+    topology, parameters = configure(topology_from_spec(run.topology), run.settings)
+    algorithms = tuple(parameters.algorithms.items())
+    program = _program(run.trace, run.steps, algorithms, run.digest)
+    node_of = np.frombuffer(nodes, dtype=np.int64)
+    assert run.engine is not None
+    return simulate(program, topology, node_of, parameters=parameters, engine=run.engine)
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -21,12 +21,14 @@ from pydantic import (
     ValidationError,
 )
 
+from ..mappers import parse_pipeline
 from ..topologies import topology_from_spec
 from .settings import check_settings
 from .sources import Source, find_source
 
 SHIPPED = Path(__file__).parent
 
+T = TypeVar("T")
 Text = Annotated[StrictStr, Field(min_length=1)]
 
 
@@ -81,7 +83,7 @@ class Scenario(_Section):
     mappers : list of str
         Pipelines, like "minmd | bokhari".
     seeds : list of int
-        One run for each; mappers that draw nothing run for the first seed only.
+        One run for each.
     replay : Replay
         Engine, and how much of generated benchmarks.
     parameters : dict
@@ -112,6 +114,17 @@ def scenario_path(text: str | Path) -> Path:
     return shipped if not path.exists() and len(path.parts) == 1 and shipped.exists() else path
 
 
+def canonical_mapper(pipeline: str) -> str:
+    """Return a pipeline as it is always written, whatever its spaces.
+
+    Raises
+    ------
+    MappingError
+        See `parse_pipeline`.
+    """
+    return " | ".join(str(stage) for stage in parse_pipeline(pipeline))
+
+
 def load_scenario(path: str | Path) -> Scenario:
     """Read and check a scenario file.
 
@@ -139,24 +152,24 @@ def load_scenario(path: str | Path) -> Scenario:
 
 def _check(scenario: Scenario, path: Path) -> None:
     """Check what a type cannot say."""
-    from ..mappers import parse_pipeline
     from ..simulator import ENGINES
 
-    def each(key: str, values: Iterable[Any], check: Callable[[Any], object]) -> list[Any]:
-        checked: list[Any] = []
-        values = list(values)
-        for index, value in enumerate(values):
-            if value in values[:index]:
-                raise ScenarioError(f"{path}: {key}: {value!r} is listed twice: expected once")
-            try:
-                checked.append(check(value))
-            except ValueError as error:
-                raise ScenarioError(f"{path}: {key}: {error}") from None
-        return checked
+    def each(key: str, values: Iterable[Any], check: Callable[[Any], T]) -> list[T]:
+        try:
+            return [check(value) for value in values]
+        except ValueError as error:
+            raise ScenarioError(f"{path}: {key}: {error}") from None
 
-    each("seeds", scenario.seeds, int)
-    each("mappers", scenario.mappers, parse_pipeline)
+    def once(key: str, values: Iterable[Any]) -> None:
+        listed = list(values)
+        for index, value in enumerate(listed):
+            if value in listed[:index]:
+                raise ScenarioError(f"{path}: {key}: {value!r} is listed twice: expected once")
+
+    once("seeds", scenario.seeds)
+    once("mappers", each("mappers", scenario.mappers, canonical_mapper))
     topologies = each("topologies", scenario.topologies, topology_from_spec)
+    once("topologies", [topology.spec for topology in topologies])
     sources = each("traces", scenario.traces, lambda trace: find_source(trace, path.parent))
     names = [source.name for source in sources]
     for name in names:

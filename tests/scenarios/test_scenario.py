@@ -74,6 +74,11 @@ def test_every_shipped_scenario_is_right(entry):
         ({"traces": '["lu.S.4", "LU.S.4"]'}, "", "two are called 'lu.S.4'"),
         ({"topologies": '["torus:0x4"]'}, "", "topologies: topology 'torus:0x4'"),
         ({"topologies": '["mesh:4", "mesh:4"]'}, "", "topologies: 'mesh:4' is listed twice"),
+        (
+            {"mappers": '["a|b", "a | b"]'.replace("a", "random").replace("b", "bokhari")},
+            "",
+            "twice",
+        ),
         ({"mappers": '["swep"]'}, "", r"mappers: unknown mapper 'swep' \(did you mean sweep\?\)"),
         ({"mappers": '["bokhari(x=1)"]'}, "", "mappers: mapper bokhari: unknown parameter 'x'"),
         ({"seeds": "[-1]"}, "", r"seeds\[0\]: -1: expected greater than or equal to 0"),
