@@ -23,7 +23,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     # The suffix stays last: libraries choose formats by it.
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-", suffix=target.name)
+    with _naming(target):
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-", suffix=target.name)
     os.close(handle)
     partial = Path(name)
     try:
@@ -44,7 +45,8 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
         The parent folder does not exist or cannot be written.
     """
     target = Path(path)
-    partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".partial-{target.name}"))
+    with _naming(target):
+        partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".partial-{target.name}"))
     try:
         yield partial
         partial.chmod(0o777 & ~_umask())
@@ -57,6 +59,15 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
             partial.replace(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Let an error name the file that was asked for, not the temporary one beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from None
 
 
 def _umask() -> int:

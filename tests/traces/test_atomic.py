@@ -38,6 +38,8 @@ def test_an_interrupted_folder_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unwritable_place_is_an_os_error(tmp_path):
-    with pytest.raises(OSError, match="none"), replacing(tmp_path / "none" / "x"):
+@pytest.mark.parametrize("replace", [replacing, replacing_folder])
+def test_an_unwritable_place_is_an_os_error_that_names_what_was_asked_for(tmp_path, replace):
+    with pytest.raises(OSError) as caught, replace(tmp_path / "none" / "x"):
         pass
+    assert caught.value.filename == str(tmp_path / "none" / "x")
