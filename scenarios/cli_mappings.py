@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,24 +25,30 @@ def map_(
     out: Annotated[Path | None, typer.Option(help="Mapping file to write.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
     seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None,
+    initial: Annotated[
+        Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes."""
     from ..mappers import parse_pipeline
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
-    from .mapping_files import write_mapping
+    from .mapping_files import read_mapping, write_mapping
     from .sources import find_source
     from .timed import timed_mapping
 
     network = topology_from_spec(topology)
     pipeline = parse_pipeline(mapper)
+    if initial is not None and pipeline[0].info.initial == "ignored":
+        raise typer.BadParameter(f"--initial: {pipeline[0].info.name} starts from no mapping")
     source = find_source(traffic)
     with working(f"reading {source.name}"):
         pairs = source.traffic()
+    start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
-            pairs, network, mapper, seed=seed, seconds=seconds, progress=progress
+            pairs, network, mapper, seed=seed, seconds=seconds, initial=start, progress=progress
         )
     metrics = measure(pairs, network, node_of).as_dict()
     if out is not None:
@@ -105,7 +112,7 @@ def evaluate(
         metrics = measure(pairs, network, node_of, convention).as_dict()
         hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
     if as_json:
-        print_json(metrics)
+        print_json(metrics | {"hot_links": [asdict(link) for link in hot]})
         return
     _print_metrics(f"{source.name} by {mapping} on {network.spec}", metrics)
     if hot:

@@ -20,6 +20,7 @@ def timed_mapping(
     *,
     seed: int,
     seconds: float | None = None,
+    initial: Mapping | None = None,
     progress: Progress | None = None,
 ) -> tuple[Mapping, float]:
     """Place the ranks as `map_ranks` does; return the mapping and the seconds it took."""
@@ -31,6 +32,7 @@ def timed_mapping(
         pipeline,
         seed=seed,
         seconds=seconds,
+        initial=initial,
         progress=progress,
         keep_interrupted=False,
     )
@@ -44,4 +46,4 @@ def _compile(pipeline: str) -> None:
     traffic = Traffic.from_pairs(8, ring, np.roll(ring, 1), ring + 1, ring + 1)
     small = topology_from_spec("mesh:2x2x2")
     with suppress(MappingError):  # it may not be made for this case
-        map_ranks(traffic, small, pipeline, seconds=0.0, keep_interrupted=False)
+        map_ranks(traffic, small, pipeline, initial=ring, seconds=0.0, keep_interrupted=False)

@@ -114,9 +114,17 @@ def test_map_prints_what_the_metrics_say(tmp_path):
     assert "mean hops" in hopmap("map", LU, "-t", "mesh:4", "-m", "sweep")
 
 
+def test_map_can_start_from_a_mapping(mapping):
+    placed = as_json("map", LU, "-t", "mesh:2x2", "-m", "bokhari(jumps=0)", "--initial", mapping)
+    scanned = as_json("map", LU, "-t", "mesh:2x2", "-m", "scan")
+    assert placed["hop_messages"] <= scanned["hop_messages"]
+
+
 def test_evaluate_has_designs_keys_and_whole_numbers(mapping):
     metrics = as_json("evaluate", LU, mapping, "-t", "mesh:2x2")
-    assert metrics.keys() == {"convention", "ranks", "nodes", "messages", "bytes"}
+    keys = {"convention", "ranks", "nodes", "messages", "bytes"}
+    assert metrics.keys() == keys | {"hot_links"}
+    assert metrics["hot_links"][0]["messages"] > 0
     assert metrics["messages"].keys() == {
         "ieplc",
         "ianlc",

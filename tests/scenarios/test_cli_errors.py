@@ -81,6 +81,7 @@ BAD = {
     MAP.replace("sweep", "bokhari(jumps=x)"): "jumps=x: expected",
     MAP.replace("new.csv", "nowhere/new.csv"): "nowhere",
     MAP + " --seed -1": "--seed",
+    MAP + " --initial map.csv": "sweep starts from no mapping",
     "evaluate lu.S.4 short.csv -t mesh:4": "short.csv",
     "evaluate lu.S.4 twice.csv -t mesh:4": "node 2 takes 2 ranks",
     "evaluate lu.S.4 map.csv -t mesh:4 --convention x": "expected one of hopmap, maplib",
