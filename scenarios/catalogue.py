@@ -59,7 +59,7 @@ def _formats() -> Entries:
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
-        _entry(launcher.name, f"launcher: {launcher.summary}", launcher.command)
+        _entry(launcher.name, f"launcher: {launcher.summary}; {launcher.command}", launcher.source)
         for launcher in LAUNCHERS.values()
     ]
     return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers]

@@ -29,6 +29,8 @@ class Launcher:
         For `hopmap list formats`.
     command : str
         How the file is used, with FILE for its name.
+    source : str
+        Where the format is described.
     write : callable
         ``(node_of, topology, hosts) -> text``.
     """
@@ -36,6 +38,7 @@ class Launcher:
     name: str
     summary: str
     command: str
+    source: str
     write: Callable[[Nodes, Topology, Sequence[str]], str]
 
 
@@ -150,48 +153,56 @@ LAUNCHERS: dict[str, Launcher] = {
             "openmpi",
             "Open MPI and PRRTE rankfile, rank -> host and slot",
             "mpirun --map-by rankfile:file=FILE ./a.out   (Open MPI 4: mpirun -rf FILE)",
+            "mpirun(1); PRRTE, placement by rankfiles",
             _openmpi,
         ),
         Launcher(
             "slurm",
             "Slurm host list for arbitrary distribution, line r = host of rank r",
             "SLURM_HOSTFILE=FILE srun --distribution=arbitrary ./a.out",
+            "srun(1), --distribution=arbitrary",
             _hosts_in_order,
         ),
         Launcher(
             "cray",
             "Cray MPICH rank order, position -> rank",
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=FILE srun ./a.out",
+            "ARCHER2 documentation; grid_order(1)",
             _cray,
         ),
         Launcher(
             "intel",
             "Intel MPI and MPICH machine file, line r = host of rank r",
             "mpirun -machinefile FILE ./a.out",
+            "Intel MPI developer guide, controlling process placement",
             _intel,
         ),
         Launcher(
             "fugaku",
             "Fugaku and FX1000 coordinate file, line r = (x,y,z) of rank r",
             "mpiexec --vcoordfile FILE ./a.out",
+            "Fugaku user guide, rank assignment",
             _fugaku,
         ),
         Launcher(
             "bluegene",
             "Blue Gene map file, line r = x y z t of rank r",
             "runjob --mapping FILE : ./a.out",
+            "as LLNL/rubik writes it",
             _bluegene,
         ),
         Launcher(
             "simgrid",
             "SimGrid host file, line r = host of rank r",
             "smpirun -hostfile FILE -platform PLATFORM ./a.out",
+            "SimGrid documentation, smpirun",
             _hosts_in_order,
         ),
         Launcher(
             "json",
             "JSON: node, host and position of every rank, both directions",
             "MPI_Comm_split(MPI_COMM_WORLD, 0, rank_at[position], &comm)",
+            "",
             _json,
         ),
     )
