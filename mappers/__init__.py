@@ -1,6 +1,7 @@
 """Where each rank goes: mappers, pipelines of them, and the objectives they work for."""
 
 from .bokhari import bokhari as bokhari
+from .genetic import genetic as genetic
 from .gray import gray as gray
 from .hilbert import hilbert as hilbert
 from .mapper import MAPPERS as MAPPERS

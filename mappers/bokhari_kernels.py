@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .kernels import NEAR, CostModel, cost_on, pair_cost
+from ..topologies.kernels import distance
+from .kernels import NEAR, CostModel, cost_on, priced
 
 
 class Seats(NamedTuple):
@@ -84,39 +85,40 @@ def _fill(
     there: NDArray[np.int64],
 ) -> None:
     """Fill at[x] and there[v] for rank u, with the correction for u's peers in there[v]."""
+    router, kind = model.router, model.kind
+    indptr, peer, weight = model.indptr, model.peer, model.weight
     places = seats.places
     a = places[u]
-    nodes = len(at)
     at[:] = 0
     there[:] = 0
-    peers = range(model.indptr[u], model.indptr[u + 1])
-    if model.kind == NEAR:
+    if kind == NEAR:
         # All but a few costs are zero: visit the nodes nearby and those who sit there.
-        for i in peers:
-            b = places[model.peer[i]]
-            for k in range(seats.near_indptr[b], seats.near_indptr[b + 1]):
-                at[seats.near[k]] -= model.weight[i]
-        for k in range(seats.near_indptr[a], seats.near_indptr[a + 1]):
-            x = seats.near[k]
-            for seat in range(seats.seat_indptr[x], seats.seat_indptr[x + 1]):
-                item = seats.item_at[seat]
-                for i in range(model.indptr[item], model.indptr[item + 1]):
-                    there[model.peer[i]] -= model.weight[i]
+        near_indptr, near = seats.near_indptr, seats.near
+        seat_indptr, item_at = seats.seat_indptr, seats.item_at
+        for i in range(indptr[u], indptr[u + 1]):
+            b = places[peer[i]]
+            for k in range(near_indptr[b], near_indptr[b + 1]):
+                at[near[k]] -= weight[i]
+        for k in range(near_indptr[a], near_indptr[a + 1]):
+            for seat in range(seat_indptr[near[k]], seat_indptr[near[k] + 1]):
+                item = item_at[seat]
+                for i in range(indptr[item], indptr[item + 1]):
+                    there[peer[i]] -= weight[i]
     else:
-        for i in peers:
-            b = places[model.peer[i]]
-            for x in range(nodes):
-                at[x] += model.weight[i] * pair_cost(model, b, x)
-        away = np.empty(nodes, dtype=np.int64)
-        for x in range(nodes):
-            away[x] = pair_cost(model, a, x)
+        for i in range(indptr[u], indptr[u + 1]):
+            b = places[peer[i]]
+            for x in range(len(at)):
+                at[x] += weight[i] * priced(kind, distance(router, b, x))
+        away = np.empty(len(at), dtype=np.int64)
+        for x in range(len(at)):
+            away[x] = priced(kind, distance(router, a, x))
         for v in range(len(places)):
-            for i in range(model.indptr[v], model.indptr[v + 1]):
-                there[v] += model.weight[i] * away[places[model.peer[i]]]
-    here = pair_cost(model, a, a)
-    for i in peers:
-        v = model.peer[i]
-        there[v] -= 2 * model.weight[i] * (here - pair_cost(model, a, places[v]))
+            for i in range(indptr[v], indptr[v + 1]):
+                there[v] += weight[i] * away[places[peer[i]]]
+    here = priced(kind, 0)
+    for i in range(indptr[u], indptr[u + 1]):
+        v = peer[i]
+        there[v] -= 2 * weight[i] * (here - priced(kind, distance(router, a, places[v])))
 
 
 @njit(cache=True)
@@ -138,8 +140,8 @@ def exchange(model: CostModel, seats: Seats, u: int, v: int) -> None:
 @njit(cache=True)
 def _add_to_peers(model: CostModel, seats: Seats, rank: int, sign: int) -> None:
     """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
-    node = seats.places[rank]
+    router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
+    places, own = seats.places, seats.own
     for i in range(model.indptr[rank], model.indptr[rank + 1]):
-        peer = model.peer[i]
-        cost = pair_cost(model, node, seats.places[peer])
-        seats.own[peer] += sign * model.weight[i] * cost
+        hops = distance(router, places[rank], places[peer[i]])
+        own[peer[i]] += sign * weight[i] * priced(kind, hops)

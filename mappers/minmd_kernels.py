@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .kernels import CostModel, pair_cost
+from ..topologies.kernels import distance
+from .kernels import CostModel
 
 
 @njit(cache=True)
@@ -88,16 +89,17 @@ def place_connected(
     the lower number; ranks without traffic last. Equal nodes: the one farthest from node 0, which
     packs the ranks into a corner, then the lower number.
     """
+    router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     ranks = len(node_of)
     nodes = len(slots)
     room = slots.copy()
     total = np.zeros(ranks, dtype=np.int64)
     for rank in range(ranks):
-        for i in range(model.indptr[rank], model.indptr[rank + 1]):
-            total[rank] += model.weight[i]
+        for i in range(indptr[rank], indptr[rank + 1]):
+            total[rank] += weight[i]
     away = np.empty(nodes, dtype=np.int64)
     for node in range(nodes):
-        away[node] = pair_cost(model, 0, node)
+        away[node] = distance(router, 0, node)
     connection = np.zeros(ranks, dtype=np.int64)
     for _ in range(ranks):
         rank = -1
@@ -118,13 +120,13 @@ def place_connected(
             if room[x] == 0:
                 continue
             cost = 0
-            for i in range(model.indptr[rank], model.indptr[rank + 1]):
-                if node_of[model.peer[i]] >= 0:
-                    cost += model.weight[i] * pair_cost(model, x, node_of[model.peer[i]])
+            for i in range(indptr[rank], indptr[rank + 1]):
+                if node_of[peer[i]] >= 0:
+                    cost += weight[i] * distance(router, x, node_of[peer[i]])
             if node < 0 or cost < least or (cost == least and away[x] > away[node]):
                 node = x
                 least = cost
         node_of[rank] = node
         room[node] -= 1
-        for i in range(model.indptr[rank], model.indptr[rank + 1]):
-            connection[model.peer[i]] += model.weight[i]
+        for i in range(indptr[rank], indptr[rank + 1]):
+            connection[peer[i]] += weight[i]
