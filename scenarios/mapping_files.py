@@ -65,6 +65,8 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
         )
     listed = np.array([rank for rank, _ in places])
     expected = len(places) if ranks is None else ranks
+    if len(places) != expected:
+        raise MappingError(f"{name}: places {len(places)} ranks: expected {expected}")
     counts = np.bincount(listed, minlength=expected)
     wrong = np.flatnonzero(counts[:expected] != 1)
     if len(counts) > expected:

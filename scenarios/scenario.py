@@ -210,8 +210,9 @@ _EITHER = {
 
 
 def _one_line(error: ValidationError) -> str:
-    """Rewrite pydantic's first complaint: key, value, what was expected."""
-    first = error.errors(include_url=False)[0]
+    """Rewrite one of pydantic's complaints: key, value, what was expected."""
+    # A misspelt key comes before the one that is missing for it.
+    first = min(error.errors(include_url=False), key=lambda each: each["type"] == "missing")
     where = first["loc"]
     expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
     for start, types in _EITHER.items():

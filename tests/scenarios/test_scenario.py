@@ -64,6 +64,11 @@ def test_every_shipped_scenario_is_right(entry):
     ("changes", "more", "message"),
     [
         ({"name": None}, "", "key 'name' is missing"),
+        (
+            {"mappers": None},
+            'mapers = ["sweep"]',
+            r"unknown key 'mapers' \(did you mean mappers\?\)",
+        ),
         ({"name": "3"}, "", "name: 3: expected a valid string"),
         ({"name": '""'}, "", "name: '': expected"),
         ({"traces": "[]"}, "", r"traces: \[\]: expected|traces: .* at least 1"),
