@@ -1,5 +1,6 @@
 """Where each rank goes: mappers, pipelines of them, and the objectives they work for."""
 
+from .astar import astar as astar
 from .bokhari import bokhari as bokhari
 from .genetic import genetic as genetic
 from .gray import gray as gray

@@ -30,12 +30,12 @@ def ordered_crossover(
     for i in range(start, stop):
         child[i] = donor[i]
         taken[donor[i]] = True
-    write = stop % length
-    for i in range(length):
-        letter = receptor[(stop + i) % length]
+    write = stop
+    for i in range(stop, stop + length):
+        letter = receptor[i if i < length else i - length]
         if not taken[letter]:
-            child[write] = letter
-            write = (write + 1) % length
+            child[write if write < length else write - length] = letter
+            write += 1
 
 
 @njit(cache=True)
@@ -80,7 +80,7 @@ def breed(
 
     Draws are uniform in [0, 1): donor, receptor, length and start of the section, then pairs of
     seats to exchange. Roulette is the cumulated share of each parent. A child is accepted if it
-    costs no more than its receptor.
+    costs less than both of its parents.
     """
     length = len(seats)
     child = np.empty(length, dtype=np.int64)
