@@ -1,0 +1,63 @@
+"""A*: optimal where it says so, checked by trying everything."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
+from hopmap.mappers.astar import search
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic, lu_traffic
+
+SMALL = ["mesh:3x2", "torus:5", "haec:2x1x3", "mesh:2*2", "torus:3x2", "mesh:6"]
+
+
+def optimum(traffic: Traffic, topology, objective: str) -> int:
+    slots = np.repeat(np.arange(topology.nodes), topology.slots)
+    values = [
+        evaluate(traffic, topology, np.array(nodes), objective)
+        for nodes in set(permutations(slots.tolist(), traffic.ranks))
+    ]
+    return max(values) if OBJECTIVES[objective].maximised else min(values)
+
+
+@st.composite
+def cases(draw):
+    topology = topology_from_spec(draw(st.sampled_from(SMALL)))
+    ranks = draw(st.integers(1, int(topology.slots.sum())))
+    rank = st.integers(0, ranks - 1)
+    rows = draw(st.lists(st.tuples(rank, rank, st.integers(1, 9), st.integers(0, 9)), max_size=12))
+    traffic = Traffic.from_pairs(ranks, *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+    return traffic, topology
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases(), st.sampled_from(list(OBJECTIVES)))
+def test_small_cases_are_solved_to_the_optimum(case, objective):
+    traffic, topology = case
+    node_of, proved = search(traffic, topology, rng=np.random.default_rng(0), objective=objective)
+    assert proved
+    assert evaluate(traffic, topology, node_of, objective) == optimum(traffic, topology, objective)
+
+
+def test_a_beam_does_not_claim_to_have_proved_what_it_cut_off():
+    rng = np.random.default_rng(1)
+    src, dst = np.nonzero(rng.random((12, 12)) < 0.5)
+    traffic = Traffic.from_pairs(12, src, dst, np.ones_like(src), rng.integers(1, 99, len(src)))
+    topology = topology_from_spec("mesh:4x3")
+    node_of, proved = search(traffic, topology, rng=rng, exact=0, beam=2)
+    assert not proved
+    assert sorted(node_of.tolist()) == list(range(12))
+
+
+@pytest.mark.parametrize("spec", ["mesh:4x4x4", "torus:4x4x4", "haec:4x4x4"])
+def test_beyond_small_cases_the_beam_is_no_worse_than_its_start(compiled, spec):
+    traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
+    start, end = (
+        evaluate(traffic, topology, map_ranks(traffic, topology, mapper), "hop_bytes")
+        for mapper in ("minmd(rule=connected)", "astar(seconds=5)")
+    )
+    assert end <= start

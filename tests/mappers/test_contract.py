@@ -1,0 +1,101 @@
+"""What every mapper of the registry promises, whatever it is called."""
+
+import numpy as np
+import pytest
+
+from hopmap.mappers import MAPPERS, OBJECTIVES, evaluate, map_ranks
+from hopmap.topologies import Topology, check_mapping, topology_from_spec
+from hopmap.traces import Traffic
+
+SPECS = ["mesh:3x2", "torus:4x4", "haec:2x2x3", "mesh:5", "torus:3x3x2", "mesh:2x2*3", "mesh:1*4"]
+# Enough work to be itself, little enough for a test.
+SHORT = {
+    "random_sampling": "random_sampling(samples=200)",
+    "genetic": "genetic(generations=5, population=20)",
+    "astar": "astar(states=3000)",
+}
+
+
+def pipeline(name: str) -> str:
+    written = SHORT.get(name, name)
+    return f"sweep | {written}" if MAPPERS[name].needs_initial else written
+
+
+def random_traffic(ranks: int, seed: int = 0) -> Traffic:
+    """Directed traffic with silent ranks and self messages."""
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(rng.random((ranks, ranks)) < 0.3)
+    messages = rng.integers(1, 20, len(src))
+    volume = messages * rng.integers(0, 99, len(src))
+    return Traffic.from_pairs(ranks, src, dst, messages, volume)
+
+
+def silent_traffic(ranks: int) -> Traffic:
+    return Traffic.from_pairs(ranks, [], [], [], [])
+
+
+@pytest.fixture(params=SPECS)
+def topology(request) -> Topology:
+    return topology_from_spec(request.param)
+
+
+@pytest.mark.parametrize("name", MAPPERS)
+def test_the_mapping_is_valid_for_any_number_of_ranks_that_fits(name, topology):
+    slots = int(topology.slots.sum())
+    for ranks in sorted({1, slots // 2 or 1, slots}):
+        for traffic in (random_traffic(ranks), silent_traffic(ranks)):
+            node_of = map_ranks(traffic, topology, pipeline(name))
+            check_mapping(node_of, topology, ranks)
+
+
+@pytest.mark.parametrize("name", MAPPERS)
+def test_the_same_seed_gives_the_same_mapping(name):
+    topology, traffic = topology_from_spec("torus:4x3"), random_traffic(11)
+    first, second = (map_ranks(traffic, topology, pipeline(name), seed=7) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.initial != "ignored"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_what_starts_from_a_mapping_never_worsens_its_objective(name, objective, topology):
+    ranks = max(1, int(topology.slots.sum()) - 1)
+    traffic = random_traffic(ranks, seed=3)
+    start = map_ranks(traffic, topology, "random", seed=1)
+    written = SHORT.get(name, name)
+    setting = f"objective={objective}"
+    stage = f"{written[:-1]}, {setting})" if "(" in written else f"{written}({setting})"
+    end = map_ranks(traffic, topology, stage, initial=start, seed=2)
+    before, after = (evaluate(traffic, topology, m, objective) for m in (start, end))
+    assert after >= before if OBJECTIVES[objective].maximised else after <= before
+
+
+@pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.has("seconds")])
+def test_a_spent_time_budget_still_gives_a_valid_mapping(name):
+    topology, traffic = topology_from_spec("torus:4x4x4"), random_traffic(60)
+    node_of = map_ranks(traffic, topology, name, seconds=0.0)
+    check_mapping(node_of, topology, 60)
+
+
+@pytest.mark.parametrize("name", MAPPERS)
+def test_every_mapper_says_what_it_is_and_where_it_comes_from(name):
+    info = MAPPERS[name]
+    assert info.summary.endswith(".")
+    assert info.source
+
+
+@pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.has("seconds")])
+def test_ctrl_c_gives_the_best_so_far(name):
+    """KeyboardInterrupt out of the progress callback stands for Ctrl-C at that moment."""
+    topology, traffic = topology_from_spec("torus:4x4"), random_traffic(16)
+    calls = 0
+
+    def interrupt(done, total, text):
+        nonlocal calls
+        calls += 1
+        raise KeyboardInterrupt
+
+    node_of = map_ranks(traffic, topology, pipeline(name), progress=interrupt)
+    assert calls == 1
+    check_mapping(node_of, topology, 16)
+    with pytest.raises(KeyboardInterrupt):
+        map_ranks(traffic, topology, pipeline(name), progress=interrupt, keep_interrupted=False)

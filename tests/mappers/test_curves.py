@@ -1,0 +1,121 @@
+"""Space-filling curves: the thesis' tables, continuity, and any box."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import map_ranks
+from hopmap.topologies import haec, mesh, topology_from_spec, torus
+from hopmap.traces import Traffic
+
+CURVES = ["sweep", "scan", "peano", "gray", "hilbert"]
+boxes = st.lists(st.integers(1, 7), min_size=1, max_size=4).filter(lambda d: np.prod(d) <= 600)
+
+
+def silent(ranks: int) -> Traffic:
+    return Traffic.from_pairs(ranks, [], [], [], [])
+
+
+def curve(name: str, dims) -> np.ndarray:
+    """Coordinates of rank 0, 1, 2, ... on a box."""
+    topology = mesh(dims)
+    return topology.coords[map_ranks(silent(topology.nodes), topology, name)].astype(int)
+
+
+def bits(values: np.ndarray, offset: int, step: int, count: int) -> np.ndarray:
+    return sum(((values >> (step * j + offset)) & 1) << j for j in range(count))
+
+
+@pytest.mark.parametrize("edge", [2, 4, 8, 16])
+def test_sweep_scan_peano_and_gray_on_cubes_follow_the_formulas(edge):
+    r = np.arange(edge**3)
+    levels = edge.bit_length() - 1
+    x, y, z = r % edge, r // edge % edge, r // edge**2
+    assert (curve("sweep", [edge] * 3) == np.stack([x, y, z], 1)).all()
+    turned = np.where(z % 2, edge - 1 - y, y)
+    row = y + edge * z
+    assert (
+        curve("scan", [edge] * 3) == np.stack([np.where(row % 2, edge - 1 - x, x), turned, z], 1)
+    ).all()
+    morton = np.stack([bits(r, axis, 3, levels) for axis in range(3)], 1)
+    assert (curve("peano", [edge] * 3) == morton).all()
+    g = r ^ (r >> 1)
+    dealt = [bits(g, offset, 3, levels) for offset in (0, 2, 1)]  # bits go to x, z, y
+    for coordinate in dealt:
+        shift = coordinate.copy()
+        while shift.any():
+            shift >>= 1
+            coordinate ^= shift
+    assert (curve("gray", [edge] * 3) == np.stack(dealt, 1)).all()
+
+
+OCTANTS = [
+    ("000", ("+w", "+u", "+v")), ("010", ("+v", "+w", "+u")), ("110", ("+v", "+w", "+u")),
+    ("100", ("-u", "-v", "+w")), ("101", ("-u", "-v", "+w")), ("111", ("+v", "-w", "-u")),
+    ("011", ("+v", "-w", "-u")), ("001", ("-w", "+u", "-v")),
+]  # fmt: skip
+
+
+def hilbert_recursion(corner, axes, edge):
+    """The thesis' rule as written: eight octants, each with its own axes."""
+    if edge == 1:
+        yield corner
+        return
+    half = edge // 2
+    for octant, names in OCTANTS:
+        start = corner + sum(int(c) * half * axis for c, axis in zip(octant, axes, strict=True))
+        turned = []
+        for sign, name in names:
+            axis = axes["uvw".index(name)]
+            if sign == "-":  # starts from the far side of its octant
+                start = start + (half - 1) * axis
+                axis = -axis
+            turned.append(axis)
+        yield from hilbert_recursion(start, turned, half)
+
+
+@pytest.mark.parametrize("edge", [2, 4, 8, 16])
+def test_hilbert_on_cubes_is_the_recursion_of_the_thesis(edge):
+    points = list(hilbert_recursion(np.zeros(3, int), list(np.eye(3, dtype=int)), edge))
+    assert (curve("hilbert", [edge] * 3) == np.array(points)).all()
+
+
+@given(boxes)
+@settings(max_examples=40, deadline=None)
+def test_scan_is_continuous_on_any_box(dims):
+    assert (np.abs(np.diff(curve("scan", dims), axis=0)).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("dims", [[8], [4, 4], [8, 8], [4, 4, 4], [8, 8, 8], [4, 4, 4, 4]])
+def test_hilbert_is_continuous_on_cubes_of_any_dimension(dims):
+    assert (np.abs(np.diff(curve("hilbert", dims), axis=0)).sum(axis=1) == 1).all()
+
+
+@given(boxes, st.sampled_from(CURVES))
+@settings(max_examples=60, deadline=None)
+def test_every_curve_visits_every_node_of_any_box_once(dims, name):
+    points = curve(name, dims)
+    assert len({tuple(point) for point in points.tolist()}) == np.prod(dims)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_slots_of_a_node_are_filled_one_after_the_other(name):
+    one = map_ranks(silent(8), mesh((4, 2)), name)
+    three = map_ranks(silent(24), mesh((4, 2), slots=3), name)
+    assert three.tolist() == np.repeat(one, 3).tolist()
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_curve_depends_on_the_box_only(name):
+    places = [
+        map_ranks(silent(24), build((4, 3, 2)), name).tolist() for build in (mesh, torus, haec)
+    ]
+    assert places[0] == places[1] == places[2]
+
+
+def test_an_axis_of_one_node_does_not_matter():
+    for name in CURVES:
+        flat = map_ranks(silent(64), topology_from_spec("mesh:8x8"), name)
+        deep = map_ranks(silent(64), topology_from_spec("mesh:8x8x1"), name)
+        assert flat.tolist() == deep.tolist()
