@@ -25,10 +25,10 @@ costs are integers, so that this is exact; cardinality is minimised negated.
 Order: heaviest total first, then the heaviest connection to ranks in the order already. On meshes,
 tori and the HAEC Box the first rank tries one node of each set of mirror images only.
 
-Beyond `exact` ranks, or once `states` states are made, a beam sets in: at most `beam` states of each
-depth are expanded, the best first, and at most `beam` children of each are kept. A state expanded
-costs O(open ranks * nodes * peers + children * nodes * peers), a state kept 40 bytes: 0.1 s for LU
-on 64 nodes, 12 s on 512, and hours on 4,096 without a time budget.
+Beyond `exact` ranks, or once `states` states are made, a beam sets in: at most `beam` states of
+each depth are expanded, the best first, and at most `beam` children of each are kept. A state
+expanded costs O(open ranks * nodes * peers + children * nodes * peers), a state kept 40 bytes:
+0.1 s for LU on 64 nodes, 12 s on 512, and hours on 4,096 without a time budget.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from numpy.typing import NDArray
 from ..topologies import Mapping, Topology
 from ..topologies.kernels import GRID, HAEC
 from ..traces import Traffic
-from . import astar_kernels, kernels
+from . import astar_kernels, bound_kernels, kernels
 from .astar_kernels import CUT, DONE, FAR, STATES, Search, States
 from .bokhari import bokhari
 from .kernels import CostModel
-from .mapper import Count, CountOrNone, Seconds, mapper
+from .mapper import Count, CountOrZero, Seconds, mapper
 from .minmd import minmd
 from .objectives import ObjectiveName, cost_model, objective_named
 from .search import Interrupted, Progress, Watch
@@ -59,7 +59,7 @@ def astar(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
-    exact: CountOrNone = 12,
+    exact: CountOrZero = 12,
     states: Count = 1_000_000,
     beam: Count = 32,
     seconds: Seconds = None,
@@ -142,12 +142,12 @@ def _task(model: CostModel, topology: Topology, best: Mapping) -> Search:
     ranks = len(best)
     worst = 0 if model.kind == kernels.NEAR else topology.diameter()
     order = placing_order(model, ranks)
-    most = astar_kernels.closest(model, topology.slots, worst)
+    most = bound_kernels.closest(model, topology.slots, worst)
     return Search(
         order=order,
         slots=topology.slots,
         first=first_nodes(topology),
-        unplaced=astar_kernels.unplaced_bounds(model, order, most),
+        unplaced=bound_kernels.unplaced_bounds(model, order, most),
         expanded=np.zeros(ranks + 1, dtype=np.int64),
         node_of=best,
         counters=np.array([0, 0, FAR, _cost(model, best)], dtype=np.int64),
@@ -155,7 +155,7 @@ def _task(model: CostModel, topology: Topology, best: Mapping) -> Search:
 
 
 def placing_order(model: CostModel, ranks: int) -> NDArray[np.int64]:
-    """Heaviest rank first, then the heaviest connection to the ranks before; the lower of equals."""
+    """Heaviest rank first, then the heaviest connection to those before; of equals the lower."""
     total = np.array(
         [model.weight[model.indptr[r] : model.indptr[r + 1]].sum() for r in range(ranks)],
         dtype=np.int64,
@@ -195,6 +195,7 @@ def _grown(tree: States | None, size: int) -> States:
         heap=np.empty(size, dtype=np.int64),
     )
     if tree is not None:
-        for old, array in zip(tree, new, strict=True):
-            array[: len(old)] = old
+        made = len(tree.parent)
+        new.parent[:made], new.node[:made], new.depth[:made] = tree.parent, tree.node, tree.depth
+        new.cost[:made], new.bound[:made], new.heap[:made] = tree.cost, tree.bound, tree.heap
     return new

@@ -31,7 +31,7 @@ from ..traces import Traffic
 from . import bokhari_kernels, kernels
 from .bokhari_kernels import Seats
 from .kernels import CostModel
-from .mapper import Count, CountOrNone, Seconds, mapper
+from .mapper import Count, CountOrZero, Seconds, mapper
 from .objectives import ObjectiveName, cost_bound, cost_model, objective_named, with_free_slots
 from .search import Interrupted, Progress, Watch
 from .sweep import sweep
@@ -47,8 +47,8 @@ def bokhari(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "cardinality",
-    jumps: CountOrNone | None = None,
-    patience: CountOrNone = 10,
+    jumps: CountOrZero | None = None,
+    patience: CountOrZero = 10,
     rounds: Count = 1000,
     ties: Literal["first", "last"] = "first",
     seconds: Seconds = None,
@@ -108,9 +108,7 @@ def bokhari(
     return best[:ranks]
 
 
-def _local_optimum(
-    model: CostModel, seats: Seats, ranks: int, last: bool, watch: Watch
-) -> bool:
+def _local_optimum(model: CostModel, seats: Seats, ranks: int, last: bool, watch: Watch) -> bool:
     """Repeat passes over all ranks until one gains nothing; False if the time is over before."""
     step = max(1, SLICE // (len(seats.places) + len(model.peer)))
     improved = True
@@ -124,9 +122,7 @@ def _local_optimum(
     return True
 
 
-def _pairs(
-    rng: np.random.Generator, jumps: int, ranks: int, slots: int
-) -> list[tuple[int, int]]:
+def _pairs(rng: np.random.Generator, jumps: int, ranks: int, slots: int) -> list[tuple[int, int]]:
     """Draw pairs of a rank and another rank or free slot."""
     if slots < 2 or ranks < 1:
         return []

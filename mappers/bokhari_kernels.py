@@ -33,7 +33,7 @@ class Seats(NamedTuple):
         Seats of node x are ``seat_indptr[x]:seat_indptr[x + 1]``.
     near_indptr : ndarray(int64, shape=(nodes + 1,))
     near : ndarray(int32)
-        Nodes within one hop of node x, itself included: ``near[near_indptr[x]:near_indptr[x + 1]]``.
+        ``near[near_indptr[x]:near_indptr[x + 1]]``: nodes within a hop of node x, itself included.
     own : ndarray(int64, shape=(slots,))
         Present cost of every rank's pairs.
     """

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
 from . import genetic_kernels
-from .mapper import Count, CountOrNone, Seconds, mapper
+from .mapper import Count, CountOrZero, Seconds, mapper
 from .objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from .search import Interrupted, Progress, Watch
 
@@ -40,9 +40,9 @@ def genetic(
     initial: Mapping | None = None,
     objective: ObjectiveName = "cardinality",
     population: Count = 100,
-    generations: CountOrNone = 100,
+    generations: CountOrZero = 100,
     segment: Count = 8,
-    mutations: CountOrNone = 1,
+    mutations: CountOrZero = 1,
     tries: Count = 100,
     seconds: Seconds = None,
     progress: Progress | None = None,
@@ -85,13 +85,13 @@ def _roulette(costs: NDArray[np.int64]) -> NDArray[np.float64]:
     """Cumulated share of every string, the last being 1."""
     fitness = (costs.max() - costs).astype(np.float64)
     fitness += max(fitness.max(), 1.0) / len(costs)
-    return np.cumsum(fitness) / fitness.sum()
+    return np.asarray(np.cumsum(fitness) / fitness.sum(), dtype=np.float64)
 
 
 def _mapping(
     strings: NDArray[np.int64], costs: NDArray[np.int64], seats: NDArray[np.int64], ranks: int
 ) -> Mapping:
-    """Mapping that the best string means."""
+    """Return the mapping that the best string means."""
     places = np.empty_like(seats)
     places[strings[costs.argmin()]] = seats
     return places[:ranks]

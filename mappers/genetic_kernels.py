@@ -94,9 +94,7 @@ def breed(
         receptor = min(np.searchsorted(roulette, draw[1], side="right"), len(parents) - 1)
         section = 1 + int(draw[2] * min(segment, length))
         start = int(draw[3] * (length - section + 1))
-        ordered_crossover(
-            parents[donor], parents[receptor], start, start + section, taken, child
-        )
+        ordered_crossover(parents[donor], parents[receptor], start, start + section, taken, child)
         for i in range(4, len(draw) - 1, 2):
             s = int(draw[i] * length)
             t = int(draw[i + 1] * length)

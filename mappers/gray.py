@@ -20,7 +20,11 @@ from .mapper import mapper
 
 @mapper("gray", source="HAEC thesis, section 3.3")
 def gray(
-    traffic: Traffic, topology: Topology, *, rng: np.random.Generator, initial: Mapping | None = None
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
 ) -> Mapping:
     """Gray-code order: one bit of the interleaved coordinates changes a step."""
     del rng, initial

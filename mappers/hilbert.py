@@ -36,7 +36,11 @@ _OCTANTS = (
 
 @mapper("hilbert", source="HAEC thesis, section 3.3")
 def hilbert(
-    traffic: Traffic, topology: Topology, *, rng: np.random.Generator, initial: Mapping | None = None
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
 ) -> Mapping:
     """Hilbert's curve, the thesis' variant in three dimensions."""
     del rng, initial

@@ -45,7 +45,7 @@ class AtLeast:
 
 
 Count: TypeAlias = Annotated[int, AtLeast(1)]
-CountOrNone: TypeAlias = Annotated[int, AtLeast(0)]
+CountOrZero: TypeAlias = Annotated[int, AtLeast(0)]
 Seconds: TypeAlias = Annotated[float, AtLeast(0)] | None
 
 

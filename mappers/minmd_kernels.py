@@ -34,7 +34,7 @@ def nearest_free(
         here = queue[head]
         head += 1
         if here < len(slots) and used[here] < min(limit, slots[here]):
-            return here
+            return int(here)
         for i in range(indptr[here], indptr[here + 1]):
             there = neighbour[i]
             if not seen[there]:
@@ -80,9 +80,7 @@ def place_pairs(
 
 
 @njit(cache=True)
-def place_connected(
-    model: CostModel, slots: NDArray[np.int64], node_of: NDArray[np.int64]
-) -> None:
+def place_connected(model: CostModel, slots: NDArray[np.int64], node_of: NDArray[np.int64]) -> None:
     """Place the rank with the heaviest connection to placed ones where its pairs cost least.
 
     Equal ranks: the one with the least traffic in all, so that most of it is placed already, then

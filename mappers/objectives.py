@@ -2,13 +2,13 @@
 
 | name | value of a mapping | better |
 |---|---|---|
-| cardinality | unordered rank pairs that talk and sit at most one hop apart (Bokhari 1981) | higher |
+| cardinality | unordered rank pairs that talk and sit at most one hop apart | higher |
 | hop_messages | messages times hops, over all directed pairs | lower |
 | hop_bytes | bytes times hops, over all directed pairs | lower |
 
-Cardinality counts a pair once, whichever direction talks. Bokhari places one rank a node; where
-nodes take more, a pair on one node counts as well, as in the weak homomorphism of Shen et al.
-(HAEC thesis, section 2.2), or ranks that share a node would be driven apart.
+Cardinality is Bokhari's (1981) and counts a pair once, whichever direction talks. He places one
+rank a node; where nodes take more, a pair on one node counts as well, as in the weak homomorphism
+of Shen et al. (HAEC thesis, section 2.2), or ranks that share a node would be driven apart.
 Self messages cost nothing. Distances are taken to be the same in both directions.
 
 In compiled code an objective is a `kernels.CostModel`, always minimised (cardinality negated).

@@ -18,7 +18,11 @@ from .mapper import mapper
 
 @mapper("peano", source="HAEC thesis, section 3.3")
 def peano(
-    traffic: Traffic, topology: Topology, *, rng: np.random.Generator, initial: Mapping | None = None
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
 ) -> Mapping:
     """Z order (Morton): the bits of the coordinates interleaved."""
     del rng, initial

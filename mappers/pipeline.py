@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ class Stage:
 
     def __str__(self) -> str:
         values = ", ".join(
-            f"{key}={str(value).lower() if value is None or value is True or value is False else value}"
+            f"{key}={str(value).lower() if value is None or isinstance(value, bool) else value}"
             for key, value in self.parameters.items()
         )
         return f"{self.info.name}({values})" if values else self.info.name
@@ -48,7 +49,7 @@ def parse_pipeline(text: str) -> tuple[Stage, ...]:
         stages before it did.
     """
     stages = tuple(_stage(part.strip(), text) for part in text.split("|"))
-    for before, stage in zip(stages, stages[1:], strict=False):
+    for before, stage in pairwise(stages):
         if stage.info.initial == "ignored":
             raise MappingError(
                 f"mapper pipeline {text!r}: {stage.info.name} ignores what {before.info.name} "
@@ -165,6 +166,6 @@ def map_ranks(
 
 
 def _key(index: int, stage: Stage) -> int:
-    """Number of a stage that does not depend on Python's own hash."""
+    """Return a number for a stage that does not depend on Python's own hash."""
     digest = hashlib.sha256(f"{index}:{stage.info.name}".encode()).digest()
     return int.from_bytes(digest[:8], "little")

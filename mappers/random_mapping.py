@@ -14,7 +14,11 @@ from .mapper import mapper
 
 @mapper("random", source="HAEC thesis, section 3.1")
 def random_mapping(
-    traffic: Traffic, topology: Topology, *, rng: np.random.Generator, initial: Mapping | None = None
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
 ) -> Mapping:
     """Every rank on a slot drawn at random."""
     del initial

@@ -16,7 +16,11 @@ from .mapper import mapper
 
 @mapper("scan", source="HAEC thesis, section 3.3")
 def scan(
-    traffic: Traffic, topology: Topology, *, rng: np.random.Generator, initial: Mapping | None = None
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
 ) -> Mapping:
     """Rows to and fro (boustrophedon), continuous on any box."""
     del rng, initial

@@ -16,7 +16,11 @@ from .mapper import mapper
 
 @mapper("sweep", source="HAEC thesis, section 3.3")
 def sweep(
-    traffic: Traffic, topology: Topology, *, rng: np.random.Generator, initial: Mapping | None = None
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
 ) -> Mapping:
     """Nodes in order: x fastest, then y, then z."""
     del rng, initial

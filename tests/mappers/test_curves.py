@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.topologies import haec, mesh, topology_from_spec, torus
-from hopmap.traces import Traffic
+from hopmap.topologies import MappingError, Topology, haec, mesh, topology_from_spec, torus
+from hopmap.traces import Traffic, lu_traffic
 
 CURVES = ["sweep", "scan", "peano", "gray", "hilbert"]
 boxes = st.lists(st.integers(1, 7), min_size=1, max_size=4).filter(lambda d: np.prod(d) <= 600)
@@ -119,3 +119,47 @@ def test_an_axis_of_one_node_does_not_matter():
         flat = map_ranks(silent(64), topology_from_spec("mesh:8x8"), name)
         deep = map_ranks(silent(64), topology_from_spec("mesh:8x8x1"), name)
         assert flat.tolist() == deep.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "on_mesh", "on_torus", "on_haec"),
+    [
+        ("sweep", 216, 200, 152),
+        ("scan", 168, 168, 144),
+        ("peano", 264, 264, 216),
+        ("gray", 216, 168, 168),
+        ("hilbert", 200, 184, 152),
+    ],
+)
+def test_pair_hops_of_lu_on_64_nodes(name, on_mesh, on_torus, on_haec):
+    """Real dimension-order hops; the thesis' own figures for the mesh are wrong."""
+    traffic = lu_traffic("C", 64)
+    pairs = traffic.undirected()
+    for build, expected in ((mesh, on_mesh), (torus, on_torus), (haec, on_haec)):
+        topology = build((4, 4, 4))
+        node_of = map_ranks(traffic, topology, name)
+        assert topology.distance(node_of[pairs.src], node_of[pairs.dst]).sum() == expected
+
+
+@pytest.mark.parametrize("name", ["peano", "gray", "hilbert"])
+def test_a_box_takes_the_enclosing_cube_and_skips_what_is_outside(name):
+    cube = curve(name, (8, 8, 8))
+    inside = cube[(cube < (3, 7, 5)).all(axis=1)]
+    assert curve(name, (3, 7, 5)).tolist() == inside.tolist()
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_long_thin_box_needs_no_enclosing_cube_in_memory(name):
+    assert len(set(map_ranks(silent(12_000), mesh((3000, 2, 1, 2)), name).tolist())) == 12_000
+
+
+@pytest.mark.parametrize("name", ["scan", "peano", "gray", "hilbert"])
+def test_a_network_without_coordinates_is_refused(name):
+    box = mesh((4, 4))
+    router = box.router._replace(dims=np.zeros(0, dtype=np.int64), coords=box.coords[:, :0])
+    graph = Topology(
+        "file:x", box.slots, box.link_from, box.link_to, box.link_kind, box.kinds, router
+    )
+    with pytest.raises(MappingError, match=f"mapper {name}: file:x has no coordinates"):
+        map_ranks(silent(16), graph, name)
+    assert map_ranks(silent(3), graph, "sweep").tolist() == [0, 1, 2]
