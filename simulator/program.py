@@ -127,20 +127,29 @@ class Program:
             name=self.name,
         )
 
+    def channels(self) -> NDArray[np.int64]:
+        """Channel of each row that sends or receives, else -1; channels are numbered from 0.
+
+        A channel is (source, target, tag, context); the k-th send meets the k-th receive of one.
+        """
+        rows = np.flatnonzero((self.kind >= Op.SEND) & (self.kind <= Op.IRECV))
+        own, peer = self.rank_of_row()[rows].astype(np.int64), self.peer[rows].astype(np.int64)
+        sending = self.kind[rows] <= Op.ISEND
+        label = (self.context[rows].astype(np.int64) << 32) | self.tag[rows].astype(np.uint32)
+        _, label = np.unique(label, return_inverse=True)
+        pair = np.where(sending, own * self.ranks + peer, peer * self.ranks + own)
+        channels = np.full(self.operations, -1, dtype=np.int64)
+        _, channels[rows] = np.unique(
+            pair * (int(label.max(initial=0)) + 1) + label, return_inverse=True
+        )
+        return channels
+
     def receives(self) -> NDArray[np.int64]:
         """Row of the receive that takes each message, -1 where there is none; (messages,)."""
         sends = self.sends()
         takes = np.flatnonzero((self.kind == Op.RECV) | (self.kind == Op.IRECV))
-        rank = self.rank_of_row()
-        # A channel is (source, target, tag, context); number channels, then entries within each.
-        rows = np.concatenate((sends, takes))
-        own, peer = rank[rows], self.peer[rows]
-        sending = np.arange(len(rows)) < len(sends)
-        label = (self.context[rows].astype(np.int64) << 32) | self.tag[rows].astype(np.uint32)
-        _, label = np.unique(label, return_inverse=True)
-        pair = np.where(sending, own, peer) * np.int64(self.ranks) + np.where(sending, peer, own)
-        channel = pair * (int(label.max(initial=0)) + 1) + label
-        sent, taken = channel[: len(sends)], channel[len(sends) :]
+        channel = self.channels()
+        sent, taken = channel[sends], channel[takes]
         by_send, by_take = np.argsort(sent, kind="stable"), np.argsort(taken, kind="stable")
         sent, taken = sent[by_send], taken[by_take]
         place = np.arange(len(sent)) - np.searchsorted(sent, sent)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
 from ..traces import Trace
-from . import simpy_engine
+from . import compiled_engine, simpy_engine
 from .lowering import lower
 from .parameters import ParameterError, Parameters
 from .plan import Plan, plan
@@ -38,6 +38,7 @@ class Engine(NamedTuple):
 
 ENGINES: Mapping[str, Engine] = {
     "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
+    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled"),
 }
 
 

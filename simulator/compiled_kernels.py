@@ -1,0 +1,405 @@
+"""The compiled event loop: strands, messages and packets, by the rules of `model.py`.
+
+At a message's first server all its packets are served at once, but only one of them has an event:
+the next one's arrival at the second server is no earlier, and later in the key, so that it is
+scheduled when the one before it arrives.
+
+numba's cache does not notice that `model.py` changed: touch this file then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from . import model
+from .compiled_state import State
+from .heap_kernels import close, push
+from .model import ARRIVE, DATA, DELIVER, GRANT, REQUEST, RESUME, SENT
+from .program import Op
+from .record_kernels import nth
+
+SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
+WAIT, START, FINISH = int(Op.WAIT), int(Op.START), int(Op.FINISH)
+
+# Where a strand stands in its row: before its computation, before its overhead, before what it
+# does, behind all that.
+BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
+
+# Why `advance` returns: nothing is left, its share is done, slots are short.
+ENDED, MORE, CROWDED = 0, 1, 2
+RESERVE = 4  # slots that one operation, or one event, may take
+
+order_key = njit(cache=True)(model.order_key)
+is_eager = njit(cache=True)(model.is_eager)
+packet_count = njit(cache=True)(model.packet_count)
+packet_bytes = njit(cache=True)(model.packet_bytes)
+service_start = njit(cache=True)(model.service_start)
+service_end = njit(cache=True)(model.service_end)
+head_arrival = njit(cache=True)(model.head_arrival)
+tail_arrival = njit(cache=True)(model.tail_arrival)
+
+
+@njit(cache=True)
+def advance(tables: State, budget: int) -> int:
+    """Handle up to `budget` events; say why it stopped."""
+    run = State(
+        tables.loop[0],
+        tables.rows[0],
+        tables.strands[0],
+        tables.servers[0],
+        tables.channels[0],
+        tables.slots[0],
+        tables.heap[0],
+        tables.paths[0],
+        tables.sent[0],
+        tables.delivered[0],
+    )
+    loop = run.loop
+    kind_shift = loop["number_bits"] + loop["packet_bits"]
+    if loop["strand"] >= 0:
+        strand, loop["strand"] = loop["strand"], -1
+        _go_on(run, strand, loop["now"])
+    while loop["strand"] < 0:
+        if loop["queued"] == 0:
+            return ENDED
+        if loop["spare"] < RESERVE:
+            return CROWDED
+        if budget == 0:
+            return MORE
+        budget -= 1
+        top = nth(run.heap, 0)
+        now, slot, kind = top["time"], top["slot"], top["key"] >> kind_shift
+        loop["now"] = now
+        loop["hole"] = 1
+        if kind == ARRIVE:
+            _arrive(run, slot, now)
+        elif kind == RESUME:
+            _go_on(run, slot, now)
+        elif kind == DELIVER:
+            _deliver(run, slot, now)
+        else:
+            _complete(run, nth(run.slots, slot)["row"], now)
+            _free(run, slot)
+        close(run.heap, loop)
+    return CROWDED
+
+
+# Slots
+
+
+@njit(cache=True)
+def _take(run: State) -> int:
+    slot = run.loop["free"]
+    run.loop["free"] = nth(run.slots, slot)["next"]
+    run.loop["spare"] -= 1
+    return int(slot)
+
+
+@njit(cache=True)
+def _free(run: State, slot: int) -> None:
+    nth(run.slots, slot)["next"] = run.loop["free"]
+    run.loop["free"] = slot
+    run.loop["spare"] += 1
+
+
+@njit(cache=True)
+def _queue(run: State, queue: Any, slot: int) -> None:
+    """Put a slot at the end of the queue of a channel."""
+    nth(run.slots, slot)["next"] = -1
+    if queue["first"] < 0:
+        queue["first"] = slot
+    else:
+        nth(run.slots, queue["last"])["next"] = slot
+    queue["last"] = slot
+
+
+@njit(cache=True)
+def _key(run: State, kind: int, number: int, packet: int) -> int:
+    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
+
+
+# Strands
+
+
+@njit(cache=True)
+def _wake(run: State, strand: int, at: float) -> None:
+    push(run.heap, run.loop, at, nth(run.slots, strand)["key"], strand)
+
+
+@njit(cache=True)
+def _go_on(run: State, number: int, now: float) -> None:
+    """Execute a strand until it has to wait for its next event."""
+    loop, strand = run.loop, nth(run.strands, number)
+    at, phase = strand["row"], strand["phase"]
+    while True:
+        row = nth(run.rows, at)
+        kind = row["kind"]
+        if phase == BEGIN:
+            phase = COMPUTED
+            pause = row["compute"]
+            if pause > 0:
+                strand["compute"] += pause
+                _wake(run, number, now + pause)
+                break
+        sending = kind in (SEND, ISEND)
+        if phase == COMPUTED:
+            phase = READY
+            pause = loop["overhead_send"]
+            if sending and pause > 0:
+                strand["communicate"] += pause
+                _wake(run, number, now + pause)
+                break
+        if phase == READY:
+            if loop["spare"] < RESERVE:
+                loop["strand"] = number
+                break
+            phase = OVER
+            if sending:
+                _post_send(run, row, at, now)
+            elif kind in (RECV, IRECV):
+                _post_receive(run, row, at, now)
+            elif kind == START:
+                nth(run.strands, row["target"])["begun_by"] = at
+                _wake(run, row["target"], now)
+            elif kind == FINISH:
+                strand["stuck"] = -1
+                strand["finish"] = now
+                if strand["begun_by"] >= 0:
+                    _complete(run, strand["begun_by"], now)
+                break
+            if kind in (WAIT, RECV, SEND):
+                awaited = nth(run.rows, row["target"] if kind == WAIT else at)
+                overhead = _overhead_of(run, awaited)
+                strand["communicate"] += overhead
+                if not awaited["done"]:
+                    strand["stuck"] = at
+                    strand["since"] = now
+                    awaited["waiter"] = number
+                    break
+                if overhead > 0:
+                    _wake(run, number, now + overhead)
+                    break
+        at += 1
+        phase = BEGIN
+    strand["row"] = at
+    strand["phase"] = phase
+
+
+@njit(cache=True)
+def _overhead_of(run: State, row: Any) -> float:
+    """Seconds that a strand is busy once what it waited for is complete."""
+    receives = row["kind"] in (RECV, IRECV)
+    return float(run.loop["overhead_recv"]) if receives else 0.0
+
+
+@njit(cache=True)
+def _complete(run: State, at: int, now: float) -> None:
+    """Note that what the row began is complete; a strand that waits for it goes on."""
+    row = nth(run.rows, at)
+    row["done"] = True
+    number = row["waiter"]
+    if number >= 0:
+        row["waiter"] = -1
+        strand = nth(run.strands, number)
+        strand["wait"] += now - strand["since"]
+        _wake(run, number, now + _overhead_of(run, row))
+
+
+# Messages
+
+
+@njit(cache=True)
+def _post_send(run: State, row: Any, at: int, now: float) -> None:
+    slot = _take(run)
+    message = nth(run.slots, slot)
+    message["row"] = at
+    message["there"] = False
+    if run.loop["record"]:
+        nth(run.sent, row["number"])["time"] = now
+    queue = nth(run.channels, row["channel"])
+    waiting = queue["first"]
+    if waiting >= 0 and nth(run.slots, waiting)["receive"] >= 0:
+        queue["first"] = nth(run.slots, waiting)["next"]
+        message["receive"] = nth(run.slots, waiting)["receive"]
+        _free(run, waiting)
+    else:
+        message["receive"] = -1
+        _queue(run, queue, slot)
+    if is_eager(row["size"], run.loop["eager_limit"]):
+        row["done"] = True
+        _transmit(run, slot, DATA, now)
+    else:
+        _transmit(run, slot, REQUEST, now)
+
+
+@njit(cache=True)
+def _post_receive(run: State, row: Any, at: int, now: float) -> None:
+    queue = nth(run.channels, row["channel"])
+    slot = queue["first"]
+    if slot < 0 or nth(run.slots, slot)["receive"] >= 0:  # no message yet
+        slot = _take(run)
+        nth(run.slots, slot)["receive"] = at
+        _queue(run, queue, slot)
+        return
+    message = nth(run.slots, slot)
+    queue["first"] = message["next"]
+    message["receive"] = at
+    if message["there"]:
+        if message["cargo"] == DATA:
+            row["done"] = True
+            _free(run, slot)
+        else:
+            _transmit(run, slot, GRANT, now)
+
+
+@njit(cache=True)
+def _deliver(run: State, slot: int, now: float) -> None:
+    """Handle the arrival of a message, or control message, at its target."""
+    message = nth(run.slots, slot)
+    cargo, receive = message["cargo"], message["receive"]
+    if cargo == GRANT:
+        _transmit(run, slot, DATA, now)
+        row = nth(run.rows, message["row"])
+        sent = _take(run)
+        nth(run.slots, sent)["row"] = message["row"]
+        first = nth(run.servers, _server(nth(run.paths, row["path"])["server"]))
+        push(run.heap, run.loop, first["free"], _key(run, SENT, row["number"], 0), sent)
+        return
+    if cargo == DATA:
+        run.loop["arrived"] += 1
+        if run.loop["record"]:
+            number = nth(run.rows, message["row"])["number"]
+            nth(run.delivered, number)["time"] = now
+    if receive < 0:
+        message["there"] = True
+    elif cargo == DATA:
+        _complete(run, receive, now)
+        _free(run, slot)
+    else:
+        _transmit(run, slot, GRANT, now)
+
+
+# Packets
+
+
+@njit(cache=True)
+def _server(stop: int) -> int:
+    """Server at a stop of a path, be it the last or not."""
+    return stop if stop >= 0 else ~stop
+
+
+@njit(cache=True)
+def _serve(
+    server: Any, now: float, size: int, tail: float, data: bool, last: bool
+) -> tuple[float, float]:
+    """Serve a packet: when it arrives it is known when the server will be done with it."""
+    start = service_start(now, server["free"])
+    end = service_end(start, size, server["bandwidth"], tail)
+    server["free"] = end
+    server["packets"] += 1
+    server["busy"] += end - start
+    if start > now:
+        server["waited"] += start - now
+        server["longest_wait"] = max(server["longest_wait"], start - now)
+    if data:
+        server["bytes"] += size
+        if last:
+            server["messages"] += 1
+    return start, end
+
+
+@njit(cache=True)
+def _transmit(run: State, slot: int, cargo: int, now: float) -> None:
+    """Hand a message to its first server, where its packets queue at once."""
+    loop, message = run.loop, nth(run.slots, slot)
+    row = nth(run.rows, message["row"])
+    size, begin = row["size"], row["path"]
+    if cargo != DATA:
+        loop["controls"] += 1
+        size = loop["control_bytes"]
+        if cargo == GRANT:
+            begin = row["back"]
+    stop = nth(run.paths, begin)["server"]
+    server = nth(run.servers, _server(stop))
+    count = packet_count(size, loop["packet_size"])
+    first_start = first_end = end = 0.0
+    for packet in range(count):
+        part = packet_bytes(size, loop["packet_size"], packet)
+        start, end = _serve(server, now, part, now, cargo == DATA, packet == count - 1)
+        if packet == 0:
+            first_start, first_end = start, end
+    message["cargo"] = cargo
+    if stop < 0:
+        _arrived(run, slot, tail_arrival(end, server["latency"]))
+    else:
+        message["packet"] = 0
+        message["packets"] = count
+        message["at"] = begin
+        message["size"] = size
+        _release(run, slot, first_start, first_end)
+
+
+@njit(cache=True)
+def _release(run: State, slot: int, start: float, end: float) -> None:
+    """Let a message's next packet go on from the first server, which serves it in that time."""
+    loop, message = run.loop, nth(run.slots, slot)
+    number, begin, size = message["packet"], message["at"], message["size"]
+    leads = number < message["packets"] - 1
+    taken = slot
+    if leads:
+        taken = _take(run)
+        message["packet"] = number + 1
+        message["end"] = end
+    packet = nth(run.slots, taken)
+    packet["message"] = slot
+    packet["cargo"] = message["cargo"]
+    packet["leads"] = leads
+    packet["at"] = begin + 1
+    packet["size"] = packet_bytes(size, loop["packet_size"], number)
+    packet["key"] = _key(run, ARRIVE, nth(run.rows, message["row"])["number"], number)
+    _forward(run, packet, taken, nth(run.paths, begin)["server"], start, end)
+
+
+@njit(cache=True)
+def _forward(run: State, packet: Any, slot: int, number: int, start: float, end: float) -> None:
+    """Schedule a packet's arrival behind a server that serves it from start to end."""
+    latency = nth(run.servers, number)["latency"]
+    packet["tail"] = tail_arrival(end, latency)
+    head = head_arrival(start, end, latency, run.loop["cut_through"])
+    push(run.heap, run.loop, head, packet["key"], slot)
+
+
+@njit(cache=True)
+def _arrived(run: State, slot: int, at: float) -> None:
+    """Schedule the delivery of a message: its last packet has been served."""
+    number = nth(run.rows, nth(run.slots, slot)["row"])["number"]
+    push(run.heap, run.loop, at, _key(run, DELIVER, number, 0), slot)
+
+
+@njit(cache=True)
+def _arrive(run: State, slot: int, now: float) -> None:
+    """Serve a packet at the next server of its path."""
+    packet = nth(run.slots, slot)
+    whole, leads = packet["message"], packet["leads"]
+    stop = nth(run.paths, packet["at"])["server"]
+    number = _server(stop)
+    server = nth(run.servers, number)
+    last = whole == slot
+    data = packet["cargo"] == DATA
+    start, end = _serve(server, now, packet["size"], packet["tail"], data, last)
+    if stop >= 0:
+        packet["at"] += 1
+        packet["leads"] = False
+        _forward(run, packet, slot, number, start, end)
+    elif last:
+        _arrived(run, slot, tail_arrival(end, server["latency"]))
+    else:
+        _free(run, slot)
+    if leads:
+        message = nth(run.slots, whole)
+        first = nth(run.servers, nth(run.paths, message["at"])["server"])
+        size = packet_bytes(message["size"], run.loop["packet_size"], message["packet"])
+        begin = message["end"]
+        _release(run, whole, begin, service_end(begin, size, first["bandwidth"], begin))
