@@ -13,9 +13,10 @@ from .compiled_state import (
     CHANNEL,
     ENTRY,
     LOOP,
+    MESSAGE,
+    PACKET,
     ROW,
     SERVER,
-    SLOT,
     STOP,
     STRAND,
     TIME,
@@ -66,7 +67,7 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
         communicate=main["communicate"].copy(),
         wait=main["wait"].copy(),
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
-        events=int(servers["packets"].sum()),
+        events=int(state.loop["served"][0]),
         controls=int(state.loop["controls"][0]),
         sent=state.sent["time"][:kept],
         delivered=state.delivered["time"][:kept],
@@ -91,27 +92,25 @@ def _state(plan: Plan, record_messages: bool) -> State:
     strands = np.zeros(program.strands, dtype=STRAND)
     strands["row"] = program.offsets[:-1]
     strands["begun_by"] = strands["stuck"] = -1
-    servers = np.zeros(len(plan.bandwidth), dtype=SERVER)
+    servers = _aligned(len(plan.bandwidth), SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
     channel = program.channels()
     channels = np.full(int(channel.max(initial=-1)) + 1, -1, dtype=np.int64)
-    paths = plan.servers.copy()
+    paths = plan.servers.astype(np.int32)
     paths[plan.indptr[1:] - 1] ^= -1  # ~, which marks the last of each
 
-    slots = np.zeros(program.strands, dtype=SLOT)
-    slots["key"] = model.order_key(model.RESUME, 0, 0, plan.number_bits, plan.packet_bits) + (
-        np.arange(program.strands) << plan.packet_bits
-    )
     # The keys of strands rise: such an array is a heap.
     main = program.main()
+    bits = plan.number_bits, plan.packet_bits
+    keys = [model.order_key(model.RESUME, strand, 0, *bits) for strand in main.tolist()]
     heap = np.zeros(program.strands, dtype=ENTRY)
     heap["slot"][: len(main)] = main
-    heap["key"][: len(main)] = slots["key"][main]
+    heap["key"][: len(main)] = keys
     loop = np.zeros(1, dtype=LOOP)
     for name in ("overhead_send", "overhead_recv", "eager_limit", "packet_size", "control_bytes"):
         loop[name] = getattr(parameters, name)
     loop["cut_through"] = parameters.switching == "cut_through"
-    loop["number_bits"], loop["packet_bits"] = plan.number_bits, plan.packet_bits
+    loop["number_bits"], loop["packet_bits"] = bits
     loop["record"] = record_messages
     loop["queued"] = len(main)
     loop["free"] = loop["strand"] = -1
@@ -122,7 +121,8 @@ def _state(plan: Plan, record_messages: bool) -> State:
         strands=strands,
         servers=servers,
         channels=np.stack((channels, channels), axis=1).view(CHANNEL)[:, 0],
-        slots=slots,
+        packets=np.zeros(program.strands, dtype=PACKET),
+        messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
         paths=paths.view(STOP),
         sent=times.view(TIME),
@@ -134,7 +134,7 @@ def _state(plan: Plan, record_messages: bool) -> State:
 
 def _rows(plan: Plan, channel: NDArray[np.int64]) -> Table:
     program, send = plan.program, plan.send
-    rows = np.zeros(program.operations, dtype=ROW)
+    rows = _aligned(program.operations, ROW)
     rows["compute"], rows["size"], rows["target"] = plan.compute, program.size, program.target
     rows["kind"], rows["channel"] = program.kind, channel
     rows["number"][send] = np.arange(len(send))
@@ -145,12 +145,24 @@ def _rows(plan: Plan, channel: NDArray[np.int64]) -> Table:
 
 def _enlarged(state: State, more: int = 0) -> State:
     """Add free slots, twice as many if not told, and room for their events."""
-    old = len(state.slots)
+    old = len(state.heap)
     total = old + (more or old)
-    slots, heap = np.zeros(total, dtype=SLOT), np.zeros(total, dtype=ENTRY)
-    slots[:old], heap[:old] = state.slots, state.heap
-    slots["next"][old:] = np.arange(old + 1, total + 1)
-    slots["next"][-1] = state.loop["free"][0]
+    grown = {}
+    for name in ("packets", "messages", "heap"):
+        table = getattr(state, name)
+        grown[name] = _aligned(total, table.dtype)
+        grown[name][:old] = table
+    free = grown["packets"]["next"][old:]
+    free[:] = np.arange(old + 1, total + 1)
+    free[-1] = state.loop["free"][0]
     state.loop["free"] = old
     state.loop["spare"] += total - old
-    return state._replace(slots=slots, heap=heap)
+    return state._replace(**grown)
+
+
+def _aligned(rows: int, dtype: np.dtype[np.void]) -> Table:
+    """Make a table of zeros whose rows of 64 bytes are lines of the cache."""
+    line = 64
+    raw = np.zeros(rows * dtype.itemsize + line, dtype=np.uint8)
+    begin = -raw.ctypes.data % line
+    return raw[begin : begin + rows * dtype.itemsize].view(dtype)

@@ -3,12 +3,13 @@
 At a message's first server all its packets are served at once, but only one of them has an event:
 the next one's arrival at the second server is no earlier, and later in the key, so that it is
 scheduled when the one before it arrives.
-
-numba's cache does not notice that `model.py` changed: touch this file then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -31,18 +32,18 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 ENDED, MORE, CROWDED = 0, 1, 2
 RESERVE = 4  # slots that one operation, or one event, may take
 
-order_key = njit(cache=True)(model.order_key)
-is_eager = njit(cache=True)(model.is_eager)
-packet_count = njit(cache=True)(model.packet_count)
-packet_bytes = njit(cache=True)(model.packet_bytes)
-service_start = njit(cache=True)(model.service_start)
-service_end = njit(cache=True)(model.service_end)
-head_arrival = njit(cache=True)(model.head_arrival)
-tail_arrival = njit(cache=True)(model.tail_arrival)
+order_key = njit()(model.order_key)
+is_eager = njit()(model.is_eager)
+packet_count = njit()(model.packet_count)
+packet_bytes = njit()(model.packet_bytes)
+service_start = njit()(model.service_start)
+service_end = njit()(model.service_end)
+head_arrival = njit()(model.head_arrival)
+tail_arrival = njit()(model.tail_arrival)
 
 
-@njit(cache=True)
-def advance(tables: State, budget: int) -> int:
+@njit()
+def _advance(tables: State, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
     run = State(
         tables.loop[0],
@@ -50,7 +51,8 @@ def advance(tables: State, budget: int) -> int:
         tables.strands[0],
         tables.servers[0],
         tables.channels[0],
-        tables.slots[0],
+        tables.packets[0],
+        tables.messages[0],
         tables.heap[0],
         tables.paths[0],
         tables.sent[0],
@@ -70,17 +72,18 @@ def advance(tables: State, budget: int) -> int:
             return MORE
         budget -= 1
         top = nth(run.heap, 0)
-        now, slot, kind = top["time"], top["slot"], top["key"] >> kind_shift
+        now, slot, key = top["time"], top["slot"], top["key"]
+        kind = key >> kind_shift
         loop["now"] = now
         loop["hole"] = 1
         if kind == ARRIVE:
-            _arrive(run, slot, now)
+            _arrive(run, slot, key, now)
         elif kind == RESUME:
             _go_on(run, slot, now)
         elif kind == DELIVER:
             _deliver(run, slot, now)
         else:
-            _complete(run, nth(run.slots, slot)["row"], now)
+            _complete(run, nth(run.messages, slot)["row"], now)
             _free(run, slot)
         close(run.heap, loop)
     return CROWDED
@@ -89,33 +92,33 @@ def advance(tables: State, budget: int) -> int:
 # Slots
 
 
-@njit(cache=True)
+@njit()
 def _take(run: State) -> int:
     slot = run.loop["free"]
-    run.loop["free"] = nth(run.slots, slot)["next"]
+    run.loop["free"] = nth(run.packets, slot)["next"]
     run.loop["spare"] -= 1
     return int(slot)
 
 
-@njit(cache=True)
+@njit()
 def _free(run: State, slot: int) -> None:
-    nth(run.slots, slot)["next"] = run.loop["free"]
+    nth(run.packets, slot)["next"] = run.loop["free"]
     run.loop["free"] = slot
     run.loop["spare"] += 1
 
 
-@njit(cache=True)
+@njit()
 def _queue(run: State, queue: Any, slot: int) -> None:
     """Put a slot at the end of the queue of a channel."""
-    nth(run.slots, slot)["next"] = -1
+    nth(run.packets, slot)["next"] = -1
     if queue["first"] < 0:
         queue["first"] = slot
     else:
-        nth(run.slots, queue["last"])["next"] = slot
+        nth(run.packets, queue["last"])["next"] = slot
     queue["last"] = slot
 
 
-@njit(cache=True)
+@njit()
 def _key(run: State, kind: int, number: int, packet: int) -> int:
     return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
 
@@ -123,12 +126,12 @@ def _key(run: State, kind: int, number: int, packet: int) -> int:
 # Strands
 
 
-@njit(cache=True)
+@njit()
 def _wake(run: State, strand: int, at: float) -> None:
-    push(run.heap, run.loop, at, nth(run.slots, strand)["key"], strand)
+    push(run.heap, run.loop, at, _key(run, RESUME, strand, 0), strand)
 
 
-@njit(cache=True)
+@njit()
 def _go_on(run: State, number: int, now: float) -> None:
     """Execute a strand until it has to wait for its next event."""
     loop, strand = run.loop, nth(run.strands, number)
@@ -187,14 +190,14 @@ def _go_on(run: State, number: int, now: float) -> None:
     strand["phase"] = phase
 
 
-@njit(cache=True)
+@njit()
 def _overhead_of(run: State, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
     receives = row["kind"] in (RECV, IRECV)
     return float(run.loop["overhead_recv"]) if receives else 0.0
 
 
-@njit(cache=True)
+@njit()
 def _complete(run: State, at: int, now: float) -> None:
     """Note that what the row began is complete; a strand that waits for it goes on."""
     row = nth(run.rows, at)
@@ -210,19 +213,19 @@ def _complete(run: State, at: int, now: float) -> None:
 # Messages
 
 
-@njit(cache=True)
+@njit()
 def _post_send(run: State, row: Any, at: int, now: float) -> None:
     slot = _take(run)
-    message = nth(run.slots, slot)
+    message = nth(run.messages, slot)
     message["row"] = at
     message["there"] = False
     if run.loop["record"]:
         nth(run.sent, row["number"])["time"] = now
     queue = nth(run.channels, row["channel"])
     waiting = queue["first"]
-    if waiting >= 0 and nth(run.slots, waiting)["receive"] >= 0:
-        queue["first"] = nth(run.slots, waiting)["next"]
-        message["receive"] = nth(run.slots, waiting)["receive"]
+    if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
+        queue["first"] = nth(run.packets, waiting)["next"]
+        message["receive"] = nth(run.messages, waiting)["receive"]
         _free(run, waiting)
     else:
         message["receive"] = -1
@@ -234,36 +237,36 @@ def _post_send(run: State, row: Any, at: int, now: float) -> None:
         _transmit(run, slot, REQUEST, now)
 
 
-@njit(cache=True)
+@njit()
 def _post_receive(run: State, row: Any, at: int, now: float) -> None:
     queue = nth(run.channels, row["channel"])
     slot = queue["first"]
-    if slot < 0 or nth(run.slots, slot)["receive"] >= 0:  # no message yet
+    if slot < 0 or nth(run.messages, slot)["receive"] >= 0:  # no message yet
         slot = _take(run)
-        nth(run.slots, slot)["receive"] = at
+        nth(run.messages, slot)["receive"] = at
         _queue(run, queue, slot)
         return
-    message = nth(run.slots, slot)
-    queue["first"] = message["next"]
+    message = nth(run.messages, slot)
+    queue["first"] = nth(run.packets, slot)["next"]
     message["receive"] = at
     if message["there"]:
-        if message["cargo"] == DATA:
+        if nth(run.packets, slot)["cargo"] == DATA:
             row["done"] = True
             _free(run, slot)
         else:
             _transmit(run, slot, GRANT, now)
 
 
-@njit(cache=True)
+@njit()
 def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
-    message = nth(run.slots, slot)
-    cargo, receive = message["cargo"], message["receive"]
+    message = nth(run.messages, slot)
+    cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
     if cargo == GRANT:
         _transmit(run, slot, DATA, now)
         row = nth(run.rows, message["row"])
         sent = _take(run)
-        nth(run.slots, sent)["row"] = message["row"]
+        nth(run.messages, sent)["row"] = message["row"]
         first = nth(run.servers, _server(nth(run.paths, row["path"])["server"]))
         push(run.heap, run.loop, first["free"], _key(run, SENT, row["number"], 0), sent)
         return
@@ -284,13 +287,13 @@ def _deliver(run: State, slot: int, now: float) -> None:
 # Packets
 
 
-@njit(cache=True)
+@njit()
 def _server(stop: int) -> int:
     """Server at a stop of a path, be it the last or not."""
     return stop if stop >= 0 else ~stop
 
 
-@njit(cache=True)
+@njit()
 def _serve(
     server: Any, now: float, size: int, tail: float, data: bool, last: bool
 ) -> tuple[float, float]:
@@ -298,7 +301,6 @@ def _serve(
     start = service_start(now, server["free"])
     end = service_end(start, size, server["bandwidth"], tail)
     server["free"] = end
-    server["packets"] += 1
     server["busy"] += end - start
     if start > now:
         server["waited"] += start - now
@@ -310,96 +312,118 @@ def _serve(
     return start, end
 
 
-@njit(cache=True)
+@njit()
 def _transmit(run: State, slot: int, cargo: int, now: float) -> None:
     """Hand a message to its first server, where its packets queue at once."""
-    loop, message = run.loop, nth(run.slots, slot)
+    loop, message = run.loop, nth(run.messages, slot)
     row = nth(run.rows, message["row"])
-    size, begin = row["size"], row["path"]
+    size, path = row["size"], row["path"]
     if cargo != DATA:
         loop["controls"] += 1
         size = loop["control_bytes"]
         if cargo == GRANT:
-            begin = row["back"]
-    stop = nth(run.paths, begin)["server"]
+            path = row["back"]
+    stop = nth(run.paths, path)["server"]
     server = nth(run.servers, _server(stop))
     count = packet_count(size, loop["packet_size"])
+    loop["served"] += count
     first_start = first_end = end = 0.0
     for packet in range(count):
         part = packet_bytes(size, loop["packet_size"], packet)
         start, end = _serve(server, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
-    message["cargo"] = cargo
+    nth(run.packets, slot)["cargo"] = cargo
     if stop < 0:
         _arrived(run, slot, tail_arrival(end, server["latency"]))
     else:
+        message["path"] = path
+        message["size"] = size
         message["packet"] = 0
         message["packets"] = count
-        message["at"] = begin
-        message["size"] = size
         _release(run, slot, first_start, first_end)
 
 
-@njit(cache=True)
+@njit()
 def _release(run: State, slot: int, start: float, end: float) -> None:
     """Let a message's next packet go on from the first server, which serves it in that time."""
-    loop, message = run.loop, nth(run.slots, slot)
-    number, begin, size = message["packet"], message["at"], message["size"]
+    message, taken = nth(run.messages, slot), slot
+    number, path = message["packet"], message["path"]
     leads = number < message["packets"] - 1
-    taken = slot
     if leads:
         taken = _take(run)
+        nth(run.packets, taken)["cargo"] = nth(run.packets, slot)["cargo"]
         message["packet"] = number + 1
         message["end"] = end
-    packet = nth(run.slots, taken)
+    packet = nth(run.packets, taken)
     packet["message"] = slot
-    packet["cargo"] = message["cargo"]
     packet["leads"] = leads
-    packet["at"] = begin + 1
-    packet["size"] = packet_bytes(size, loop["packet_size"], number)
-    packet["key"] = _key(run, ARRIVE, nth(run.rows, message["row"])["number"], number)
-    _forward(run, packet, taken, nth(run.paths, begin)["server"], start, end)
+    packet["at"] = path + 1
+    packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
+    key = _key(run, ARRIVE, nth(run.rows, message["row"])["number"], number)
+    server = nth(run.servers, nth(run.paths, path)["server"])
+    _forward(run, taken, packet, key, server["latency"], start, end)
 
 
-@njit(cache=True)
-def _forward(run: State, packet: Any, slot: int, number: int, start: float, end: float) -> None:
+@njit()
+def _forward(
+    run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
+) -> None:
     """Schedule a packet's arrival behind a server that serves it from start to end."""
-    latency = nth(run.servers, number)["latency"]
     packet["tail"] = tail_arrival(end, latency)
     head = head_arrival(start, end, latency, run.loop["cut_through"])
-    push(run.heap, run.loop, head, packet["key"], slot)
+    push(run.heap, run.loop, head, key, slot)
 
 
-@njit(cache=True)
+@njit()
 def _arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
-    number = nth(run.rows, nth(run.slots, slot)["row"])["number"]
+    number = nth(run.rows, nth(run.messages, slot)["row"])["number"]
     push(run.heap, run.loop, at, _key(run, DELIVER, number, 0), slot)
 
 
-@njit(cache=True)
-def _arrive(run: State, slot: int, now: float) -> None:
+@njit()
+def _arrive(run: State, slot: int, key: int, now: float) -> None:
     """Serve a packet at the next server of its path."""
-    packet = nth(run.slots, slot)
+    packet = nth(run.packets, slot)
     whole, leads = packet["message"], packet["leads"]
     stop = nth(run.paths, packet["at"])["server"]
-    number = _server(stop)
-    server = nth(run.servers, number)
+    server = nth(run.servers, _server(stop))
     last = whole == slot
+    run.loop["served"] += 1
     data = packet["cargo"] == DATA
     start, end = _serve(server, now, packet["size"], packet["tail"], data, last)
     if stop >= 0:
         packet["at"] += 1
         packet["leads"] = False
-        _forward(run, packet, slot, number, start, end)
+        _forward(run, slot, packet, key, server["latency"], start, end)
     elif last:
         _arrived(run, slot, tail_arrival(end, server["latency"]))
     else:
         _free(run, slot)
     if leads:
-        message = nth(run.slots, whole)
-        first = nth(run.servers, nth(run.paths, message["at"])["server"])
+        message = nth(run.messages, whole)
+        first = nth(run.servers, nth(run.paths, message["path"])["server"])
         size = packet_bytes(message["size"], run.loop["packet_size"], message["packet"])
         begin = message["end"]
         _release(run, whole, begin, service_end(begin, size, first["bandwidth"], begin))
+
+
+def _compiled(sources: str) -> Callable[[State, int], int]:
+    """`_advance`, kept by numba under its own name and the digest of all that it is made of."""
+
+    @njit(cache=True)
+    def advance(tables: State, budget: int) -> int:
+        return int(_advance(tables, budget)) if sources else ENDED
+
+    return advance
+
+
+def _digest() -> str:
+    """Digest of the other files that the loop is compiled from: numba would not notice changes."""
+    names = ("model", "program", "compiled_state", "heap_kernels", "record_kernels")
+    files = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in names]
+    return sha256(b"".join(files)).hexdigest()
+
+
+advance = _compiled(_digest())

@@ -36,6 +36,7 @@ LOOP = np.dtype(
         ("strand", np.int64),  # that had to stop for want of slots, or -1
         ("controls", np.int64),
         ("arrived", np.int64),
+        ("served", np.int64),  # packets, by all servers
     ]
 )
 ROW = np.dtype(
@@ -50,7 +51,8 @@ ROW = np.dtype(
         ("waiter", np.int32),  # strand that waits for it, or -1
         ("kind", np.uint8),
         ("done", np.bool_),  # what it began is complete
-    ]
+    ],
+    align=True,
 )
 STRAND = np.dtype(
     [
@@ -70,7 +72,6 @@ SERVER = np.dtype(
         ("free", np.float64),
         ("bandwidth", np.float64),
         ("latency", np.float64),
-        ("packets", np.int64),
         ("busy", np.float64),
         ("bytes", np.int64),
         ("messages", np.int64),
@@ -79,26 +80,34 @@ SERVER = np.dtype(
     ]
 )
 CHANNEL = np.dtype([("first", np.int64), ("last", np.int64)])  # its queue of slots; -1: empty
-SLOT = np.dtype(
+# A slot is a row in both: what a packet needs at every hop, and what a message needs besides.
+PACKET = np.dtype(
     [
-        ("key", np.int64),  # of its event
-        ("at", np.int64),  # where in `paths` a packet goes next
-        ("size", np.int64),  # bytes of the packet
-        ("tail", np.float64),  # when the packet's end arrives there
-        ("message", np.int64),  # slot of the message that a packet is of
-        ("next", np.int64),  # in the queue of its channel, or of free slots
-        ("row", np.int64),  # of the send
-        ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
-        ("end", np.float64),  # when the packet that goes on next leaves the first server
-        ("packet", np.int64),  # number of the packet that goes on next from the first server
-        ("packets", np.int64),
+        ("tail", np.float64),  # when the packet's end arrives at its next server
+        ("size", np.int64),
+        ("at", np.int64),  # where in `paths` that server is
+        ("message", np.int32),  # slot of the message that the packet is of
+        ("next", np.int32),  # in the queue of its channel, or of free slots
         ("cargo", np.int8),
         ("leads", np.bool_),  # the message's next packet goes on when this one has arrived
+    ],
+    align=True,
+)
+MESSAGE = np.dtype(
+    [
+        ("row", np.int64),  # of the send
+        ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
+        ("path", np.int64),  # where in `paths` it began
+        ("size", np.int64),
+        ("packet", np.int64),  # number of the packet that goes on next from the first server
+        ("packets", np.int64),
+        ("end", np.float64),  # when the packet before that one left the first server
         ("there", np.bool_),  # an eager message, or a request, has arrived
-    ]
+    ],
+    align=True,
 )
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
-STOP = np.dtype([("server", np.int64)])
+STOP = np.dtype([("server", np.int32)])
 TIME = np.dtype([("time", np.float64)])
 
 
@@ -109,8 +118,10 @@ class State(NamedTuple):
 
     Attributes
     ----------
+    packets, messages : ndarray(PACKET), ndarray(MESSAGE)
+        One row per slot.
     heap : ndarray(ENTRY)
-        As long as `slots`.
+        As long as they are.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
     sent, delivered : ndarray(TIME)
@@ -122,7 +133,8 @@ class State(NamedTuple):
     strands: Any
     servers: Any
     channels: Any
-    slots: Any
+    packets: Any
+    messages: Any
     heap: Any
     paths: Any
     sent: Any

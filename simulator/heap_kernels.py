@@ -14,10 +14,10 @@ from numba import njit
 
 from .record_kernels import nth
 
-WAYS = 4  # children of an entry: a flat heap, whose children share a cache line or two
+WAYS = 2  # children of an entry: a flat heap, whose children share a cache line or two
 
 
-@njit(cache=True)
+@njit()
 def push(heap: Any, loop: Any, time: float, key: int, slot: int) -> None:
     """Schedule an event."""
     if loop["hole"]:
@@ -27,16 +27,16 @@ def push(heap: Any, loop: Any, time: float, key: int, slot: int) -> None:
     place = loop["queued"]
     loop["queued"] = place + 1
     while place > 0:
-        parent = (place - 1) // WAYS
+        parent = (place - 1) >> 1
         above = nth(heap, parent)
-        if above["time"] < time or (above["time"] == time and above["key"] < key):
+        if _precedes(above["time"], above["key"], time, key):
             break
         _put(nth(heap, place), above["time"], above["key"], above["slot"])
         place = parent
     _put(nth(heap, place), time, key, slot)
 
 
-@njit(cache=True)
+@njit()
 def close(heap: Any, loop: Any) -> None:
     """Fill the hole at the top, if it is still there, with the last entry."""
     if loop["hole"]:
@@ -48,30 +48,29 @@ def close(heap: Any, loop: Any) -> None:
             _sink(heap, last, entry["time"], entry["key"], entry["slot"])
 
 
-@njit(cache=True)
+@njit()
 def _sink(heap: Any, size: int, time: float, key: int, slot: int) -> None:
     """Put an entry at the top and move it down to its place."""
-    place = 0
-    while True:
-        first = WAYS * place + 1
-        if first >= size:
-            break
-        best = nth(heap, first)
-        least = first
-        for child in range(first + 1, min(first + WAYS, size)):
-            below = nth(heap, child)
-            if below["time"] < best["time"] or (
-                below["time"] == best["time"] and below["key"] < best["key"]
-            ):
-                best, least = below, child
+    place, child = 0, 1
+    while child < size:
+        best = nth(heap, child)
+        if child + 1 < size:
+            other = nth(heap, child + 1)
+            child += _precedes(other["time"], other["key"], best["time"], best["key"])
+            best = nth(heap, child)
         if time < best["time"] or (time == best["time"] and key < best["key"]):
             break
         _put(nth(heap, place), best["time"], best["key"], best["slot"])
-        place = least
+        place, child = child, 2 * child + 1
     _put(nth(heap, place), time, key, slot)
 
 
-@njit(cache=True)
+@njit()
+def _precedes(time: float, key: int, other_time: float, other_key: int) -> bool:
+    return (time < other_time) | ((time == other_time) & (key < other_key))
+
+
+@njit()
 def _put(entry: Any, time: float, key: int, slot: int) -> None:
     entry["time"] = time
     entry["key"] = key
