@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import model
 from .compiled_kernels import CROWDED, ENDED, advance
@@ -26,6 +25,7 @@ from .compiled_state import (
 from .deadlock import deadlock
 from .parameters import ParameterError
 from .plan import Plan
+from .program import Op
 from .result import Outcome, Servers
 
 Progress = Callable[[int, int], None]
@@ -56,9 +56,9 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
     stuck = np.flatnonzero(state.strands["stuck"] >= 0)
     if len(stuck):
         rows = state.strands["stuck"][stuck]
-        raise deadlock(
-            plan, float(state.loop["now"][0]), list(zip(stuck.tolist(), rows.tolist(), strict=True))
-        )
+        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
+        columns = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
+        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*columns, strict=True)))
     main, servers = state.strands[plan.program.main()], state.servers
     kept = plan.messages if record_messages else 0
     return Outcome(
@@ -90,12 +90,12 @@ def _state(plan: Plan, record_messages: bool) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
     program, parameters = plan.program, plan.parameters
     strands = np.zeros(program.strands, dtype=STRAND)
-    strands["row"] = program.offsets[:-1]
+    strands["row"], strands["message"] = program.offsets[:-1], plan.first
     strands["begun_by"] = strands["stuck"] = -1
     servers = _aligned(len(plan.bandwidth), SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
-    channel = program.channels()
-    channels = np.full(int(channel.max(initial=-1)) + 1, -1, dtype=np.int64)
+    channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=CHANNEL)
+    channels["first"] = -1
     paths = plan.servers.astype(np.int32)
     paths[plan.indptr[1:] - 1] ^= -1  # ~, which marks the last of each
 
@@ -117,10 +117,10 @@ def _state(plan: Plan, record_messages: bool) -> State:
     times = np.full(plan.messages if record_messages else 0, np.nan)
     state = State(
         loop=loop,
-        rows=_rows(plan, channel),
+        rows=_rows(plan),
         strands=strands,
         servers=servers,
-        channels=np.stack((channels, channels), axis=1).view(CHANNEL)[:, 0],
+        channels=channels,
         packets=np.zeros(program.strands, dtype=PACKET),
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
@@ -132,13 +132,15 @@ def _state(plan: Plan, record_messages: bool) -> State:
     return _enlarged(state, SPARE)
 
 
-def _rows(plan: Plan, channel: NDArray[np.int64]) -> Table:
-    program, send = plan.program, plan.send
+def _rows(plan: Plan) -> Table:
+    program, send = plan.program, plan.program.sends()
     rows = _aligned(program.operations, ROW)
     rows["compute"], rows["size"], rows["target"] = plan.compute, program.size, program.target
-    rows["kind"], rows["channel"] = program.kind, channel
-    rows["number"][send] = np.arange(len(send))
-    rows["path"][send], rows["back"][send] = plan.indptr[plan.path], plan.indptr[plan.back]
+    rows["kind"], rows["channel"] = program.kind, plan.channel
+    rows["path"][send], rows["back"][send] = (
+        plan.indptr[plan.path[send]],
+        plan.indptr[plan.back[send]],
+    )
     rows["waiter"] = -1
     return rows
 

@@ -22,7 +22,7 @@ from .program import Op
 from .record_kernels import nth
 
 SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
-WAIT, START, FINISH = int(Op.WAIT), int(Op.START), int(Op.FINISH)
+WAIT, START, FINISH, REPEAT = int(Op.WAIT), int(Op.START), int(Op.FINISH), int(Op.REPEAT)
 
 # Where a strand stands in its row: before its computation, before its overhead, before what it
 # does, behind all that.
@@ -83,7 +83,8 @@ def _advance(tables: State, budget: int) -> int:
         elif kind == DELIVER:
             _deliver(run, slot, now)
         else:
-            _complete(run, nth(run.messages, slot)["row"], now)
+            sent = nth(run.messages, slot)
+            _complete(run, sent["row"], sent["send_turn"], now)
             _free(run, slot)
         close(run.heap, loop)
     return CROWDED
@@ -160,9 +161,18 @@ def _go_on(run: State, number: int, now: float) -> None:
                 break
             phase = OVER
             if sending:
-                _post_send(run, row, at, now)
+                _post_send(run, strand, row, at, now)
             elif kind in (RECV, IRECV):
                 _post_receive(run, row, at, now)
+            elif kind == REPEAT:
+                row["turn"] += 1
+                phase = BEGIN
+                if row["turn"] < row["size"]:
+                    at = row["target"]
+                else:
+                    row["turn"] = 0
+                    at += 1
+                continue
             elif kind == START:
                 nth(run.strands, row["target"])["begun_by"] = at
                 _wake(run, row["target"], now)
@@ -170,7 +180,7 @@ def _go_on(run: State, number: int, now: float) -> None:
                 strand["stuck"] = -1
                 strand["finish"] = now
                 if strand["begun_by"] >= 0:
-                    _complete(run, strand["begun_by"], now)
+                    _complete(run, strand["begun_by"], 0, now)
                 break
             if kind in (WAIT, RECV, SEND):
                 awaited = nth(run.rows, row["target"] if kind == WAIT else at)
@@ -198,9 +208,14 @@ def _overhead_of(run: State, row: Any) -> float:
 
 
 @njit()
-def _complete(run: State, at: int, now: float) -> None:
-    """Note that what the row began is complete; a strand that waits for it goes on."""
+def _complete(run: State, at: int, turn: int, now: float) -> None:
+    """Note that what the row began is complete; a strand that waits for it goes on.
+
+    Nobody can wait for it any more once the row began something new.
+    """
     row = nth(run.rows, at)
+    if row["turn"] != turn:
+        return
     row["done"] = True
     number = row["waiter"]
     if number >= 0:
@@ -214,47 +229,58 @@ def _complete(run: State, at: int, now: float) -> None:
 
 
 @njit()
-def _post_send(run: State, row: Any, at: int, now: float) -> None:
-    slot = _take(run)
+def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
+    slot, queue = _take(run), nth(run.channels, row["channel"])
     message = nth(run.messages, slot)
+    number = strand["message"]
+    strand["message"] = number + 1
+    row["place"] = queue["sends"]
+    queue["sends"] += 1
+    row["turn"] += 1
+    message["number"] = number
     message["row"] = at
+    message["send_turn"] = row["turn"]
     message["there"] = False
     if run.loop["record"]:
-        nth(run.sent, row["number"])["time"] = now
-    queue = nth(run.channels, row["channel"])
+        nth(run.sent, number)["time"] = now
     waiting = queue["first"]
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
         message["receive"] = nth(run.messages, waiting)["receive"]
+        message["turn"] = nth(run.messages, waiting)["turn"]
         _free(run, waiting)
     else:
         message["receive"] = -1
         _queue(run, queue, slot)
-    if is_eager(row["size"], run.loop["eager_limit"]):
-        row["done"] = True
-        _transmit(run, slot, DATA, now)
-    else:
-        _transmit(run, slot, REQUEST, now)
+    eager = is_eager(row["size"], run.loop["eager_limit"])
+    row["done"] = eager
+    _transmit(run, slot, DATA if eager else REQUEST, now)
 
 
 @njit()
 def _post_receive(run: State, row: Any, at: int, now: float) -> None:
     queue = nth(run.channels, row["channel"])
+    row["place"] = queue["receives"]
+    queue["receives"] += 1
+    row["turn"] += 1
+    row["done"] = False
     slot = queue["first"]
-    if slot < 0 or nth(run.messages, slot)["receive"] >= 0:  # no message yet
+    none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
+    if none:
         slot = _take(run)
-        nth(run.messages, slot)["receive"] = at
         _queue(run, queue, slot)
-        return
+    else:
+        queue["first"] = nth(run.packets, slot)["next"]
     message = nth(run.messages, slot)
-    queue["first"] = nth(run.packets, slot)["next"]
     message["receive"] = at
-    if message["there"]:
-        if nth(run.packets, slot)["cargo"] == DATA:
-            row["done"] = True
-            _free(run, slot)
-        else:
-            _transmit(run, slot, GRANT, now)
+    message["turn"] = row["turn"]
+    if none or not message["there"]:
+        return
+    if nth(run.packets, slot)["cargo"] == DATA:
+        row["done"] = True
+        _free(run, slot)
+    else:
+        _transmit(run, slot, GRANT, now)
 
 
 @njit()
@@ -264,21 +290,21 @@ def _deliver(run: State, slot: int, now: float) -> None:
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
     if cargo == GRANT:
         _transmit(run, slot, DATA, now)
-        row = nth(run.rows, message["row"])
         sent = _take(run)
         nth(run.messages, sent)["row"] = message["row"]
-        first = nth(run.servers, _server(nth(run.paths, row["path"])["server"]))
-        push(run.heap, run.loop, first["free"], _key(run, SENT, row["number"], 0), sent)
+        nth(run.messages, sent)["send_turn"] = message["send_turn"]
+        path = nth(run.rows, message["row"])["path"]
+        first = nth(run.servers, _server(nth(run.paths, path)["server"]))
+        push(run.heap, run.loop, first["free"], _key(run, SENT, message["number"], 0), sent)
         return
     if cargo == DATA:
         run.loop["arrived"] += 1
         if run.loop["record"]:
-            number = nth(run.rows, message["row"])["number"]
-            nth(run.delivered, number)["time"] = now
+            nth(run.delivered, message["number"])["time"] = now
     if receive < 0:
         message["there"] = True
     elif cargo == DATA:
-        _complete(run, receive, now)
+        _complete(run, receive, message["turn"], now)
         _free(run, slot)
     else:
         _transmit(run, slot, GRANT, now)
@@ -360,7 +386,7 @@ def _release(run: State, slot: int, start: float, end: float) -> None:
     packet["leads"] = leads
     packet["at"] = path + 1
     packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
-    key = _key(run, ARRIVE, nth(run.rows, message["row"])["number"], number)
+    key = _key(run, ARRIVE, message["number"], number)
     server = nth(run.servers, nth(run.paths, path)["server"])
     _forward(run, taken, packet, key, server["latency"], start, end)
 
@@ -378,7 +404,7 @@ def _forward(
 @njit()
 def _arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
-    number = nth(run.rows, nth(run.messages, slot)["row"])["number"]
+    number = nth(run.messages, slot)["number"]
     push(run.heap, run.loop, at, _key(run, DELIVER, number, 0), slot)
 
 

@@ -44,13 +44,14 @@ ROW = np.dtype(
         ("compute", np.float64),
         ("size", np.int64),
         ("target", np.int64),
-        ("number", np.int64),  # of the message that it sends
         ("path", np.int64),  # where the path of its message begins, and that of the grant
         ("back", np.int64),
-        ("channel", np.int64),
+        ("place", np.int64),  # in the channel, of what it began last
+        ("channel", np.int32),
+        ("turn", np.int32),  # how often it ran; of a REPEAT, since its loop was entered
         ("waiter", np.int32),  # strand that waits for it, or -1
         ("kind", np.uint8),
-        ("done", np.bool_),  # what it began is complete
+        ("done", np.bool_),  # what it began last is complete
     ],
     align=True,
 )
@@ -58,6 +59,7 @@ STRAND = np.dtype(
     [
         ("row", np.int64),
         ("phase", np.int64),
+        ("message", np.int64),  # number of the next one that it sends
         ("begun_by", np.int64),  # row of its START, or -1
         ("stuck", np.int64),  # row that it last waited in, or -1
         ("since", np.float64),
@@ -79,7 +81,14 @@ SERVER = np.dtype(
         ("longest_wait", np.float64),
     ]
 )
-CHANNEL = np.dtype([("first", np.int64), ("last", np.int64)])  # its queue of slots; -1: empty
+CHANNEL = np.dtype(
+    [
+        ("first", np.int32),  # slots of its queue; -1: empty
+        ("last", np.int32),
+        ("sends", np.int64),  # so far
+        ("receives", np.int64),
+    ]
+)
 # A slot is a row in both: what a packet needs at every hop, and what a message needs besides.
 PACKET = np.dtype(
     [
@@ -95,8 +104,11 @@ PACKET = np.dtype(
 )
 MESSAGE = np.dtype(
     [
+        ("number", np.int64),
         ("row", np.int64),  # of the send
         ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
+        ("send_turn", np.int32),  # turns of those rows
+        ("turn", np.int32),
         ("path", np.int64),  # where in `paths` it began
         ("size", np.int64),
         ("packet", np.int64),  # number of the packet that goes on next from the first server

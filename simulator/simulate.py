@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ..topologies import Topology, check_mapping
 from ..traces import Trace
 from . import compiled_engine, simpy_engine
+from .loops import unrolled
 from .lowering import lower
 from .parameters import ParameterError, Parameters
 from .plan import Plan, plan
@@ -110,10 +111,12 @@ def _result(
     links, injection, ejection, memory = (Servers(*columns) for columns in split)
     times = None
     if record_messages:
+        rows = unrolled(program)
+        rows = rows[ready.path[rows] >= 0]
         times = MessageTimes(
-            source=program.rank_of_row()[ready.send],
-            target=program.peer[ready.send],
-            size=ready.size,
+            source=program.rank_of_row()[rows],
+            target=program.peer[rows],
+            size=program.size[rows],
             sent=outcome.sent,
             delivered=outcome.delivered,
         )
@@ -122,7 +125,7 @@ def _result(
         topology=topology.spec,
         makespan=float(outcome.finish.max(initial=0.0)),
         messages=ready.messages,
-        bytes=int(ready.size.sum()),
+        bytes=ready.bytes,
         events=outcome.events,
         controls=outcome.controls,
         wall_seconds=seconds,
