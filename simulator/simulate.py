@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
-from ..traces import Trace
+from ..traces import Folded, Trace
 from . import compiled_engine, simpy_engine
 from .loops import unrolled
 from .lowering import lower
@@ -44,7 +44,7 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def simulate(
-    program: Program | Trace,
+    program: Program | Trace | Folded,
     topology: Topology,
     node_of: ArrayLike,
     *,
@@ -57,7 +57,7 @@ def simulate(
 
     Parameters
     ----------
-    program : Program or Trace
+    program : Program, Trace or Folded
         What the ranks do; a trace is lowered first, with the parameters' algorithms.
     node_of : array_like of int, shape (ranks,)
         Node of each rank.
@@ -82,7 +82,7 @@ def simulate(
     if engine not in ENGINES:
         raise ParameterError(f"unknown engine {engine!r}: expected one of {', '.join(ENGINES)}")
     parameters = parameters or Parameters()
-    if isinstance(program, Trace):
+    if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
         raise ParameterError(
