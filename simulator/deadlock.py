@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from .plan import Plan
 from .program import Op
 
 SHOWN = 4
+SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 
 
 class DeadlockError(RuntimeError):
     """Ranks wait for each other, or for a message that nobody sends or receives."""
 
 
-def deadlock(plan: Plan, now: float, stuck: Sequence[tuple[int, int]]) -> DeadlockError:
+def deadlock(plan: Plan, now: float, stuck: Sequence[tuple[int, int, int]]) -> DeadlockError:
     """Say who waits for what.
 
     Parameters
     ----------
-    stuck : sequence of (int, int)
-        Strands that did not finish, in order, and the row that each waits in.
+    stuck : sequence of (int, int, int)
+        Strands that did not finish, in order; the row that each waits in; and how many messages, or
+        receives, the channel had before the one that it waits for.
     """
     program = plan.program
     waits = []
-    for strand, row in stuck[:SHOWN]:
+    for strand, row, place in stuck[:SHOWN]:
         background = " in the background" if _is_side(plan, strand) else ""
-        waits.append(f"rank {program.rank_of[strand]}{background}: {_operation(plan, row)}")
+        waits.append(f"rank {program.rank_of[strand]}{background}: {_operation(plan, row, place)}")
     more = f"; and {len(stuck) - SHOWN} more" if len(stuck) > SHOWN else ""
-    ranks = len({int(program.rank_of[strand]) for strand, _ in stuck})
+    ranks = len({int(program.rank_of[strand]) for strand, *_ in stuck})
     return DeadlockError(
         f"{program.name}: deadlock after {now:.6g} s, {ranks} of {program.ranks} ranks wait: "
         f"{'; '.join(waits)}{more}"
@@ -40,15 +44,16 @@ def _is_side(plan: Plan, strand: int) -> bool:
     return strand > 0 and ranks[strand] == ranks[strand - 1]
 
 
-def _operation(plan: Plan, row: int) -> str:
+def _operation(plan: Plan, row: int, place: int) -> str:
     """Describe a row, and whether what it waits for has no other side."""
     program = plan.program
-    kind = program.kind[row]
-    awaited = int(program.target[row]) if kind == Op.WAIT else row
-    message = int(plan.message[awaited])
+    awaited = int(program.target[row]) if program.kind[row] == Op.WAIT else row
     text = program.describe(row)
-    if message < 0 and program.kind[awaited] in (Op.RECV, Op.IRECV):
-        return f"{text}, which nobody sends"
-    if message >= 0 and plan.receive[message] < 0:
-        return f"{text}, which nobody receives"
+    same = plan.channel == plan.channel[awaited]
+    if program.kind[awaited] in RECEIVES:
+        there = int(plan.trips[same & np.isin(program.kind, SENDS)].sum())
+        return text if place < there else f"{text}, which nobody sends"
+    if program.kind[awaited] in SENDS:
+        there = int(plan.trips[same & np.isin(program.kind, RECEIVES)].sum())
+        return text if place < there else f"{text}, which nobody receives"
     return text

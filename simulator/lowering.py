@@ -14,6 +14,7 @@ without messages included, is computation; every rank's clock begins at 0, the t
   MPI_Finalize, ...) synchronise like a barrier. Communicators of one member move nothing.
 * A non-blocking collective is a strand that starts at its request, goes on in the background, and
   is joined at its completion.
+* A loop of a folded trace becomes a REPEAT behind the last call of its body.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Kind, Trace, TraceError
+from ..traces import Folded, Kind, Trace, TraceError
 from .lowering_calls import Calls, calls_of
 from .lowering_collectives import collective_rows, find_collectives
 from .program import Op, Program
 
 Ints = NDArray[np.int64]
 
-POST_RECEIVES, POST_SENDS, REST = 0, 1, 2  # order within a call
+POST_RECEIVES, POST_SENDS, REST, AGAIN = 0, 1, 2, 3  # order within a call
 
 
 class Rows(NamedTuple):
@@ -60,8 +61,8 @@ class Background(NamedTuple):
     collectives: dict[int, NDArray[np.uint8]]
 
 
-def lower(trace: Trace, algorithms: Mapping[str, str] | None = None) -> Program:
-    """Turn a trace into a program.
+def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) -> Program:
+    """Turn a trace into a program, and a folded trace into a program with loops.
 
     Parameters
     ----------
@@ -75,6 +76,11 @@ def lower(trace: Trace, algorithms: Mapping[str, str] | None = None) -> Program:
         between the members of a communicator.
     """
     algorithms = dict(algorithms or {})
+    if isinstance(trace, Folded):
+        folded, trace = trace, trace.trace
+    else:
+        none = np.zeros(0, dtype=np.int64)
+        folded = Folded(trace, none, none, none)
     calls = calls_of(trace)
     events = np.flatnonzero(trace.kind > Kind.LEAVE)
     kind = trace.kind[events]
@@ -87,9 +93,29 @@ def lower(trace: Trace, algorithms: Mapping[str, str] | None = None) -> Program:
         phase=np.full(len(made.event), REST),
         **made._replace(target=made.target + shift)._asdict(),
     )
-    rows = Rows(*map(np.concatenate, zip(messages, collectives, strict=True)))
+    loops = _loop_rows(folded)
+    rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, strict=True)))
+    waits = rows.kind == Op.WAIT
+    rows.target[waits] += len(loops.event)
     background = Background(found.rank[found.strand >= 0], operations)
-    return _assemble(trace, calls, rows, background, algorithms, dropped)
+    return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped)
+
+
+def _loop_rows(folded: Folded) -> Rows:
+    """REPEATs; where their bodies begin is known when all rows are in place."""
+    count = len(folded.end)
+    blank = np.full(count, -1, dtype=np.int64)
+    return Rows(
+        event=folded.end - 1,
+        phase=np.full(count, AGAIN),
+        strand=blank,
+        kind=np.full(count, int(Op.REPEAT)),
+        peer=blank,
+        tag=blank,
+        context=blank,
+        size=folded.times,
+        target=blank,
+    )
 
 
 def _requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[Ints, dict[str, int]]:
@@ -223,10 +249,14 @@ def _assemble(
     calls: Calls,
     rows: Rows,
     background: Background,
+    bodies: Ints,
     algorithms: dict[str, str],
     dropped: dict[str, int],
 ) -> Program:
-    """Sort the operations into strands and give each the computation before it."""
+    """Sort the operations into strands and give each the computation before it.
+
+    The first rows are REPEATs, of the bodies that begin at these events.
+    """
     others = np.bincount(background.rank, minlength=trace.ranks)
     main = np.arange(trace.ranks) + np.cumsum(others) - others
     strands = trace.ranks + len(background.rank)
@@ -252,8 +282,15 @@ def _assemble(
     waits = kind == Op.WAIT
     target[waits] = place[target[waits]]
 
-    # Gaps before calls without operations add up until the next call that has some.
+    # A body begins with the first row of its first call, or of a later one.
     strand, call = strand[order], call[order]
+    repeats = place[: len(bodies)]
+    calls_in_all = len(calls.gap) + 1
+    target[repeats] = np.searchsorted(
+        strand * calls_in_all + call, strand[repeats] * calls_in_all + calls.of_event[bodies]
+    )
+
+    # Gaps before calls without operations add up until the next call that has some.
     in_main = np.zeros(strands, dtype=np.bool_)
     in_main[main] = True
     mine = np.flatnonzero(in_main[strand])

@@ -31,13 +31,16 @@ class Plan:
     bandwidth, latency : ndarray(float64, shape=(servers,))
     compute : ndarray(float64, shape=(operations,))
         Scaled seconds of computation before each operation.
-    message : ndarray(int64, shape=(operations,))
-        Number of the message that a row sends or receives, else -1.
-    send, receive : ndarray(int64, shape=(messages,))
-        Row that sends and row that receives each message; -1 if none receives it.
-    size : ndarray(int64, shape=(messages,))
-    path, back : ndarray(int64, shape=(messages,))
-        Path of a message, and of its grant.
+    channel : ndarray(int64, shape=(operations,))
+        See `Program.channels`.
+    path, back : ndarray(int64, shape=(operations,))
+        Of a row that sends, the path of its message, and that of the grant.
+    trips : ndarray(int64, shape=(operations,))
+        How often each row runs.
+    first : ndarray(int64, shape=(strands,))
+        Number of the first message of each strand; the others follow in order.
+    messages, bytes : int
+        Sent in all.
     indptr : ndarray(int64, shape=(paths + 1,))
     servers : ndarray(int64)
         Path p is ``servers[indptr[p]:indptr[p + 1]]``.
@@ -51,37 +54,39 @@ class Plan:
     bandwidth: NDArray[np.float64]
     latency: NDArray[np.float64]
     compute: NDArray[np.float64]
-    message: Ints
-    send: Ints
-    receive: Ints
-    size: Ints
+    channel: Ints
     path: Ints
     back: Ints
+    trips: Ints
+    first: Ints
+    messages: int
+    bytes: int
     indptr: Ints
     servers: Ints
     number_bits: int
     packet_bits: int
 
-    @property
-    def messages(self) -> int:
-        """Number of messages."""
-        return len(self.send)
-
 
 def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Parameters) -> Plan:
-    """Place a program on a network."""
+    """Place a program on a network.
+
+    Raises
+    ------
+    ValueError
+        A loop that makes no sense, see `Program.trips`.
+    """
     send = program.sends()
-    receive = program.receives()
-    message = np.full(program.operations, -1, dtype=np.int64)
-    message[send] = np.arange(len(send))
-    matched = receive >= 0
-    message[receive[matched]] = np.flatnonzero(matched)
+    times = program.trips()
+    sent = np.concatenate(([0], np.cumsum(times[send])))
+    messages = int(sent[-1])
 
     source = node_of[program.rank_of_row()[send]]
     target = node_of[program.peer[send]]
     pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
     pairs, path = np.unique(pairs, return_inverse=True)
     indptr, servers = _paths(topology, pairs // topology.nodes, pairs % topology.nodes)
+    of_row = np.full((2, program.operations), -1, dtype=np.int64)
+    of_row[:, send] = path.reshape(2, -1)
 
     bandwidth, latency = _speeds(topology, parameters)
     largest = int(program.size[send].max(initial=parameters.control_bytes))
@@ -92,15 +97,16 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
         bandwidth=bandwidth,
         latency=latency,
         compute=program.compute * parameters.compute_scale,
-        message=message,
-        send=send,
-        receive=receive,
-        size=program.size[send],
-        path=path[: len(send)],
-        back=path[len(send) :],
+        channel=program.channels(),
+        path=of_row[0],
+        back=of_row[1],
+        trips=times,
+        first=sent[np.searchsorted(send, program.offsets[:-1])],
+        messages=messages,
+        bytes=int((program.size[send] * times[send]).sum()),
         indptr=indptr,
         servers=servers,
-        number_bits=max(len(send), program.strands).bit_length(),
+        number_bits=max(messages, program.strands).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )
 

@@ -4,7 +4,8 @@ A rank is one strand; each of its non-blocking collectives is a strand of its ow
 begins and a WAIT joins, so that they go on in the background. Operations stand in one table, the
 strands of rank 0 first. Receives are matched before the run: wildcards were resolved when the
 trace was recorded, and what is sent from one rank to another under one tag and context arrives in
-order, so that the k-th send meets the k-th receive.
+order, so that the k-th send meets the k-th receive. What repeats may stand there once, in a loop,
+see `loops.py`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Op(IntEnum):
     IRECV = 4
     WAIT = 5  # for the ISEND, IRECV or START in row `target`
     START = 6  # begin strand `target`
+    REPEAT = 7  # end of a loop: go back to row `target` until the rows in between ran `size` times
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +55,10 @@ class Program:
         communicators; ``communicators + c`` are the collectives on communicator c, and their tag
         says which.
     size : ndarray(int64)
-        Bytes of a message.
+        Bytes of a message; trips of a REPEAT.
     target : ndarray(int64)
-        Row that a WAIT waits for; strand that a START begins.
+        Row that a WAIT waits for, which is the latest that this row began; strand that a START
+        begins; first row of the body that a REPEAT ends.
     communicators : int
         Number of communicators.
     collectives : mapping of int to ndarray(uint8)
@@ -93,7 +96,7 @@ class Program:
 
     @property
     def operations(self) -> int:
-        """Number of operations, the FINISH of each strand included."""
+        """Number of rows, the FINISH of each strand included; those in loops count once."""
         return len(self.kind)
 
     def main(self) -> NDArray[np.int64]:
@@ -105,8 +108,35 @@ class Program:
         return np.repeat(self.rank_of, np.diff(self.offsets))
 
     def sends(self) -> NDArray[np.int64]:
-        """Rows that send, in order; their places here are the message numbers."""
+        """Rows that send, in order; without loops, their places here are the message numbers."""
         return np.flatnonzero((self.kind == Op.SEND) | (self.kind == Op.ISEND))
+
+    def trips(self) -> NDArray[np.int64]:
+        """How often each row runs.
+
+        Raises
+        ------
+        ValueError
+            A loop that leaves its strand, overlaps another, runs less than once or starts a strand.
+        """
+        times = np.ones(self.operations, dtype=np.int64)
+        ends = np.flatnonzero(self.kind == Op.REPEAT)
+        strand = np.searchsorted(self.offsets, ends, side="right") - 1
+        for k, (end, first) in enumerate(
+            zip(ends.tolist(), self.offsets[strand].tolist(), strict=True)
+        ):
+            begin, count = int(self.target[end]), int(self.size[end])
+            inner = ends[np.searchsorted(ends, begin) : k]
+            where = f"{self.name}: loop in rows {begin} to {end}"
+            if not first <= begin <= end or (self.target[inner] < begin).any():
+                raise ValueError(f"{where}: expected a body in one strand, of whole loops")
+            if count < 1:
+                raise ValueError(f"{where}: runs {count} times: expected at least 1")
+            if (self.kind[begin:end] == Op.START).any():
+                raise ValueError(f"{where}: begins a strand: expected that outside loops")
+            # The REPEAT itself is a row of the body.
+            times[begin : end + 1] *= count
+        return times
 
     def traffic(self) -> Traffic:
         """Reduce to everything that is sent, collectives included."""
@@ -118,29 +148,39 @@ class Program:
         return self._traffic(rows[self.context[rows] < self.communicators])
 
     def _traffic(self, rows: NDArray[np.int64]) -> Traffic:
+        times = self.trips()
         return Traffic.from_pairs(
             self.ranks,
             self.rank_of_row()[rows],
             self.peer[rows],
-            np.ones(len(rows), dtype=np.int64),
-            self.size[rows],
+            times[rows],
+            self.size[rows] * times[rows],
             name=self.name,
         )
 
-    def receives(self) -> NDArray[np.int64]:
-        """Row of the receive that takes each message, -1 where there is none; (messages,)."""
-        sends = self.sends()
-        takes = np.flatnonzero((self.kind == Op.RECV) | (self.kind == Op.IRECV))
-        rank = self.rank_of_row()
-        # A channel is (source, target, tag, context); number channels, then entries within each.
-        rows = np.concatenate((sends, takes))
-        own, peer = rank[rows], self.peer[rows]
-        sending = np.arange(len(rows)) < len(sends)
+    def channels(self) -> NDArray[np.int64]:
+        """Channel of each row that sends or receives, else -1; channels are numbered from 0.
+
+        A channel is (source, target, tag, context); the k-th send meets the k-th receive of one.
+        """
+        rows = np.flatnonzero((self.kind >= Op.SEND) & (self.kind <= Op.IRECV))
+        own, peer = self.rank_of_row()[rows].astype(np.int64), self.peer[rows].astype(np.int64)
+        sending = self.kind[rows] <= Op.ISEND
         label = (self.context[rows].astype(np.int64) << 32) | self.tag[rows].astype(np.uint32)
         _, label = np.unique(label, return_inverse=True)
-        pair = np.where(sending, own, peer) * np.int64(self.ranks) + np.where(sending, peer, own)
-        channel = pair * (int(label.max(initial=0)) + 1) + label
-        sent, taken = channel[: len(sends)], channel[len(sends) :]
+        pair = np.where(sending, own * self.ranks + peer, peer * self.ranks + own)
+        channels = np.full(self.operations, -1, dtype=np.int64)
+        _, channels[rows] = np.unique(
+            pair * (int(label.max(initial=0)) + 1) + label, return_inverse=True
+        )
+        return channels
+
+    def receives(self) -> NDArray[np.int64]:
+        """Row of the receive that takes each message, -1 where there is none; without loops."""
+        sends = self.sends()
+        takes = np.flatnonzero((self.kind == Op.RECV) | (self.kind == Op.IRECV))
+        channel = self.channels()
+        sent, taken = channel[sends], channel[takes]
         by_send, by_take = np.argsort(sent, kind="stable"), np.argsort(taken, kind="stable")
         sent, taken = sent[by_send], taken[by_take]
         place = np.arange(len(sent)) - np.searchsorted(sent, sent)
@@ -159,6 +199,8 @@ class Program:
             return "non-blocking collective"
         if kind == Op.FINISH:
             return "end of program"
+        if kind == Op.REPEAT:
+            return f"repeat {self.size[row]} times"
         context, tag = int(self.context[row]), int(self.tag[row])
         where = f"tag {tag}, communicator {context}"
         if context >= self.communicators:
@@ -175,8 +217,9 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
     Parameters
     ----------
     strands : sequence of sequence of tuple
-        ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[, tag])`` or
-        ``("wait", k)``, k being the place in the rank's list of the operation to wait for.
+        ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[, tag])``,
+        ``("wait", k)``, k being the place in the same list of the operation to wait for, or
+        ``("repeat", times, operations)``.
 
     Examples
     --------
@@ -187,18 +230,7 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
     rows: list[tuple[int, float, int, int, int, int]] = []
     offsets = [0]
     for operations in strands:
-        pause, row_of = 0.0, {}
-        for k, (word, *given) in enumerate(operations):
-            row_of[k] = len(rows)
-            if word == "compute":
-                pause += given[0]
-                continue
-            if word == "wait":
-                rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]]))
-            else:
-                peer, size, tag = (*given, 0)[:3]
-                rows.append((Op[word.upper()], pause, peer, tag, size, -1))
-            pause = 0.0
+        pause = _write(rows, operations, 0.0)
         rows.append((Op.FINISH, pause, -1, -1, 0, -1))
         offsets.append(len(rows))
     kind, compute, peers, tags, sizes, targets = zip(*rows, strict=True) if rows else ((),) * 6
@@ -214,3 +246,31 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
         size=np.array(sizes, dtype=np.int64),
         target=np.array(targets, dtype=np.int64),
     )
+
+
+def _write(
+    rows: list[tuple[int, float, int, int, int, int]],
+    operations: Sequence[tuple[Any, ...]],
+    pause: float,
+) -> float:
+    """Append the rows of a list of operations; return the computation behind the last."""
+    row_of = {}
+    for k, (word, *given) in enumerate(operations):
+        row_of[k] = len(rows)
+        if word == "compute":
+            pause += given[0]
+            continue
+        if word == "repeat":
+            times, body = given
+            # What comes before the loop is not repeated: a loop of one trip carries it.
+            if pause > 0:
+                rows.append((Op.REPEAT, pause, -1, -1, 1, len(rows)))
+            begin = len(rows)
+            rows.append((Op.REPEAT, _write(rows, body, 0.0), -1, -1, times, begin))
+        elif word == "wait":
+            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]]))
+        else:
+            peer, size, tag = (*given, 0)[:3]
+            rows.append((Op[word.upper()], pause, peer, tag, size, -1))
+        pause = 0.0
+    return pause

@@ -7,6 +7,7 @@ packets are events that schedule themselves at one server after the other.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator
 from heapq import heappush
 from itertools import pairwise
@@ -26,6 +27,7 @@ PROGRESS_EVERY = 1 << 12  # messages
 
 SENDS = frozenset(map(int, (Op.SEND, Op.ISEND)))
 RECEIVES = frozenset(map(int, (Op.RECV, Op.IRECV)))
+BEGINNING = frozenset(map(int, (Op.ISEND, Op.IRECV, Op.START)))
 BLOCKING = frozenset(map(int, (Op.SEND, Op.RECV, Op.WAIT)))
 
 
@@ -47,13 +49,12 @@ class Happening(simpy.Event):
 class Packet(Happening):
     """A packet on its way; `last` of its message, `tail` the arrival of its end."""
 
-    __slots__ = ("cargo", "hop", "key", "last", "message", "path", "size", "tail")
+    __slots__ = ("hop", "key", "last", "message", "path", "size", "tail")
 
     def __init__(
-        self, message: int, cargo: int, size: int, last: bool, path: list[Server], key: int
+        self, message: Message, size: int, last: bool, path: list[Server], key: int
     ) -> None:
         self.message = message
-        self.cargo = cargo
         self.size = size
         self.last = last
         self.path = path
@@ -62,36 +63,65 @@ class Packet(Happening):
         self.tail = 0.0
 
 
+class Begun:
+    """What a row began when it last ran; `place` counts within the channel."""
+
+    __slots__ = ("done", "place", "row", "strand")
+
+    def __init__(self, row: int, place: int = 0) -> None:
+        self.row = row
+        self.place = place
+        self.done = False
+        self.strand: Strand | None = None  # that waits for it
+
+
+class Sent(Happening):
+    """A rendezvous message has left, so that its sender may go on."""
+
+    __slots__ = ("send",)
+
+    def __init__(self, send: Begun) -> None:
+        self.send = send
+
+
 class Message(Happening):
-    """A message, or control message, that is delivered, or has been sent."""
+    """A message; its event is that it, or its request or grant, has arrived."""
 
-    __slots__ = ("cargo", "message")
+    __slots__ = ("cargo", "eager", "number", "receive", "send", "there")
 
-    def __init__(self, message: int, cargo: int) -> None:
-        self.message = message
-        self.cargo = cargo
+    def __init__(self, number: int, send: Begun, eager: bool) -> None:
+        self.number = number
+        self.send = send
+        self.eager = eager
+        self.receive: Begun | None = None
+        self.there = False  # it, if eager, or its request has arrived
+        self.cargo = model.DATA
 
 
 class Strand(Happening):
     """A strand that goes on."""
 
     __slots__ = (
+        "awaited",
         "begun_by",
         "communicate",
         "compute",
         "finish",
         "key",
+        "message",
         "row",
         "since",
         "steps",
         "wait",
     )
 
-    def __init__(self, key: int) -> None:
+    def __init__(self, key: int, message: int) -> None:
         self.key = key
+        self.message = message  # number of the next one that it sends
         self.steps: Generator[None, None, None]
-        self.begun_by = -1  # row of its START
+        self.begun_by: Begun | None = None  # its START
         self.row = -1  # where it stands while it waits
+        self.awaited: Begun
         self.since = 0.0
         self.finish = self.compute = self.communicate = self.wait = 0.0
 
@@ -151,21 +181,26 @@ class _Replay:
             [self.servers[s] for s in numbers[a:b]] for a, b in pairwise(plan.indptr.tolist())
         ]
         self.kind, self.target = program.kind.tolist(), program.target.tolist()
-        self.compute, self.message = plan.compute.tolist(), plan.message.tolist()
-        self.size = plan.size.tolist()
-        self.eager = [model.is_eager(size, parameters.eager_limit) for size in self.size]
-        self.path, self.back = plan.path.tolist(), plan.back.tolist()
-        self.send, self.receive = plan.send.tolist(), plan.receive.tolist()
-        self.requested = [False] * plan.messages  # a rendezvous' request has arrived
-        self.posted = [False] * plan.messages  # its receive is there
-        self.done = [False] * program.operations  # what a row began is complete
-        self.waiting: dict[int, Strand] = {}  # by row
+        self.compute, self.size = plan.compute.tolist(), program.size.tolist()
+        self.eager_limit = parameters.eager_limit
+        self.channel, self.path, self.back = (
+            column.tolist() for column in (plan.channel, plan.path, plan.back)
+        )
+        self.begun: dict[int, Begun] = {}  # by row, the latest that can be waited for
+        self.trips = [0] * program.operations  # of REPEATs, since their loop was entered
+        # By channel, messages that found no receive, or receives that found no message; and how
+        # many of each there were.
+        self.unmatched: defaultdict[int, deque[Message | Begun]] = defaultdict(deque)
+        self.sends: Counter[int] = Counter()
+        self.receives: Counter[int] = Counter()
         self.controls = self.arrived = 0
         self.record = record_messages
         self.sent = [nan] * (plan.messages if record_messages else 0)
         self.delivered = self.sent.copy()
 
-        self.strands = [Strand(self.key(model.RESUME, s)) for s in range(program.strands)]
+        self.strands = [
+            Strand(self.key(model.RESUME, s), first) for s, first in enumerate(plan.first.tolist())
+        ]
         rows = pairwise(program.offsets.tolist())
         for strand, (begin, end) in zip(self.strands, rows, strict=True):
             strand.steps = self.steps(strand, begin, end)
@@ -178,7 +213,11 @@ class _Replay:
         for strand in main:
             self.wake(strand, 0.0)
         self.clock.run()
-        stuck = [(s, strand.row) for s, strand in enumerate(self.strands) if strand.row >= 0]
+        stuck = [
+            (s, strand.row, strand.awaited.place)
+            for s, strand in enumerate(self.strands)
+            if strand.row >= 0
+        ]
         if stuck:
             raise deadlock(self.plan, self.clock.now, stuck)
         return Outcome(
@@ -214,8 +253,8 @@ class _Replay:
 
     def steps(self, strand: Strand, begin: int, end: int) -> Generator[None, None, None]:
         """Execute a strand; it yields to wait for its next `resume`."""
-        clock = self.clock
-        for row in range(begin, end):
+        clock, row = self.clock, begin
+        while row < end:
             pause = self.compute[row]
             if pause > 0:
                 strand.compute += pause
@@ -227,103 +266,132 @@ class _Replay:
                     strand.communicate += self.overhead_send
                     self.wake(strand, clock.now + self.overhead_send)
                     yield
-                self.post_send(self.message[row])
+                begun = self.post_send(strand, row)
             elif kind in RECEIVES:
-                self.post_receive(self.message[row])
+                begun = self.post_receive(row)
             elif kind == Op.START:
+                begun = Begun(row)
                 started = self.strands[self.target[row]]
-                started.begun_by = row
+                started.begun_by = begun
                 self.wake(started, clock.now)
-            if kind in BLOCKING:
-                awaited = self.target[row] if kind == Op.WAIT else row
-                overhead = self.overhead_of(awaited)
+            elif kind == Op.WAIT:
+                begun = self.begun[self.target[row]]
+            elif kind == Op.REPEAT:
+                self.trips[row] += 1
+                if self.trips[row] < self.size[row]:
+                    row = self.target[row]
+                    continue
+                self.trips[row] = 0
+            if kind in BEGINNING:
+                self.begun[row] = begun
+            elif kind in BLOCKING:
+                overhead = self.overhead_of(begun)
                 strand.communicate += overhead
-                if not self.done[awaited]:
+                if not begun.done:
                     strand.row, strand.since = row, clock.now
-                    self.waiting[awaited] = strand
+                    strand.awaited, begun.strand = begun, strand
                     yield
                 elif overhead > 0:
                     self.wake(strand, clock.now + overhead)
                     yield
+            row += 1
         strand.row = -1
         strand.finish = clock.now
-        if strand.begun_by >= 0:
+        if strand.begun_by is not None:
             self.complete(strand.begun_by)
 
-    def overhead_of(self, row: int) -> float:
+    def overhead_of(self, begun: Begun) -> float:
         """Seconds that a strand is busy once what it waited for is complete."""
-        return self.overhead_recv if self.kind[row] in RECEIVES else 0.0
+        return self.overhead_recv if self.kind[begun.row] in RECEIVES else 0.0
 
-    def complete(self, row: int) -> None:
-        """Note that what the row began is complete; a strand that waits for it goes on."""
-        self.done[row] = True
-        strand = self.waiting.pop(row, None)
+    def complete(self, begun: Begun) -> None:
+        """Note that what a row began is complete; a strand that waits for it goes on."""
+        begun.done = True
+        strand, begun.strand = begun.strand, None
         if strand is not None:
             now = self.clock.now
             strand.wait += now - strand.since
-            self.wake(strand, now + self.overhead_of(row))
+            self.wake(strand, now + self.overhead_of(begun))
 
     # Messages
 
-    def post_send(self, message: int) -> None:
+    def post_send(self, strand: Strand, row: int) -> Begun:
+        channel = self.channel[row]
+        send = Begun(row, self.sends[channel])
+        self.sends[channel] += 1
+        eager = model.is_eager(self.size[row], self.eager_limit)
+        message = Message(strand.message, send, eager)
+        strand.message += 1
         if self.record:
-            self.sent[message] = self.clock.now
-        if self.eager[message]:
-            self.done[self.send[message]] = True
-            self.transmit(message, model.DATA)
+            self.sent[message.number] = self.clock.now
+        unmatched = self.unmatched[channel]
+        if unmatched and isinstance(receive := unmatched[0], Begun):
+            message.receive = receive
+            unmatched.popleft()
         else:
-            self.controls += 1
-            self.transmit(message, model.REQUEST)
+            unmatched.append(message)
+        send.done = eager
+        self.transmit(message, model.DATA if eager else model.REQUEST)
+        return send
 
-    def post_receive(self, message: int) -> None:
-        if message < 0:
-            return  # nobody sends it
-        self.posted[message] = True
-        if self.requested[message]:
-            self.grant(message)
+    def post_receive(self, row: int) -> Begun:
+        channel = self.channel[row]
+        receive = Begun(row, self.receives[channel])
+        self.receives[channel] += 1
+        unmatched = self.unmatched[channel]
+        if not unmatched or isinstance(unmatched[0], Begun):
+            unmatched.append(receive)
+            return receive
+        message = unmatched.popleft()
+        assert isinstance(message, Message)
+        message.receive = receive
+        if message.there:
+            if message.eager:
+                receive.done = True
+            else:
+                self.transmit(message, model.GRANT)
+        return receive
 
-    def grant(self, message: int) -> None:
-        self.controls += 1
-        self.transmit(message, model.GRANT)
-
-    def deliver(self, event: Message) -> None:
-        message = event.message
-        if event.cargo == model.DATA:
+    def deliver(self, message: Message) -> None:
+        if message.cargo == model.DATA:
             if self.record:
-                self.delivered[message] = self.clock.now
-            if self.receive[message] >= 0:
-                self.complete(self.receive[message])
+                self.delivered[message.number] = self.clock.now
             self.arrived += 1
             if self.progress is not None and self.arrived % PROGRESS_EVERY == 0:
                 self.progress(self.arrived, self.plan.messages)
-        elif event.cargo == model.REQUEST:
-            self.requested[message] = True
-            if self.posted[message]:
-                self.grant(message)
-        else:
+        if message.cargo == model.GRANT:
             self.transmit(message, model.DATA)
-            event.callbacks = self.on_sent  # type: ignore[assignment]
-            first = self.paths[self.path[message]][0]
-            self.clock.schedule_at(event, first.free, self.key(model.SENT, message))
+            sent = Sent(message.send)
+            sent.callbacks = self.on_sent  # type: ignore[assignment]
+            first = self.paths[self.path[sent.send.row]][0]
+            self.clock.schedule_at(sent, first.free, self.key(model.SENT, message.number))
+        elif message.receive is None:
+            message.there = True
+        elif message.cargo == model.DATA:
+            self.complete(message.receive)
+        else:
+            self.transmit(message, model.GRANT)
 
-    def send_complete(self, event: Message) -> None:
-        self.complete(self.send[event.message])
+    def send_complete(self, sent: Sent) -> None:
+        self.complete(sent.send)
 
     # Packets
 
-    def transmit(self, message: int, cargo: int) -> None:
+    def transmit(self, message: Message, cargo: int) -> None:
         """Hand a message to its first server, where its packets queue at once."""
-        size = self.size[message] if cargo == model.DATA else self.control_bytes
-        path = self.paths[self.back[message] if cargo == model.GRANT else self.path[message]]
+        message.cargo = cargo
+        row = message.send.row
+        size = self.size[row] if cargo == model.DATA else self.control_bytes
+        self.controls += cargo != model.DATA
+        path = self.paths[self.back[row] if cargo == model.GRANT else self.path[row]]
         count = model.packet_count(size, self.packet_size)
         for number in range(count):
             packet = Packet(
                 message,
-                cargo,
                 model.packet_bytes(size, self.packet_size, number),
                 number == count - 1,
                 path,
-                self.key(model.ARRIVE, message, number),
+                self.key(model.ARRIVE, message.number, number),
             )
             packet.tail = self.clock.now
             self.arrive(packet)
@@ -339,7 +407,7 @@ class _Replay:
         if start > now:
             server.waited += start - now
             server.longest_wait = max(server.longest_wait, start - now)
-        if packet.cargo == model.DATA:
+        if packet.message.cargo == model.DATA:
             server.bytes += packet.size
             if packet.last:
                 server.messages += 1
@@ -352,6 +420,6 @@ class _Replay:
             head = model.head_arrival(start, end, server.latency, self.cut_through)
             self.clock.schedule_at(packet, head, packet.key)
         elif packet.last:
-            arrival = Message(packet.message, packet.cargo)
-            arrival.callbacks = self.on_deliver  # type: ignore[assignment]
-            self.clock.schedule_at(arrival, tail, self.key(model.DELIVER, packet.message))
+            message = packet.message
+            message.callbacks = self.on_deliver  # type: ignore[assignment]
+            self.clock.schedule_at(message, tail, self.key(model.DELIVER, message.number))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
-from ..traces import Trace
-from . import simpy_engine
+from ..traces import Folded, Trace
+from . import compiled_engine, simpy_engine
+from .loops import unrolled
 from .lowering import lower
 from .parameters import ParameterError, Parameters
 from .plan import Plan, plan
@@ -38,11 +39,12 @@ class Engine(NamedTuple):
 
 ENGINES: Mapping[str, Engine] = {
     "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
+    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled"),
 }
 
 
 def simulate(
-    program: Program | Trace,
+    program: Program | Trace | Folded,
     topology: Topology,
     node_of: ArrayLike,
     *,
@@ -55,7 +57,7 @@ def simulate(
 
     Parameters
     ----------
-    program : Program or Trace
+    program : Program, Trace or Folded
         What the ranks do; a trace is lowered first, with the parameters' algorithms.
     node_of : array_like of int, shape (ranks,)
         Node of each rank.
@@ -80,7 +82,7 @@ def simulate(
     if engine not in ENGINES:
         raise ParameterError(f"unknown engine {engine!r}: expected one of {', '.join(ENGINES)}")
     parameters = parameters or Parameters()
-    if isinstance(program, Trace):
+    if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
         raise ParameterError(
@@ -109,10 +111,12 @@ def _result(
     links, injection, ejection, memory = (Servers(*columns) for columns in split)
     times = None
     if record_messages:
+        rows = unrolled(program)
+        rows = rows[ready.path[rows] >= 0]
         times = MessageTimes(
-            source=program.rank_of_row()[ready.send],
-            target=program.peer[ready.send],
-            size=ready.size,
+            source=program.rank_of_row()[rows],
+            target=program.peer[rows],
+            size=program.size[rows],
             sent=outcome.sent,
             delivered=outcome.delivered,
         )
@@ -121,7 +125,7 @@ def _result(
         topology=topology.spec,
         makespan=float(outcome.finish.max(initial=0.0)),
         messages=ready.messages,
-        bytes=int(ready.size.sum()),
+        bytes=ready.bytes,
         events=outcome.events,
         controls=outcome.controls,
         wall_seconds=seconds,

@@ -1,11 +1,14 @@
 """What the application does: traces, programs and traffic."""
 
+from .folded import Folded as Folded
 from .formats import FORMATS as FORMATS
 from .formats import load_traffic as load_traffic
 from .formats import save_traffic as save_traffic
 from .nas import is_nas_name as is_nas_name
+from .nas import nas_folded as nas_folded
 from .nas import nas_trace as nas_trace
 from .nas import nas_traffic as nas_traffic
+from .nas_lu import lu_folded as lu_folded
 from .nas_lu import lu_trace as lu_trace
 from .nas_lu import lu_traffic as lu_traffic
 from .otf2_read import read_summary as read_summary

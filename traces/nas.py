@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import nas_lu
+from .folded import Folded
 from .trace import Trace, TraceError
 from .traffic import Traffic
 
@@ -16,9 +17,10 @@ class Benchmark(NamedTuple):
 
     traffic: Callable[..., Traffic]
     trace: Callable[..., Trace]
+    folded: Callable[..., Folded]
 
 
-BENCHMARKS = {"lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace)}
+BENCHMARKS = {"lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded)}
 
 
 def is_nas_name(text: str) -> bool:
@@ -49,6 +51,12 @@ def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Tra
     """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file."""
     benchmark, nas_class, ranks = _split(name)
     return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
+
+
+def nas_folded(name: str, *, steps: int | None = None, flops: float = 1e9) -> Folded:
+    """Full program of the benchmark so named, its repeated parts as loops; see `nas_trace`."""
+    benchmark, nas_class, ranks = _split(name)
+    return benchmark.folded(nas_class, ranks, steps=steps, flops=flops)
 
 
 _NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.(\d+)")

@@ -1,0 +1,170 @@
+"""The compiled engine: the tables that `compiled_kernels` works on, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from . import model
+from .compiled_kernels import CROWDED, ENDED, advance
+from .compiled_state import (
+    CHANNEL,
+    ENTRY,
+    LOOP,
+    MESSAGE,
+    PACKET,
+    ROW,
+    SERVER,
+    STOP,
+    STRAND,
+    TIME,
+    State,
+    Table,
+)
+from .deadlock import deadlock
+from .parameters import ParameterError
+from .plan import Plan
+from .program import Op
+from .result import Outcome, Servers
+
+Progress = Callable[[int, int], None]
+
+SHARE = (
+    1 << 19
+)  # events before Python may look at Ctrl-C and the progress: about a tenth of a second
+SPARE = 1 << 8  # slots for messages in flight, to begin with
+
+
+def run(plan: Plan, record_messages: bool = False, progress: Progress | None = None) -> Outcome:
+    """Replay a plan; equal to `simpy_engine.run` in every bit.
+
+    Raises
+    ------
+    ParameterError
+        Packets so small that the order key does not fit 63 bits.
+    DeadlockError
+        Nothing is left to happen and some strand has not finished.
+    """
+    _check_key(plan)
+    state = _state(plan, record_messages)
+    while (why := advance(state, SHARE)) != ENDED:
+        if why == CROWDED:
+            state = _enlarged(state)
+        if progress is not None:
+            progress(int(state.loop["arrived"][0]), plan.messages)
+    stuck = np.flatnonzero(state.strands["stuck"] >= 0)
+    if len(stuck):
+        rows = state.strands["stuck"][stuck]
+        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
+        columns = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
+        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*columns, strict=True)))
+    main, servers = state.strands[plan.program.main()], state.servers
+    kept = plan.messages if record_messages else 0
+    return Outcome(
+        finish=main["finish"].copy(),
+        compute=main["compute"].copy(),
+        communicate=main["communicate"].copy(),
+        wait=main["wait"].copy(),
+        servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
+        events=int(state.loop["served"][0]),
+        controls=int(state.loop["controls"][0]),
+        sent=state.sent["time"][:kept],
+        delivered=state.delivered["time"][:kept],
+    )
+
+
+def _check_key(plan: Plan) -> None:
+    spare_bits = (
+        63 - model.order_key(model.RESUME, 0, 0, plan.number_bits, plan.packet_bits).bit_length()
+    )
+    if spare_bits < 0:
+        size = plan.parameters.packet_size
+        raise ParameterError(
+            f"packet_size {size}: {plan.messages} messages of up to 2^{plan.packet_bits} packets "
+            f"are too many for the compiled engine: expected at least {size << -spare_bits} bytes"
+        )
+
+
+def _state(plan: Plan, record_messages: bool) -> State:
+    """Lay out a run that has not begun: every rank's own strand goes on at 0."""
+    program, parameters = plan.program, plan.parameters
+    strands = np.zeros(program.strands, dtype=STRAND)
+    strands["row"], strands["message"] = program.offsets[:-1], plan.first
+    strands["begun_by"] = strands["stuck"] = -1
+    servers = _aligned(len(plan.bandwidth), SERVER)
+    servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
+    channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=CHANNEL)
+    channels["first"] = -1
+    paths = plan.servers.astype(np.int32)
+    paths[plan.indptr[1:] - 1] ^= -1  # ~, which marks the last of each
+
+    # The keys of strands rise: such an array is a heap.
+    main = program.main()
+    bits = plan.number_bits, plan.packet_bits
+    keys = [model.order_key(model.RESUME, strand, 0, *bits) for strand in main.tolist()]
+    heap = np.zeros(program.strands, dtype=ENTRY)
+    heap["slot"][: len(main)] = main
+    heap["key"][: len(main)] = keys
+    loop = np.zeros(1, dtype=LOOP)
+    for name in ("overhead_send", "overhead_recv", "eager_limit", "packet_size", "control_bytes"):
+        loop[name] = getattr(parameters, name)
+    loop["cut_through"] = parameters.switching == "cut_through"
+    loop["number_bits"], loop["packet_bits"] = bits
+    loop["record"] = record_messages
+    loop["queued"] = len(main)
+    loop["free"] = loop["strand"] = -1
+    times = np.full(plan.messages if record_messages else 0, np.nan)
+    state = State(
+        loop=loop,
+        rows=_rows(plan),
+        strands=strands,
+        servers=servers,
+        channels=channels,
+        packets=np.zeros(program.strands, dtype=PACKET),
+        messages=np.zeros(program.strands, dtype=MESSAGE),
+        heap=heap,
+        paths=paths.view(STOP),
+        sent=times.view(TIME),
+        delivered=times.copy().view(TIME),
+    )
+    state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))
+    return _enlarged(state, SPARE)
+
+
+def _rows(plan: Plan) -> Table:
+    program, send = plan.program, plan.program.sends()
+    rows = _aligned(program.operations, ROW)
+    rows["compute"], rows["size"], rows["target"] = plan.compute, program.size, program.target
+    rows["kind"], rows["channel"] = program.kind, plan.channel
+    rows["path"][send], rows["back"][send] = (
+        plan.indptr[plan.path[send]],
+        plan.indptr[plan.back[send]],
+    )
+    rows["waiter"] = -1
+    return rows
+
+
+def _enlarged(state: State, more: int = 0) -> State:
+    """Add free slots, twice as many if not told, and room for their events."""
+    old = len(state.heap)
+    total = old + (more or old)
+    grown = {}
+    for name in ("packets", "messages", "heap"):
+        table = getattr(state, name)
+        grown[name] = _aligned(total, table.dtype)
+        grown[name][:old] = table
+    free = grown["packets"]["next"][old:]
+    free[:] = np.arange(old + 1, total + 1)
+    free[-1] = state.loop["free"][0]
+    state.loop["free"] = old
+    state.loop["spare"] += total - old
+    return state._replace(**grown)
+
+
+def _aligned(rows: int, dtype: np.dtype[np.void]) -> Table:
+    """Make a table of zeros whose rows of 64 bytes are lines of the cache."""
+    line = 64
+    raw = np.zeros(rows * dtype.itemsize + line, dtype=np.uint8)
+    begin = -raw.ctypes.data % line
+    return raw[begin : begin + rows * dtype.itemsize].view(dtype)

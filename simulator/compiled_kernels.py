@@ -1,0 +1,455 @@
+"""The compiled event loop: strands, messages and packets, by the rules of `model.py`.
+
+At a message's first server all its packets are served at once, but only one of them has an event:
+the next one's arrival at the second server is no earlier, and later in the key, so that it is
+scheduled when the one before it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+from . import model
+from .compiled_state import State
+from .heap_kernels import close, push
+from .model import ARRIVE, DATA, DELIVER, GRANT, REQUEST, RESUME, SENT
+from .program import Op
+from .record_kernels import nth
+
+SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
+WAIT, START, FINISH, REPEAT = int(Op.WAIT), int(Op.START), int(Op.FINISH), int(Op.REPEAT)
+
+# Where a strand stands in its row: before its computation, before its overhead, before what it
+# does, behind all that.
+BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
+
+# Why `advance` returns: nothing is left, its share is done, slots are short.
+ENDED, MORE, CROWDED = 0, 1, 2
+RESERVE = 4  # slots that one operation, or one event, may take
+
+order_key = njit()(model.order_key)
+is_eager = njit()(model.is_eager)
+packet_count = njit()(model.packet_count)
+packet_bytes = njit()(model.packet_bytes)
+service_start = njit()(model.service_start)
+service_end = njit()(model.service_end)
+head_arrival = njit()(model.head_arrival)
+tail_arrival = njit()(model.tail_arrival)
+
+
+@njit()
+def _advance(tables: State, budget: int) -> int:
+    """Handle up to `budget` events; say why it stopped."""
+    run = State(
+        tables.loop[0],
+        tables.rows[0],
+        tables.strands[0],
+        tables.servers[0],
+        tables.channels[0],
+        tables.packets[0],
+        tables.messages[0],
+        tables.heap[0],
+        tables.paths[0],
+        tables.sent[0],
+        tables.delivered[0],
+    )
+    loop = run.loop
+    kind_shift = loop["number_bits"] + loop["packet_bits"]
+    if loop["strand"] >= 0:
+        strand, loop["strand"] = loop["strand"], -1
+        _go_on(run, strand, loop["now"])
+    while loop["strand"] < 0:
+        if loop["queued"] == 0:
+            return ENDED
+        if loop["spare"] < RESERVE:
+            return CROWDED
+        if budget == 0:
+            return MORE
+        budget -= 1
+        top = nth(run.heap, 0)
+        now, slot, key = top["time"], top["slot"], top["key"]
+        kind = key >> kind_shift
+        loop["now"] = now
+        loop["hole"] = 1
+        if kind == ARRIVE:
+            _arrive(run, slot, key, now)
+        elif kind == RESUME:
+            _go_on(run, slot, now)
+        elif kind == DELIVER:
+            _deliver(run, slot, now)
+        else:
+            sent = nth(run.messages, slot)
+            _complete(run, sent["row"], sent["send_turn"], now)
+            _free(run, slot)
+        close(run.heap, loop)
+    return CROWDED
+
+
+# Slots
+
+
+@njit()
+def _take(run: State) -> int:
+    slot = run.loop["free"]
+    run.loop["free"] = nth(run.packets, slot)["next"]
+    run.loop["spare"] -= 1
+    return int(slot)
+
+
+@njit()
+def _free(run: State, slot: int) -> None:
+    nth(run.packets, slot)["next"] = run.loop["free"]
+    run.loop["free"] = slot
+    run.loop["spare"] += 1
+
+
+@njit()
+def _queue(run: State, queue: Any, slot: int) -> None:
+    """Put a slot at the end of the queue of a channel."""
+    nth(run.packets, slot)["next"] = -1
+    if queue["first"] < 0:
+        queue["first"] = slot
+    else:
+        nth(run.packets, queue["last"])["next"] = slot
+    queue["last"] = slot
+
+
+@njit()
+def _key(run: State, kind: int, number: int, packet: int) -> int:
+    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
+
+
+# Strands
+
+
+@njit()
+def _wake(run: State, strand: int, at: float) -> None:
+    push(run.heap, run.loop, at, _key(run, RESUME, strand, 0), strand)
+
+
+@njit()
+def _go_on(run: State, number: int, now: float) -> None:
+    """Execute a strand until it has to wait for its next event."""
+    loop, strand = run.loop, nth(run.strands, number)
+    at, phase = strand["row"], strand["phase"]
+    while True:
+        row = nth(run.rows, at)
+        kind = row["kind"]
+        if phase == BEGIN:
+            phase = COMPUTED
+            pause = row["compute"]
+            if pause > 0:
+                strand["compute"] += pause
+                _wake(run, number, now + pause)
+                break
+        sending = kind in (SEND, ISEND)
+        if phase == COMPUTED:
+            phase = READY
+            pause = loop["overhead_send"]
+            if sending and pause > 0:
+                strand["communicate"] += pause
+                _wake(run, number, now + pause)
+                break
+        if phase == READY:
+            if loop["spare"] < RESERVE:
+                loop["strand"] = number
+                break
+            phase = OVER
+            if sending:
+                _post_send(run, strand, row, at, now)
+            elif kind in (RECV, IRECV):
+                _post_receive(run, row, at, now)
+            elif kind == REPEAT:
+                row["turn"] += 1
+                phase = BEGIN
+                if row["turn"] < row["size"]:
+                    at = row["target"]
+                else:
+                    row["turn"] = 0
+                    at += 1
+                continue
+            elif kind == START:
+                nth(run.strands, row["target"])["begun_by"] = at
+                _wake(run, row["target"], now)
+            elif kind == FINISH:
+                strand["stuck"] = -1
+                strand["finish"] = now
+                if strand["begun_by"] >= 0:
+                    _complete(run, strand["begun_by"], 0, now)
+                break
+            if kind in (WAIT, RECV, SEND):
+                awaited = nth(run.rows, row["target"] if kind == WAIT else at)
+                overhead = _overhead_of(run, awaited)
+                strand["communicate"] += overhead
+                if not awaited["done"]:
+                    strand["stuck"] = at
+                    strand["since"] = now
+                    awaited["waiter"] = number
+                    break
+                if overhead > 0:
+                    _wake(run, number, now + overhead)
+                    break
+        at += 1
+        phase = BEGIN
+    strand["row"] = at
+    strand["phase"] = phase
+
+
+@njit()
+def _overhead_of(run: State, row: Any) -> float:
+    """Seconds that a strand is busy once what it waited for is complete."""
+    receives = row["kind"] in (RECV, IRECV)
+    return float(run.loop["overhead_recv"]) if receives else 0.0
+
+
+@njit()
+def _complete(run: State, at: int, turn: int, now: float) -> None:
+    """Note that what the row began is complete; a strand that waits for it goes on.
+
+    Nobody can wait for it any more once the row began something new.
+    """
+    row = nth(run.rows, at)
+    if row["turn"] != turn:
+        return
+    row["done"] = True
+    number = row["waiter"]
+    if number >= 0:
+        row["waiter"] = -1
+        strand = nth(run.strands, number)
+        strand["wait"] += now - strand["since"]
+        _wake(run, number, now + _overhead_of(run, row))
+
+
+# Messages
+
+
+@njit()
+def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
+    slot, queue = _take(run), nth(run.channels, row["channel"])
+    message = nth(run.messages, slot)
+    number = strand["message"]
+    strand["message"] = number + 1
+    row["place"] = queue["sends"]
+    queue["sends"] += 1
+    row["turn"] += 1
+    message["number"] = number
+    message["row"] = at
+    message["send_turn"] = row["turn"]
+    message["there"] = False
+    if run.loop["record"]:
+        nth(run.sent, number)["time"] = now
+    waiting = queue["first"]
+    if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
+        queue["first"] = nth(run.packets, waiting)["next"]
+        message["receive"] = nth(run.messages, waiting)["receive"]
+        message["turn"] = nth(run.messages, waiting)["turn"]
+        _free(run, waiting)
+    else:
+        message["receive"] = -1
+        _queue(run, queue, slot)
+    eager = is_eager(row["size"], run.loop["eager_limit"])
+    row["done"] = eager
+    _transmit(run, slot, DATA if eager else REQUEST, now)
+
+
+@njit()
+def _post_receive(run: State, row: Any, at: int, now: float) -> None:
+    queue = nth(run.channels, row["channel"])
+    row["place"] = queue["receives"]
+    queue["receives"] += 1
+    row["turn"] += 1
+    row["done"] = False
+    slot = queue["first"]
+    none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
+    if none:
+        slot = _take(run)
+        _queue(run, queue, slot)
+    else:
+        queue["first"] = nth(run.packets, slot)["next"]
+    message = nth(run.messages, slot)
+    message["receive"] = at
+    message["turn"] = row["turn"]
+    if none or not message["there"]:
+        return
+    if nth(run.packets, slot)["cargo"] == DATA:
+        row["done"] = True
+        _free(run, slot)
+    else:
+        _transmit(run, slot, GRANT, now)
+
+
+@njit()
+def _deliver(run: State, slot: int, now: float) -> None:
+    """Handle the arrival of a message, or control message, at its target."""
+    message = nth(run.messages, slot)
+    cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
+    if cargo == GRANT:
+        _transmit(run, slot, DATA, now)
+        sent = _take(run)
+        nth(run.messages, sent)["row"] = message["row"]
+        nth(run.messages, sent)["send_turn"] = message["send_turn"]
+        path = nth(run.rows, message["row"])["path"]
+        first = nth(run.servers, _server(nth(run.paths, path)["server"]))
+        push(run.heap, run.loop, first["free"], _key(run, SENT, message["number"], 0), sent)
+        return
+    if cargo == DATA:
+        run.loop["arrived"] += 1
+        if run.loop["record"]:
+            nth(run.delivered, message["number"])["time"] = now
+    if receive < 0:
+        message["there"] = True
+    elif cargo == DATA:
+        _complete(run, receive, message["turn"], now)
+        _free(run, slot)
+    else:
+        _transmit(run, slot, GRANT, now)
+
+
+# Packets
+
+
+@njit()
+def _server(stop: int) -> int:
+    """Server at a stop of a path, be it the last or not."""
+    return stop if stop >= 0 else ~stop
+
+
+@njit()
+def _serve(
+    server: Any, now: float, size: int, tail: float, data: bool, last: bool
+) -> tuple[float, float]:
+    """Serve a packet: when it arrives it is known when the server will be done with it."""
+    start = service_start(now, server["free"])
+    end = service_end(start, size, server["bandwidth"], tail)
+    server["free"] = end
+    server["busy"] += end - start
+    if start > now:
+        server["waited"] += start - now
+        server["longest_wait"] = max(server["longest_wait"], start - now)
+    if data:
+        server["bytes"] += size
+        if last:
+            server["messages"] += 1
+    return start, end
+
+
+@njit()
+def _transmit(run: State, slot: int, cargo: int, now: float) -> None:
+    """Hand a message to its first server, where its packets queue at once."""
+    loop, message = run.loop, nth(run.messages, slot)
+    row = nth(run.rows, message["row"])
+    size, path = row["size"], row["path"]
+    if cargo != DATA:
+        loop["controls"] += 1
+        size = loop["control_bytes"]
+        if cargo == GRANT:
+            path = row["back"]
+    stop = nth(run.paths, path)["server"]
+    server = nth(run.servers, _server(stop))
+    count = packet_count(size, loop["packet_size"])
+    loop["served"] += count
+    first_start = first_end = end = 0.0
+    for packet in range(count):
+        part = packet_bytes(size, loop["packet_size"], packet)
+        start, end = _serve(server, now, part, now, cargo == DATA, packet == count - 1)
+        if packet == 0:
+            first_start, first_end = start, end
+    nth(run.packets, slot)["cargo"] = cargo
+    if stop < 0:
+        _arrived(run, slot, tail_arrival(end, server["latency"]))
+    else:
+        message["path"] = path
+        message["size"] = size
+        message["packet"] = 0
+        message["packets"] = count
+        _release(run, slot, first_start, first_end)
+
+
+@njit()
+def _release(run: State, slot: int, start: float, end: float) -> None:
+    """Let a message's next packet go on from the first server, which serves it in that time."""
+    message, taken = nth(run.messages, slot), slot
+    number, path = message["packet"], message["path"]
+    leads = number < message["packets"] - 1
+    if leads:
+        taken = _take(run)
+        nth(run.packets, taken)["cargo"] = nth(run.packets, slot)["cargo"]
+        message["packet"] = number + 1
+        message["end"] = end
+    packet = nth(run.packets, taken)
+    packet["message"] = slot
+    packet["leads"] = leads
+    packet["at"] = path + 1
+    packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
+    key = _key(run, ARRIVE, message["number"], number)
+    server = nth(run.servers, nth(run.paths, path)["server"])
+    _forward(run, taken, packet, key, server["latency"], start, end)
+
+
+@njit()
+def _forward(
+    run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
+) -> None:
+    """Schedule a packet's arrival behind a server that serves it from start to end."""
+    packet["tail"] = tail_arrival(end, latency)
+    head = head_arrival(start, end, latency, run.loop["cut_through"])
+    push(run.heap, run.loop, head, key, slot)
+
+
+@njit()
+def _arrived(run: State, slot: int, at: float) -> None:
+    """Schedule the delivery of a message: its last packet has been served."""
+    number = nth(run.messages, slot)["number"]
+    push(run.heap, run.loop, at, _key(run, DELIVER, number, 0), slot)
+
+
+@njit()
+def _arrive(run: State, slot: int, key: int, now: float) -> None:
+    """Serve a packet at the next server of its path."""
+    packet = nth(run.packets, slot)
+    whole, leads = packet["message"], packet["leads"]
+    stop = nth(run.paths, packet["at"])["server"]
+    server = nth(run.servers, _server(stop))
+    last = whole == slot
+    run.loop["served"] += 1
+    data = packet["cargo"] == DATA
+    start, end = _serve(server, now, packet["size"], packet["tail"], data, last)
+    if stop >= 0:
+        packet["at"] += 1
+        packet["leads"] = False
+        _forward(run, slot, packet, key, server["latency"], start, end)
+    elif last:
+        _arrived(run, slot, tail_arrival(end, server["latency"]))
+    else:
+        _free(run, slot)
+    if leads:
+        message = nth(run.messages, whole)
+        first = nth(run.servers, nth(run.paths, message["path"])["server"])
+        size = packet_bytes(message["size"], run.loop["packet_size"], message["packet"])
+        begin = message["end"]
+        _release(run, whole, begin, service_end(begin, size, first["bandwidth"], begin))
+
+
+def _compiled(sources: str) -> Callable[[State, int], int]:
+    """`_advance`, kept by numba under its own name and the digest of all that it is made of."""
+
+    @njit(cache=True)
+    def advance(tables: State, budget: int) -> int:
+        return int(_advance(tables, budget)) if sources else ENDED
+
+    return advance
+
+
+def _digest() -> str:
+    """Digest of the other files that the loop is compiled from: numba would not notice changes."""
+    names = ("model", "program", "compiled_state", "heap_kernels", "record_kernels")
+    files = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in names]
+    return sha256(b"".join(files)).hexdigest()
+
+
+advance = _compiled(_digest())

@@ -1,0 +1,70 @@
+"""Programs with loops, written out without them.
+
+A REPEAT ends a body that begins in its row `target`; the body runs `size` times in all. Bodies may
+contain others. A row that runs again begins something new: a WAIT is for the latest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .program import Op, Program
+
+Ints = NDArray[np.int64]
+
+
+def unrolled(program: Program) -> Ints:
+    """Row that each row of the program without loops comes from, REPEATs included."""
+    order: list[Ints] = []
+    for begin, end in zip(program.offsets[:-1].tolist(), program.offsets[1:].tolist(), strict=True):
+        order.append(_unroll(program, begin, end))
+    return np.concatenate(order) if order else np.zeros(0, dtype=np.int64)
+
+
+def _unroll(program: Program, begin: int, end: int) -> Ints:
+    """Write out the rows from begin to end, outermost loops first."""
+    parts: list[Ints] = []
+    ends = begin + np.flatnonzero(program.kind[begin:end] == Op.REPEAT)
+    at = begin
+    while len(ends):
+        # The loop that begins first, and of those the longest.
+        last = int(ends[program.target[ends] == program.target[ends].min()].max())
+        first = int(program.target[last])
+        parts.append(np.arange(at, first))
+        body = np.append(_unroll(program, first, last), last)
+        parts.append(np.tile(body, int(program.size[last])))
+        at = last + 1
+        ends = ends[ends > last]
+    parts.append(np.arange(at, end))
+    return np.concatenate(parts)
+
+
+def without_loops(program: Program) -> Program:
+    """Write every trip out; where a body ended, a REPEAT of one trip is left.
+
+    Takes 50 bytes an operation. It replays as the program with loops does, in every bit.
+    """
+    order = unrolled(program)
+    loops = program.kind[order] == Op.REPEAT
+    target = program.target[order].copy()
+    latest: dict[int, int] = {}
+    waits = (program.kind == Op.WAIT)[order]
+    for place, (row, wait) in enumerate(zip(order.tolist(), waits.tolist(), strict=True)):
+        latest[row] = place
+        if wait:
+            target[place] = latest[int(program.target[row])]
+    target[loops] = np.flatnonzero(loops)
+    columns = ("kind", "compute", "peer", "tag", "context")
+    return replace(
+        program,
+        offsets=np.searchsorted(
+            np.searchsorted(program.offsets, order, side="right") - 1,
+            np.arange(program.strands + 1),
+        ).astype(np.int64),
+        size=np.where(loops, 1, program.size[order]),
+        target=target,
+        **{column: getattr(program, column)[order] for column in columns},
+    )

@@ -1,0 +1,155 @@
+"""Programs with loops: the same run as with every trip written out."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.simulator import DeadlockError, Op, Parameters, program_of, simulate
+from hopmap.simulator.loops import unrolled, without_loops
+from hopmap.topologies import mesh, topology_from_spec
+
+RANKS = 5
+
+
+def said(program, topology, node_of, parameters, engine):
+    try:
+        result = simulate(
+            program,
+            topology,
+            node_of,
+            parameters=parameters,
+            engine=engine,
+            record_messages=True,
+        )
+    except DeadlockError as error:
+        return str(error)
+    columns = {}
+    for field in fields(result):
+        value = getattr(result, field.name)
+        parts = value if isinstance(value, tuple) else (value,)
+        columns[field.name] = [np.asarray(part).tobytes() for part in parts]
+    del columns["engine"], columns["wall_seconds"]
+    return columns
+
+
+@st.composite
+def bodies(draw, depth=2):
+    """Operations of every rank, that belong together; loops within them, not all the same way."""
+    lists = [[] for _ in range(RANKS)]
+    rank, pause = st.integers(0, RANKS - 1), st.sampled_from([0.0, 1e-6, 2.3e-6])
+    for _ in range(draw(st.integers(0, 4))):
+        for operations in lists:
+            if draw(st.integers(0, 4)) == 0:
+                operations.append(("compute", draw(pause)))
+        if depth and draw(st.booleans()):
+            times, inner = draw(st.integers(1, 4)), draw(bodies(depth=depth - 1))
+            for operations, body in zip(lists, inner, strict=True):
+                if draw(st.integers(0, 3)) == 0:  # the same twice over
+                    operations.append(("repeat", times, [("repeat", 1, body)]))
+                elif draw(st.integers(0, 3)) == 0:
+                    operations.extend(
+                        [("repeat", times - 1, body)] if times > 1 else [],
+                    )
+                    operations.append(("repeat", 1, body))
+                else:
+                    operations.append(("repeat", times, body))
+            continue
+        source, target, tag = draw(rank), draw(rank), draw(st.integers(0, 1))
+        size = draw(st.sampled_from([0, 700, 3000]))
+        blocking = draw(st.booleans()) and source != target
+        sides = [("send", source, target), ("recv", target, source)]
+        if draw(st.integers(0, 20)) == 0:
+            sides.pop()
+        for word, here, peer in sides if blocking else sides[::-1]:
+            lists[here].append((word if blocking else f"i{word}", peer, size, tag))
+            if not blocking and draw(st.integers(0, 4)):
+                lists[here].append(("wait", len(lists[here]) - 1))
+    return lists
+
+
+@st.composite
+def runs(draw):
+    topology = topology_from_spec(draw(st.sampled_from(["mesh:5", "torus:2x2*2", "haec:2x2x2"])))
+    slots = np.repeat(np.arange(topology.nodes), topology.slots)
+    node_of = np.array(draw(st.permutations(slots.tolist())))[:RANKS]
+    overhead = st.sampled_from([0.0, 2e-7])
+    parameters = Parameters(
+        overhead_send=draw(overhead),
+        overhead_recv=draw(overhead),
+        eager_limit=draw(st.sampled_from([0, 1000, 10**6])),
+        packet_size=draw(st.sampled_from([500, 8192])),
+    )
+    return program_of("loops", draw(bodies())), topology, node_of, parameters
+
+
+@settings(max_examples=200, deadline=None)
+@given(runs())
+def test_loops_are_what_they_are_written_out(run):
+    program, *place = run
+    flat = without_loops(program)
+    assert (flat.size[flat.kind == Op.REPEAT] == 1).all()
+    whole = said(flat, *place, "simpy")
+    assert said(program, *place, "simpy") == whole
+    assert said(program, *place, "compiled") == whole
+    assert said(flat, *place, "compiled") == whole
+
+
+@settings(max_examples=200, deadline=None)
+@given(runs())
+def test_traffic_and_trips_follow_by_formula(run):
+    program, *_ = run
+    flat = without_loops(program)
+    assert program.traffic().same_as(flat.traffic())
+    assert np.array_equal(
+        np.bincount(unrolled(program), minlength=program.operations), program.trips()
+    )
+
+
+def test_a_loop_is_written_out_inside_out():
+    body = [("send", 1, 1), ("repeat", 2, [("send", 1, 2), ("repeat", 3, [("send", 1, 3)])])]
+    program = program_of("nest", [[("repeat", 2, body)], []])
+    sizes = without_loops(program).size[without_loops(program).sends()]
+    assert sizes.tolist() == [1, 2, 3, 3, 3, 2, 3, 3, 3] * 2
+    assert program.traffic().messages.tolist() == [18]
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_wait_is_for_the_latest_of_its_row(engine):
+    # Five receives, of which only the last is waited for.
+    sender, taker = [("repeat", 5, [("send", 1, 8)])], [("repeat", 5, [("irecv", 0, 8)])]
+    program = program_of("latest", [sender, [*taker, ("wait", 0)]])
+    program.target[program.kind == Op.WAIT] = np.flatnonzero(program.kind == Op.IRECV)
+    result = simulate(program, mesh((2,)), [0, 1], engine=engine, record_messages=True)
+    assert result.communicate[1] == Parameters().overhead_recv
+    assert result.finish[1] == result.message_times.delivered[4] + Parameters().overhead_recv
+
+
+def test_which_trip_gets_stuck_is_known():
+    sender, taker = [("repeat", 3, [("send", 1, 8)])], [("repeat", 4, [("recv", 0, 8)])]
+    program = program_of("short", [sender, taker])
+    for engine in ("simpy", "compiled"):
+        with pytest.raises(DeadlockError, match=r"rank 1: recv from rank 0 .*, which nobody sends"):
+            simulate(program, mesh((2,)), [0, 1], engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"size": 0}, "runs 0 times: expected at least 1"),
+        ({"target": 5}, "expected a body in one strand, of whole loops"),
+        ({"target": 1}, "expected a body in one strand, of whole loops"),
+    ],
+)
+def test_loops_that_make_no_sense_are_errors(change, message):
+    body = [("compute", 1.0), ("repeat", 2, [("compute", 1.0)])]
+    program = program_of("bad", [[], [("repeat", 2, [("repeat", 2, body)])]])
+    column, value = next(iter(change.items()))
+    outer = np.flatnonzero(program.kind == Op.REPEAT)[-1 if value != 1 else -2]
+    getattr(program, column)[outer] = {5: program.operations, 1: 0}.get(value, value)
+    with pytest.raises(ValueError, match=message):
+        program.traffic()
