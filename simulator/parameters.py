@@ -29,6 +29,9 @@ class Parameters:
     ----------
     overhead_send, overhead_recv : float
         Seconds a rank is busy per message sent, and per message received.
+    gap, gap_per_byte : float
+        LogGP's g and G at a rank's end point: seconds from the last byte of a message to the next
+        message, and seconds for every byte but the first, before the network.
     eager_limit : int
         Messages below so many bytes leave at once; others wait for their receive.
     packet_size : int
@@ -43,12 +46,17 @@ class Parameters:
         Factor on the recorded computation; 0 leaves it out.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
+    flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
+        Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
+        a server for every byte that it moves.
     algorithms : mapping of str to str
         Algorithm of a collective operation where it is not the default; `collectives.ALGORITHMS`.
     """
 
     overhead_send: float = 200e-9
     overhead_recv: float = 200e-9
+    gap: float = 0.0
+    gap_per_byte: float = 0.0
     eager_limit: int = 64000
     packet_size: int = 8192
     control_bytes: int = 0
@@ -60,6 +68,9 @@ class Parameters:
     memory_latency: float = 200e-9
     compute_scale: float = 1.0
     switching: str = "cut_through"
+    flow_latency_factor: float = 1.0
+    flow_bandwidth_factor: float = 1.0
+    flow_cross_traffic: float = 1.0
     algorithms: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,22 +91,27 @@ class Key(NamedTuple):
     field : str
         Field of `Parameters`; empty for ``collective.*``, which go to `Parameters.algorithms`.
     unit : str
-        "bytes/s", "s", "bytes", "1" for a plain number, or "" for one of `choices`.
+        "bytes/s", "s", "s/byte", "bytes", "1" for a plain number, or "" for one of `choices`.
     minimum : float
-        Least value that is allowed; bandwidths must be above it.
+        Least value that is allowed; bandwidths, and what is `positive`, must be above it.
     choices : tuple of str
         Allowed words, the default first.
+    positive : bool
+        Whether 0 is not allowed either.
     """
 
     field: str
     unit: str
     minimum: float = 0
     choices: tuple[str, ...] = ()
+    positive: bool = False
 
 
 KEYS: Mapping[str, Key] = {
     "overhead.send": Key("overhead_send", "s"),
     "overhead.recv": Key("overhead_recv", "s"),
+    "gap": Key("gap", "s"),
+    "gap_per_byte": Key("gap_per_byte", "s/byte"),
     "eager_limit": Key("eager_limit", "bytes"),
     "packet_size": Key("packet_size", "bytes", minimum=1),
     "control_bytes": Key("control_bytes", "bytes"),
@@ -107,6 +123,9 @@ KEYS: Mapping[str, Key] = {
     "memory.latency": Key("memory_latency", "s"),
     "compute.scale": Key("compute_scale", "1"),
     "switching": Key("switching", "", choices=SWITCHING),
+    "flow.latency_factor": Key("flow_latency_factor", "1"),
+    "flow.bandwidth_factor": Key("flow_bandwidth_factor", "1", positive=True),
+    "flow.cross_traffic": Key("flow_cross_traffic", "1", minimum=1),
 } | {f"collective.{name}": Key("", "", choices=tuple(table)) for name, table in ALGORITHMS.items()}
 
 
@@ -155,8 +174,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number):
         raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
-    if entry.unit == "bytes/s" and not number > 0:
-        raise ParameterError(f"{key} {value}: expected more than 0 bytes/s")
+    if (entry.unit == "bytes/s" or entry.positive) and not number > 0:
+        raise ParameterError(f"{key} {value}: expected more than 0 {entry.unit}".removesuffix(" 1"))
     if number < entry.minimum:
         raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
 

@@ -140,6 +140,7 @@ class _Replay:
         self.progress = progress
         self.cut_through = parameters.switching == "cut_through"
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
+        self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
         self.packet_size, self.control_bytes = parameters.packet_size, parameters.control_bytes
 
         self.servers = [
@@ -158,6 +159,8 @@ class _Replay:
         self.send, self.receive = plan.send.tolist(), plan.receive.tolist()
         self.requested = [False] * plan.messages  # a rendezvous' request has arrived
         self.posted = [False] * plan.messages  # its receive is there
+        self.source = program.rank_of_row()[plan.send].tolist()
+        self.free = [0.0] * program.ranks  # when the end point of a rank is free
         self.done = [False] * program.operations  # what a row began is complete
         self.waiting: dict[int, Strand] = {}  # by row
         self.controls = self.arrived = 0
@@ -172,6 +175,7 @@ class _Replay:
         # One list per kind of event; SimPy calls each entry with the event.
         self.on_arrive, self.on_deliver = [self.arrive], [self.deliver]
         self.on_sent, self.on_resume = [self.send_complete], [self.resume]
+        self.on_leave = [self.leave]
 
     def outcome(self) -> Outcome:
         main = [self.strands[s] for s in self.plan.program.main()]
@@ -270,7 +274,7 @@ class _Replay:
             self.sent[message] = self.clock.now
         if self.eager[message]:
             self.done[self.send[message]] = True
-            self.transmit(message, model.DATA)
+            self.depart(Message(message, model.DATA))
         else:
             self.controls += 1
             self.transmit(message, model.REQUEST)
@@ -301,7 +305,24 @@ class _Replay:
             if self.posted[message]:
                 self.grant(message)
         else:
-            self.transmit(message, model.DATA)
+            self.depart(event)
+
+    def depart(self, event: Message) -> None:
+        """Let a message's data pass the end point of its rank."""
+        message, now = event.message, self.clock.now
+        rank = self.source[message]
+        at = model.leave_time(now, self.free[rank], self.size[message], self.gap_per_byte)
+        self.free[rank] = at + self.gap
+        if at > now:
+            event.callbacks = self.on_leave  # type: ignore[assignment]
+            self.clock.schedule_at(event, at, self.key(model.LEAVE, message))
+        else:
+            self.leave(event)
+
+    def leave(self, event: Message) -> None:
+        message = event.message
+        self.transmit(message, model.DATA)
+        if not self.eager[message]:
             event.callbacks = self.on_sent  # type: ignore[assignment]
             first = self.paths[self.path[message]][0]
             self.clock.schedule_at(event, first.free, self.key(model.SENT, message))
