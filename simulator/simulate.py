@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
 from ..traces import Trace
-from . import simpy_engine
+from . import message_engine, simpy_engine
 from .lowering import lower
 from .parameters import ParameterError, Parameters
 from .plan import Plan, plan
@@ -38,6 +38,8 @@ class Engine(NamedTuple):
 
 ENGINES: Mapping[str, Engine] = {
     "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
+    "flow": Engine(message_engine.run_flow, "messages as flows that share links max-min fairly"),
+    "analytic": Engine(message_engine.run_analytic, "messages that never meet: no contention"),
 }
 
 
