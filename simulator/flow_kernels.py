@@ -8,7 +8,7 @@ A change costs O(h log s) for s servers and h flow-hops in that chain.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -84,7 +84,7 @@ def empty_flows(capacity: Floats, indptr: Ints, servers: Ints, slots: int) -> Fl
     """Return no flows, with room for some."""
     n = len(capacity)
     longest = int(np.diff(indptr).max(initial=1))
-    columns = {name: np.zeros(0, dtype=np.int64) for name in PER_SLOT}
+    columns: dict[str, Any] = {name: np.zeros(0, dtype=np.int64) for name in PER_SLOT}
     for name in ("remaining", "rate", "since", "fair"):
         columns[name] = np.zeros(0, dtype=np.float64)
     for name in ("next", "prev"):
@@ -110,7 +110,7 @@ def empty_flows(capacity: Floats, indptr: Ints, servers: Ints, slots: int) -> Fl
 def enlarged(flows: Flows, more: int) -> Flows:
     """Return the same flows with room for `more` others."""
     old = len(flows.path)
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in (*PER_SLOT, "free"):
         column = getattr(flows, name)
         columns[name] = np.concatenate((column, np.zeros((more, *column.shape[1:]), column.dtype)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from ..topologies import Topology, check_mapping
 from ..traces import Trace
 from . import message_engine, simpy_engine
+from .energy import energy_of
 from .lowering import lower
 from .parameters import ParameterError, Parameters
 from .plan import Plan, plan
@@ -94,7 +96,13 @@ def simulate(
     begin = time.perf_counter()
     outcome = ENGINES[engine].run(ready, record_messages, progress)
     seconds = time.perf_counter() - begin
-    return _result(engine, topology, ready, outcome, seconds, record_messages)
+    result = _result(engine, topology, ready, outcome, seconds, record_messages)
+    if not parameters.energy:
+        return result
+    energy = energy_of(
+        parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
+    )
+    return replace(result, energy=energy)
 
 
 def _result(

@@ -290,7 +290,7 @@ def test_loggp_binomial_reduce(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_loggp_train_of_messages(engine):
-    """Alexandrov and others, LogGP, 1995: the n-th of k bytes is there at o + n (k-1) G + (n-1) g + L.
+    """LogGP, 1995: the n-th message of k bytes is there at o + n (k-1) G + (n-1) g + L.
 
     Ranks of one node have end points of their own; a rendezvous' request has no gap, its data has.
     """
