@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from . import model
+from .record_kernels import nth
 
 packet_count = njit(cache=True)(model.packet_count)
 
 
 @njit(cache=True)
 def alone(
-    bandwidth: NDArray[np.float64],
-    latency: NDArray[np.float64],
-    path: NDArray[np.int64],
-    size: int,
-    packet_size: int,
-    cut_through: bool,
+    servers: Any, stops: Any, begin: int, end: int, size: int, packet_size: int, cut_through: bool
 ) -> float:
     """Seconds from handing a message to the first server of a path to its delivery.
 
@@ -26,37 +23,43 @@ def alone(
     those above and to the left of it, so that its time is its longest path: full packets as far as
     some server, held up behind the slowest one there, and from that one on the last packet.
     """
-    latencies = 0.0
-    for server in path:
-        latencies += latency[server]
-    if cut_through:
-        return float(latencies + size / bandwidth[path].min())
     packets = packet_count(size, packet_size)
     last = size - (packets - 1) * packet_size
-    rest = 0.0
-    for server in path:
-        rest += last / bandwidth[server]
+    latencies, rest, slowest = 0.0, 0.0, np.inf
+    for stop in range(begin, end):
+        server = nth(servers, nth(stops, stop)["server"])
+        latencies += server["latency"]
+        rest += last / server["bandwidth"]
+        slowest = min(slowest, server["bandwidth"])
+    if cut_through:
+        return latencies + size / slowest
     if packets == 1:
-        return float(latencies + rest)
+        return latencies + rest
     longest, full, slowest = 0.0, 0.0, np.inf
-    for server in path:
-        full += packet_size / bandwidth[server]
-        slowest = min(slowest, bandwidth[server])
+    for stop in range(begin, end):
+        bandwidth = nth(servers, nth(stops, stop)["server"])["bandwidth"]
+        full += packet_size / bandwidth
+        slowest = min(slowest, bandwidth)
         longest = max(longest, full + (packets - 2) * packet_size / slowest + rest)
-        rest -= last / bandwidth[server]
-    return float(latencies + longest)
+        rest -= last / bandwidth
+    return latencies + longest
 
 
 @njit(cache=True)
-def hold(
-    bandwidth: NDArray[np.float64],
-    path: NDArray[np.int64],
-    size: int,
-    cut_through: bool,
-    busy: NDArray[np.float64],
-) -> None:
-    """Add the seconds for which a message that is alone holds each server of a path."""
-    slowest = np.inf
-    for server in path:
-        slowest = min(slowest, bandwidth[server])
-        busy[server] += size / (slowest if cut_through else bandwidth[server])
+def charge(
+    servers: Any, stops: Any, begin: int, end: int, size: int, cut_through: bool, data: bool
+) -> float:
+    """Count a message at the servers of a path; return the sum of their latencies.
+
+    Alone, cut-through holds a fast server behind a slow one for as long as the slow one.
+    """
+    latencies, slowest = 0.0, np.inf
+    for stop in range(begin, end):
+        server = nth(servers, nth(stops, stop)["server"])
+        latencies += server["latency"]
+        slowest = min(slowest, server["bandwidth"])
+        server["busy"] += size / (slowest if cut_through else server["bandwidth"])
+        if data:
+            server["messages"] += 1
+            server["bytes"] += size
+    return latencies

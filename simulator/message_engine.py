@@ -7,34 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from .deadlock import deadlock
-from .flow_kernels import empty_flows, enlarged
-from .message_kernels import (
-    ARRIVED,
-    BEGIN,
-    COMMUNICATE,
-    COMPUTE,
-    CONTROLS,
-    CROWDED,
-    ENDED,
-    EVENTS,
-    FINISHED,
-    PHASE,
-    ROW,
-    STUCK,
-    WAITED,
-    Rules,
-    Run,
-    advance,
-)
-from .model import RESUME, order_key
+from .flow_state import enlarged
+from .message_kernels import CROWDED, ENDED, advance
+from .message_state import begin
 from .plan import Plan
 from .result import Outcome, Servers
-from .schedule_kernels import empty_schedule, put
 
 Progress = Callable[[int, int], None]
 
-SHARE = 1 << 17  # events before Python may look at Ctrl-C and the progress
-SLOTS = 1 << 8  # for flows, to begin with
+SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 
 
 def run_analytic(
@@ -47,7 +28,7 @@ def run_analytic(
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _outcome(plan, _state(plan, record_messages, flow=False), progress)
+    return _run(plan, record_messages, progress, flow=False)
 
 
 def run_flow(
@@ -60,92 +41,33 @@ def run_flow(
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _outcome(plan, _state(plan, record_messages, flow=True), progress)
+    return _run(plan, record_messages, progress, flow=True)
 
 
-def _outcome(plan: Plan, run: Run, progress: Progress | None) -> Outcome:
+def _run(plan: Plan, record_messages: bool, progress: Progress | None, *, flow: bool) -> Outcome:
+    run = begin(plan, record_messages, flow=flow)
     while (why := advance(run, SHARE)) != ENDED:
         if why == CROWDED:
-            run = run._replace(flows=enlarged(run.flows, len(run.flows.path)))
+            run = run._replace(flows=enlarged(run.flows, len(run.flows.slots)))
         if progress is not None:
-            progress(int(run.counts[ARRIVED]), plan.messages)
-    stuck = np.flatnonzero(run.strands[:, STUCK] >= 0)
+            progress(int(run.loop["arrived"][0]), plan.messages)
+    strands = run.strands[: plan.program.strands]
+    stuck = np.flatnonzero(strands["stuck"] >= 0)
     if len(stuck):
-        waits = zip(stuck.tolist(), run.strands[stuck, STUCK].tolist(), strict=True)
-        raise deadlock(plan, float(run.clock[0]), list(waits))
-    seconds = run.seconds[plan.program.main()]
-    nothing = np.zeros(len(plan.bandwidth))
+        waits = zip(stuck.tolist(), strands["stuck"][stuck].tolist(), strict=True)
+        raise deadlock(plan, float(run.loop["now"][0]), list(waits))
+    main = strands[plan.program.main()]
+    servers = run.flows.servers[: len(plan.bandwidth)]
+    messages, size, busy = (servers[name].copy() for name in ("messages", "bytes", "busy"))
+    kept = plan.messages if record_messages else 0
     return Outcome(
-        finish=seconds[:, FINISHED],
-        compute=seconds[:, COMPUTE],
-        communicate=seconds[:, COMMUNICATE],
-        wait=seconds[:, WAITED],
-        servers=Servers(run.messages, run.bytes, run.busy, nothing, nothing.copy()),
-        events=int(run.counts[EVENTS]),
-        controls=int(run.counts[CONTROLS]),
-        sent=run.sent,
-        delivered=run.delivered,
+        finish=main["finish"].copy(),
+        compute=main["compute"].copy(),
+        communicate=main["communicate"].copy(),
+        wait=main["wait"].copy(),
+        servers=Servers(messages, size, busy, np.zeros(len(servers)), np.zeros(len(servers))),
+        events=int(run.loop["events"][0]),
+        controls=int(run.loop["controls"][0]),
+        sent=run.sent["time"][:kept],
+        delivered=run.delivered["time"][:kept],
     )
-
-
-def _state(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
-    """Lay out a run that has not begun: every rank's own strand goes on at 0."""
-    program, parameters, messages = plan.program, plan.parameters, plan.messages
-    bandwidth, latency = plan.bandwidth, plan.latency
-    if flow:
-        bandwidth = bandwidth * (parameters.flow_bandwidth_factor / parameters.flow_cross_traffic)
-        latency = latency * parameters.flow_latency_factor
-    strands = np.full((program.strands, 4), -1, dtype=np.int64)
-    strands[:, ROW], strands[:, PHASE] = program.offsets[:-1], BEGIN
-    times = np.full(messages if record_messages else 0, np.nan)
-    servers = len(bandwidth)
-    run = Run(
-        rules=Rules(
-            overhead_send=parameters.overhead_send,
-            overhead_recv=parameters.overhead_recv,
-            gap=parameters.gap,
-            gap_per_byte=parameters.gap_per_byte,
-            eager_limit=parameters.eager_limit,
-            packet_size=parameters.packet_size,
-            control_bytes=parameters.control_bytes,
-            cut_through=parameters.switching == "cut_through",
-            number_bits=plan.number_bits,
-            flow=flow,
-            record=record_messages,
-        ),
-        kind=program.kind,
-        compute=plan.compute,
-        target=program.target,
-        message=plan.message,
-        done=np.zeros(program.operations, dtype=np.bool_),
-        waiter=np.full(program.operations, -1, dtype=np.int32),
-        strands=strands,
-        seconds=np.zeros((program.strands, 5)),
-        size=plan.size,
-        path=plan.path,
-        back=plan.back,
-        send=plan.send,
-        receive=plan.receive,
-        rank=program.rank_of_row()[plan.send],
-        cargo=np.zeros(messages, dtype=np.int8),
-        requested=np.zeros(messages, dtype=np.bool_),
-        posted=np.zeros(messages, dtype=np.bool_),
-        slot=np.full(messages, -1, dtype=np.int32),
-        sent=times,
-        delivered=times.copy(),
-        free=np.zeros(program.ranks),
-        bandwidth=bandwidth,
-        latency=latency,
-        indptr=plan.indptr,
-        servers=plan.servers,
-        messages=np.zeros(servers, dtype=np.int64),
-        bytes=np.zeros(servers, dtype=np.int64),
-        busy=np.zeros(servers),
-        clock=np.zeros(1),
-        counts=np.zeros(3, dtype=np.int64),
-        schedule=empty_schedule(program.strands + 2 * messages),
-        flows=empty_flows(bandwidth, plan.indptr, plan.servers, SLOTS if flow else 1),
-    )
-    for strand in program.main().tolist():
-        put(run.schedule, strand, 0.0, order_key(RESUME, strand, 0, plan.number_bits, 0))
-    return run

@@ -8,17 +8,18 @@ numba's cache does not notice that `model.py` or another file of kernels changed
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from . import model
-from .analytic_kernels import alone, hold
-from .flow_kernels import DIRTY, SPARE, Flows, close_flow, open_flow, share
+from .analytic_kernels import alone, charge
+from .flow_kernels import close_flow, open_flow, share
+from .flow_state import Flows
+from .message_state import Run
 from .model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from .program import Op
+from .record_kernels import nth
 from .schedule_kernels import Schedule, put, take
 
 SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
@@ -31,126 +32,56 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 # Why `advance` returns: nothing is left, its share is done, no slot for another flow.
 ENDED, MORE, CROWDED = 0, 1, 2
 
-# Columns of `Run.strands` and of `Run.seconds`, places in `Run.counts`.
-ROW, PHASE, BEGUN_BY, STUCK = 0, 1, 2, 3
-SINCE, FINISHED, COMPUTE, COMMUNICATE, WAITED = 0, 1, 2, 3, 4
-CONTROLS, EVENTS, ARRIVED = 0, 1, 2
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 order_key = njit(cache=True)(model.order_key)
-is_eager = njit(cache=True)(model.is_eager)
 leave_time = njit(cache=True)(model.leave_time)
 
 
-class Rules(NamedTuple):
-    """Parameters of a run, see `Parameters`."""
-
-    overhead_send: float
-    overhead_recv: float
-    gap: float
-    gap_per_byte: float
-    eager_limit: int
-    packet_size: int
-    control_bytes: int
-    cut_through: bool
-    number_bits: int
-    flow: bool  # share servers by max-min fairness
-    record: bool  # keep `sent` and `delivered`
-
-
-class Run(NamedTuple):
-    """All that a run is.
-
-    Attributes
-    ----------
-    kind, compute, target, message : ndarray, shape (operations,)
-        Of the plan.
-    done, waiter : ndarray, shape (operations,)
-        Whether what a row began is complete; strand that waits for it, or -1.
-    strands : ndarray(int64, shape=(strands, 4))
-    seconds : ndarray(float64, shape=(strands, 5))
-    size, path, back, send, receive : ndarray(int64, shape=(messages,))
-        Of the plan.
-    rank : ndarray(int32, shape=(messages,))
-        Source rank.
-    cargo : ndarray(int8, shape=(messages,))
-        What of it is under way.
-    requested, posted : ndarray(bool, shape=(messages,))
-        Whether its request has arrived, whether its receive is there.
-    slot : ndarray(int32, shape=(messages,))
-        Of its flow, or -1.
-    sent, delivered : ndarray(float64)
-    free : ndarray(float64, shape=(ranks,))
-        When the end point of a rank is free.
-    bandwidth, latency : ndarray(float64, shape=(servers,))
-    indptr, servers : ndarray(int64)
-        Paths.
-    messages, bytes : ndarray(int64, shape=(servers,))
-    busy : ndarray(float64, shape=(servers,))
-    clock : ndarray(float64, shape=(1,))
-    counts : ndarray(int64, shape=(3,))
-    schedule : Schedule
-        Items are strands, then messages, then messages that will have been sent.
-    flows : Flows
-    """
-
-    rules: Rules
-    kind: NDArray[np.uint8]
-    compute: Floats
-    target: Ints
-    message: Ints
-    done: NDArray[np.bool_]
-    waiter: NDArray[np.int32]
-    strands: Ints
-    seconds: Floats
-    size: Ints
-    path: Ints
-    back: Ints
-    send: Ints
-    receive: Ints
-    rank: NDArray[np.int32]
-    cargo: NDArray[np.int8]
-    requested: NDArray[np.bool_]
-    posted: NDArray[np.bool_]
-    slot: NDArray[np.int32]
-    sent: Floats
-    delivered: Floats
-    free: Floats
-    bandwidth: Floats
-    latency: Floats
-    indptr: Ints
-    servers: Ints
-    messages: Ints
-    bytes: Ints
-    busy: Floats
-    clock: Floats
-    counts: Ints
-    schedule: Schedule
-    flows: Flows
-
-
 @njit(cache=True)
-def advance(run: Run, budget: int) -> int:
+def advance(tables: Run, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
-    schedule, flows = run.schedule, run.flows
-    strands, messages = len(run.strands), len(run.size)
+    dates, open_flows = tables.schedule, tables.flows
+    shares = open_flows.shares
+    schedule = Schedule(dates.entries[0], dates.places[0], dates.count[0])
+    flows = Flows(
+        open_flows.servers[0],
+        open_flows.stops[0],
+        open_flows.slots[0],
+        open_flows.crossings[0],
+        open_flows.found[0],
+        open_flows.reached[0],
+        Schedule(shares.entries[0], shares.places[0], shares.count[0]),
+        open_flows.counts[0],
+    )
+    run = Run(
+        tables.loop[0],
+        tables.rows[0],
+        tables.strands[0],
+        tables.messages[0],
+        tables.ranks[0],
+        tables.paths[0],
+        tables.sent[0],
+        tables.delivered[0],
+        schedule,
+        flows,
+    )
+    loop, first = run.loop, nth(schedule.entries, 0)
+    strands, messages = loop["strands"], loop["messages"]
     while True:
         # Rates are shared once an instant, when all that happens then has happened.
-        if flows.counts[DIRTY] > 0 and (schedule.size[0] == 0 or schedule.time[0] > run.clock[0]):
+        if flows.counts["dirty"] > 0 and (
+            schedule.count["size"] == 0 or first["time"] > loop["now"]
+        ):
             _share(run)
-        if schedule.size[0] == 0:
+        if schedule.count["size"] == 0:
             return ENDED
-        if run.rules.flow and flows.counts[SPARE] == 0:
+        if loop["flow"] and flows.counts["spare"] == 0:
             return CROWDED
         if budget == 0:
             return MORE
         budget -= 1
-        now, item = schedule.time[0], schedule.item[0]
-        kind = schedule.key[0] >> run.rules.number_bits
+        now, item, kind = first["time"], first["item"], first["key"] >> loop["number_bits"]
         take(schedule, item)
-        run.clock[0] = now
+        loop["now"] = now
         if kind == RESUME:
             _go_on(run, item, now)
         elif kind == ARRIVE:
@@ -160,16 +91,16 @@ def advance(run: Run, budget: int) -> int:
         elif kind == LEAVE:
             _send_data(run, item - strands, now)
         else:
-            _complete(run, run.send[item - strands - messages], now)
+            _complete(run, nth(run.messages, item - strands - messages)["send"], now)
 
 
 @njit(cache=True)
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
     """Schedule an event of a message."""
-    item = len(run.strands) + number
+    item = run.loop["strands"] + number
     if kind == SENT:
-        item += len(run.size)
-    put(run.schedule, item, at, order_key(kind, number, 0, run.rules.number_bits, 0))
+        item += run.loop["messages"]
+    put(run.schedule, item, at, order_key(kind, number, 0, run.loop["number_bits"], 0))
 
 
 # Strands
@@ -177,194 +108,210 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 
 @njit(cache=True)
 def _wake(run: Run, strand: int, at: float) -> None:
-    put(run.schedule, strand, at, order_key(RESUME, strand, 0, run.rules.number_bits, 0))
+    put(run.schedule, strand, at, order_key(RESUME, strand, 0, run.loop["number_bits"], 0))
 
 
 @njit(cache=True)
-def _go_on(run: Run, strand: int, now: float) -> None:
+def _go_on(run: Run, number: int, now: float) -> None:
     """Execute a strand until it has to wait for its next event."""
-    at, phase = run.strands[strand, ROW], run.strands[strand, PHASE]
+    strand = nth(run.strands, number)
+    at, phase = strand["row"], strand["phase"]
     while True:
-        kind = run.kind[at]
+        row = nth(run.rows, at)
+        kind = row["kind"]
         if phase == BEGIN:
             phase = COMPUTED
-            pause = run.compute[at]
+            pause = row["compute"]
             if pause > 0:
-                run.seconds[strand, COMPUTE] += pause
-                _wake(run, strand, now + pause)
+                strand["compute"] += pause
+                _wake(run, number, now + pause)
                 break
         sending = kind in (SEND, ISEND)
         if phase == COMPUTED:
             phase = READY
-            pause = run.rules.overhead_send
+            pause = run.loop["overhead_send"]
             if sending and pause > 0:
-                run.seconds[strand, COMMUNICATE] += pause
-                _wake(run, strand, now + pause)
+                strand["communicate"] += pause
+                _wake(run, number, now + pause)
                 break
         if phase == READY:
             phase = OVER
             if sending:
-                _post_send(run, run.message[at], now)
+                _post_send(run, row["message"], now)
             elif kind in (RECV, IRECV):
-                _post_receive(run, run.message[at], now)
+                _post_receive(run, row["message"], now)
             elif kind == START:
-                run.strands[run.target[at], BEGUN_BY] = at
-                _wake(run, run.target[at], now)
+                nth(run.strands, row["target"])["begun_by"] = at
+                _wake(run, row["target"], now)
             elif kind == FINISH:
-                run.strands[strand, STUCK] = -1
-                run.seconds[strand, FINISHED] = now
-                if run.strands[strand, BEGUN_BY] >= 0:
-                    _complete(run, run.strands[strand, BEGUN_BY], now)
+                strand["stuck"] = -1
+                strand["finish"] = now
+                if strand["begun_by"] >= 0:
+                    _complete(run, strand["begun_by"], now)
                 break
             if kind in (WAIT, RECV, SEND):
-                awaited = run.target[at] if kind == WAIT else at
+                awaited = nth(run.rows, row["target"] if kind == WAIT else at)
                 overhead = _overhead_of(run, awaited)
-                run.seconds[strand, COMMUNICATE] += overhead
-                if not run.done[awaited]:
-                    run.strands[strand, STUCK] = at
-                    run.seconds[strand, SINCE] = now
-                    run.waiter[awaited] = strand
+                strand["communicate"] += overhead
+                if not awaited["done"]:
+                    strand["stuck"] = at
+                    strand["since"] = now
+                    awaited["waiter"] = number
                     break
                 if overhead > 0:
-                    _wake(run, strand, now + overhead)
+                    _wake(run, number, now + overhead)
                     break
         at += 1
         phase = BEGIN
-    run.strands[strand, ROW], run.strands[strand, PHASE] = at, phase
+    strand["row"] = at
+    strand["phase"] = phase
 
 
 @njit(cache=True)
-def _overhead_of(run: Run, row: int) -> float:
+def _overhead_of(run: Run, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
-    return run.rules.overhead_recv if run.kind[row] in (RECV, IRECV) else 0.0
+    receives = row["kind"] in (RECV, IRECV)
+    return float(run.loop["overhead_recv"]) if receives else 0.0
 
 
 @njit(cache=True)
-def _complete(run: Run, row: int, now: float) -> None:
+def _complete(run: Run, at: int, now: float) -> None:
     """Note that what the row began is complete; a strand that waits for it goes on."""
-    run.done[row] = True
-    strand = run.waiter[row]
-    if strand >= 0:
-        run.waiter[row] = -1
-        run.seconds[strand, WAITED] += now - run.seconds[strand, SINCE]
-        _wake(run, strand, now + _overhead_of(run, row))
+    row = nth(run.rows, at)
+    row["done"] = True
+    number = row["waiter"]
+    if number >= 0:
+        row["waiter"] = -1
+        strand = nth(run.strands, number)
+        strand["wait"] += now - strand["since"]
+        _wake(run, number, now + _overhead_of(run, row))
 
 
 # Messages
 
 
 @njit(cache=True)
-def _post_send(run: Run, message: int, now: float) -> None:
-    if run.rules.record:
-        run.sent[message] = now
-    if is_eager(run.size[message], run.rules.eager_limit):
-        run.done[run.send[message]] = True
-        _depart(run, message, now)
+def _post_send(run: Run, number: int, now: float) -> None:
+    message = nth(run.messages, number)
+    if run.loop["record"]:
+        nth(run.sent, number)["time"] = now
+    if message["eager"]:
+        nth(run.rows, message["send"])["done"] = True
+        _depart(run, number, now)
     else:
-        run.counts[CONTROLS] += 1
-        _transmit(run, message, REQUEST, now)
+        run.loop["controls"] += 1
+        _transmit(run, number, REQUEST, now)
 
 
 @njit(cache=True)
-def _post_receive(run: Run, message: int, now: float) -> None:
-    if message < 0:
+def _post_receive(run: Run, number: int, now: float) -> None:
+    if number < 0:
         return  # nobody sends it
-    run.posted[message] = True
-    if run.requested[message]:
-        _grant(run, message, now)
+    message = nth(run.messages, number)
+    message["posted"] = True
+    if message["requested"]:
+        _grant(run, number, now)
 
 
 @njit(cache=True)
-def _grant(run: Run, message: int, now: float) -> None:
-    run.counts[CONTROLS] += 1
-    _transmit(run, message, GRANT, now)
+def _grant(run: Run, number: int, now: float) -> None:
+    run.loop["controls"] += 1
+    _transmit(run, number, GRANT, now)
 
 
 @njit(cache=True)
-def _depart(run: Run, message: int, now: float) -> None:
+def _depart(run: Run, number: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
-    rank = run.rank[message]
-    at = leave_time(now, run.free[rank], run.size[message], run.rules.gap_per_byte)
-    run.free[rank] = at + run.rules.gap
+    message = nth(run.messages, number)
+    rank = nth(run.ranks, message["rank"])
+    at = leave_time(now, rank["free"], message["size"], run.loop["gap_per_byte"])
+    rank["free"] = at + run.loop["gap"]
     if at > now:
-        _schedule(run, LEAVE, message, at)
+        _schedule(run, LEAVE, number, at)
     else:
-        _send_data(run, message, now)
+        _send_data(run, number, now)
 
 
 @njit(cache=True)
-def _send_data(run: Run, message: int, now: float) -> None:
-    """Hand a message's data to the network; see for when a rendezvous has been sent."""
-    _transmit(run, message, DATA, now)
-    if not run.rules.flow and not is_eager(run.size[message], run.rules.eager_limit):
-        first = run.bandwidth[run.servers[run.indptr[run.path[message]]]]
-        _schedule(run, SENT, message, now + run.size[message] / first)
+def _send_data(run: Run, number: int, now: float) -> None:
+    """Hand a message's data to the network; a rendezvous alone has left its first server then."""
+    _transmit(run, number, DATA, now)
+    message = nth(run.messages, number)
+    if not message["eager"] and not run.loop["flow"]:
+        stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
+        bandwidth = nth(run.flows.servers, stop["server"])["bandwidth"]
+        _schedule(run, SENT, number, now + message["size"] / bandwidth)
 
 
 @njit(cache=True)
-def _deliver(run: Run, message: int, now: float) -> None:
+def _deliver(run: Run, number: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
-    if run.slot[message] >= 0:
-        close_flow(run.flows, run.slot[message])
-        run.slot[message] = -1
-    cargo = run.cargo[message]
+    message = nth(run.messages, number)
+    if message["slot"] >= 0:
+        close_flow(run.flows, message["slot"])
+        message["slot"] = -1
+    cargo = message["cargo"]
     if cargo == DATA:
-        run.counts[ARRIVED] += 1
-        if run.rules.record:
-            run.delivered[message] = now
-        if run.receive[message] >= 0:
-            _complete(run, run.receive[message], now)
-        if run.rules.flow and not is_eager(run.size[message], run.rules.eager_limit):
-            _schedule(run, SENT, message, now)
+        run.loop["arrived"] += 1
+        if run.loop["record"]:
+            nth(run.delivered, number)["time"] = now
+        if message["receive"] >= 0:
+            _complete(run, message["receive"], now)
+        if not message["eager"] and run.loop["flow"]:
+            _schedule(run, SENT, number, now)
     elif cargo == REQUEST:
-        run.requested[message] = True
-        if run.posted[message]:
-            _grant(run, message, now)
+        message["requested"] = True
+        if message["posted"]:
+            _grant(run, number, now)
     else:
-        _depart(run, message, now)
+        _depart(run, number, now)
 
 
 # The network
 
 
 @njit(cache=True)
-def _transmit(run: Run, message: int, cargo: int, now: float) -> None:
-    """Hand a message to the network."""
-    rules = run.rules
-    run.cargo[message] = cargo
-    size = run.size[message] if cargo == DATA else rules.control_bytes
-    number = run.back[message] if cargo == GRANT else run.path[message]
-    path = run.servers[run.indptr[number] : run.indptr[number + 1]]
-    run.counts[EVENTS] += len(path)
-    if cargo == DATA:
-        for server in path:
-            run.messages[server] += 1
-            run.bytes[server] += size
-    hold(run.bandwidth, path, size, rules.cut_through and not rules.flow, run.busy)
-    if not rules.flow:
-        after = alone(run.bandwidth, run.latency, path, size, rules.packet_size, rules.cut_through)
-        _schedule(run, DELIVER, message, now + after)
-        return
-    at = now
-    for server in path:
-        at += run.latency[server]
-    _schedule(run, ARRIVE if size > 0 else DELIVER, message, at)
+def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
+    """Hand a message, or control message, to the network."""
+    loop, message = run.loop, nth(run.messages, number)
+    servers, stops = run.flows.servers, run.flows.stops
+    message["cargo"] = cargo
+    data = cargo == DATA
+    size = message["size"] if data else loop["control_bytes"]
+    begin, end = _path(run, message)
+    loop["events"] += end - begin
+    cut_through = loop["cut_through"]
+    latencies = charge(servers, stops, begin, end, size, cut_through, data)
+    if not loop["flow"]:
+        after = alone(servers, stops, begin, end, size, loop["packet_size"], cut_through)
+        _schedule(run, DELIVER, number, now + after)
+    elif size > 0:
+        _schedule(run, ARRIVE, number, now + latencies)
+    else:
+        _schedule(run, DELIVER, number, now + latencies)
 
 
 @njit(cache=True)
-def _enter(run: Run, message: int, now: float) -> None:
+def _path(run: Run, message: Any) -> tuple[int, int]:
+    """Return the stops of what of a message is under way: the first, and behind the last."""
+    path = message["back"] if message["cargo"] == GRANT else message["path"]
+    return nth(run.paths, path)["begin"], nth(run.paths, path + 1)["begin"]
+
+
+@njit(cache=True)
+def _enter(run: Run, number: int, now: float) -> None:
     """Begin a flow; its latency is over."""
-    cargo = run.cargo[message]
-    size = run.size[message] if cargo == DATA else run.rules.control_bytes
-    path = run.back[message] if cargo == GRANT else run.path[message]
-    run.slot[message] = open_flow(run.flows, path, message, float(size), now)
+    message = nth(run.messages, number)
+    size = message["size"] if message["cargo"] == DATA else run.loop["control_bytes"]
+    begin, end = _path(run, message)
+    message["slot"] = open_flow(run.flows, begin, end, number, float(size), now)
 
 
 @njit(cache=True)
 def _share(run: Run) -> None:
     """Share the servers again, and move the ends of the flows whose rate that changed."""
     flows = run.flows
-    for k in range(share(flows, run.clock[0])):
-        slot = flows.found[k]
-        end = flows.since[slot] + flows.remaining[slot] / flows.rate[slot]
-        _schedule(run, DELIVER, flows.item[slot], end)
+    for k in range(share(flows, run.loop["now"])):
+        slot = nth(flows.slots, nth(flows.found, k)["slot"])
+        end = slot["since"] + slot["remaining"] / slot["rate"]
+        _schedule(run, DELIVER, slot["item"], end)

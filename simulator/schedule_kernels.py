@@ -5,94 +5,89 @@ Lowest (time, key) first. Keys of items are all different, so that the order is 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from .record_kernels import nth
+
+ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("item", np.int64)])
+PLACE = np.dtype([("entry", np.int64)])  # of an item in the heap, plus 1; 0 if it is not due
+COUNT = np.dtype([("size", np.int64)])  # of the heap; one row
 
 
 class Schedule(NamedTuple):
-    """Items 0..n-1 and when they are due.
+    """When items 0..n-1 are due: tables, or in compiled code the first record of each."""
 
-    Attributes
-    ----------
-    time : ndarray(float64, shape=(n,))
-    key, item : ndarray(int64, shape=(n,))
-        The heap: entries 0..size-1.
-    place : ndarray(int64, shape=(n,))
-        Entry of each item, plus 1; 0 for an item that is not due.
-    size : ndarray(int64, shape=(1,))
-    """
-
-    time: NDArray[np.float64]
-    key: NDArray[np.int64]
-    item: NDArray[np.int64]
-    place: NDArray[np.int64]
-    size: NDArray[np.int64]
+    entries: Any
+    places: Any
+    count: Any
 
 
 def empty_schedule(items: int) -> Schedule:
     """Return a schedule for so many items, none of them due."""
-    time = np.empty(items, dtype=np.float64)
-    key, item = (np.empty(items, dtype=np.int64) for _ in range(2))
-    return Schedule(time, key, item, np.zeros(items, np.int64), np.zeros(1, np.int64))
+    size = max(items, 1)
+    return Schedule(np.zeros(size, ENTRY), np.zeros(size, PLACE), np.zeros(1, COUNT))
 
 
 @njit(cache=True)
 def put(schedule: Schedule, item: int, time: float, key: int) -> None:
     """Make an item due, or move it."""
-    at = schedule.place[item] - 1
+    at = nth(schedule.places, item)["entry"] - 1
     if at < 0:
-        at = schedule.size[0]
-        schedule.size[0] = at + 1
+        at = schedule.count["size"]
+        schedule.count["size"] = at + 1
     _settle(schedule, at, item, time, key)
 
 
 @njit(cache=True)
 def take(schedule: Schedule, item: int) -> None:
     """Take an item out."""
-    at = schedule.place[item] - 1
-    schedule.place[item] = 0
-    last = schedule.size[0] - 1
-    schedule.size[0] = last
+    place = nth(schedule.places, item)
+    at = place["entry"] - 1
+    place["entry"] = 0
+    last = schedule.count["size"] - 1
+    schedule.count["size"] = last
     if at != last:
-        _settle(schedule, at, schedule.item[last], schedule.time[last], schedule.key[last])
+        moved = nth(schedule.entries, last)
+        _settle(schedule, at, moved["item"], moved["time"], moved["key"])
 
 
 @njit(cache=True)
 def _settle(schedule: Schedule, at: int, item: int, time: float, key: int) -> None:
     """Write an entry where it belongs, above or below the free place `at`."""
-    times, keys = schedule.time, schedule.key
     while at > 0:
-        above = (at - 1) // 2
-        if times[above] < time or (times[above] == time and keys[above] < key):
+        parent = (at - 1) >> 1
+        above = nth(schedule.entries, parent)
+        if above["time"] < time or (above["time"] == time and above["key"] < key):
             break
-        _move(schedule, above, at)
-        at = above
-    size = schedule.size[0]
+        _write(schedule, at, above["item"], above["time"], above["key"])
+        at = parent
+    size = schedule.count["size"]
     while True:
-        below = 2 * at + 1
-        if below >= size:
+        child = 2 * at + 1
+        if child >= size:
             break
-        right = below + 1
-        if right < size and (
-            times[right] < times[below]
-            or (times[right] == times[below] and keys[right] < keys[below])
-        ):
-            below = right
-        if time < times[below] or (time == times[below] and key < keys[below]):
+        below = nth(schedule.entries, child)
+        if child + 1 < size:
+            other = nth(schedule.entries, child + 1)
+            if other["time"] < below["time"] or (
+                other["time"] == below["time"] and other["key"] < below["key"]
+            ):
+                below = other
+                child += 1
+        if time < below["time"] or (time == below["time"] and key < below["key"]):
             break
-        _move(schedule, below, at)
-        at = below
-    times[at], keys[at], schedule.item[at] = time, key, item
-    schedule.place[item] = at + 1
+        _write(schedule, at, below["item"], below["time"], below["key"])
+        at = child
+    _write(schedule, at, item, time, key)
 
 
 @njit(cache=True)
-def _move(schedule: Schedule, source: int, target: int) -> None:
-    item = schedule.item[source]
-    schedule.time[target] = schedule.time[source]
-    schedule.key[target] = schedule.key[source]
-    schedule.item[target] = item
-    schedule.place[item] = target + 1
+def _write(schedule: Schedule, at: int, item: int, time: float, key: int) -> None:
+    entry = nth(schedule.entries, at)
+    entry["time"] = time
+    entry["key"] = key
+    entry["item"] = item
+    nth(schedule.places, item)["entry"] = at + 1

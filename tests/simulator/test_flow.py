@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, program_of, simulate
-from hopmap.simulator.flow_kernels import close_flow, empty_flows, open_flow, share
+from hopmap.simulator.flow_kernels import close_flow, open_flow, share
+from hopmap.simulator.flow_state import empty_flows, first_rows, server_table
 from hopmap.topologies import mesh, topology_from_spec
 
 EXACT = 1e-12
@@ -25,13 +26,30 @@ FREE = {
 }
 
 
+class Network:
+    """Servers and flows over paths, as the kernels see them."""
+
+    def __init__(self, capacity, paths):
+        self.indptr = np.cumsum([0, *map(len, paths)])
+        servers = server_table(np.array(capacity, float), np.zeros(len(capacity)))
+        self.tables = empty_flows(servers, self.indptr, np.concatenate(paths), len(paths))
+        self.rows = first_rows(self.tables)
+
+    def open(self, path):
+        return open_flow(self.rows, *self.indptr[path : path + 2], path, 1e9, 0.0)
+
+    def close(self, slot):
+        close_flow(self.rows, slot)
+
+    def rates(self, slots):
+        share(self.rows, 0.0)
+        return self.tables.slots["rate"][list(slots)].tolist()
+
+
 def fair(capacity, paths):
     """Rates by the kernels, all flows opened at once."""
-    indptr = np.cumsum([0, *map(len, paths)])
-    flows = empty_flows(np.array(capacity, float), indptr, np.concatenate(paths), len(paths))
-    slots = [open_flow(flows, p, p, 1.0, 0.0) for p in range(len(paths))]
-    share(flows, 0.0)
-    return flows.rate[slots].tolist()
+    network = Network(capacity, paths)
+    return network.rates([network.open(path) for path in range(len(paths))])
 
 
 def naive(capacity, paths):
@@ -106,19 +124,16 @@ def test_rates_are_those_of_a_naive_solver(network):
 def test_rates_stay_fair_as_flows_come_and_go(network, changes):
     # Any number of changes between two looks, on what is left of the changes before.
     capacity, paths = network
-    indptr = np.cumsum([0, *map(len, paths)])
-    flows = empty_flows(np.array(capacity, float), indptr, np.concatenate(paths), len(paths))
-    slots = {}
+    net, slots = Network(capacity, paths), {}
     for which, look in changes:
         path = which % len(paths)
         if path in slots:
-            close_flow(flows, slots.pop(path))
+            net.close(slots.pop(path))
         else:
-            slots[path] = open_flow(flows, path, path, 1e9, 0.0)
+            slots[path] = net.open(path)
         if look:
-            share(flows, 0.0)
             expected = naive(capacity, [paths[p] for p in slots])
-            rates = flows.rate[list(slots.values())]
+            rates = net.rates(slots.values())
             assert rates == pytest.approx(list(map(float, expected)), rel=1e-12)
 
 

@@ -1,0 +1,36 @@
+"""Rows of a table in compiled code, by pointer instead of by array.
+
+An array that compiled code passes on or takes out of a tuple is reference-counted each time, which
+costs more than an event of the replay does. A record is a bare pointer. The owner of a table must
+keep it alive, and nobody checks the index.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+
+def nth(first: Any, index: int) -> Any:
+    """Row `index` of the table whose row 0 is `first`."""
+    return first.base[index]
+
+
+@intrinsic
+def _offset(_context: Any, first: types.Record, _index: types.Integer) -> Any:
+    def generate(_: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> ir.Value:
+        pointer, number = arguments
+        return builder.gep(pointer, [number])
+
+    return first(first, types.intp), generate
+
+
+@overload(nth)
+def _nth(first: Any, index: int) -> Any:  # noqa: ARG001 (types of them, at compile time)
+    def row(first: Any, index: int) -> Any:
+        return _offset(first, index)  # type: ignore[call-arg, arg-type]
+
+    return row
