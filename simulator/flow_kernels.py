@@ -137,23 +137,26 @@ def _fill(flows: Flows, visited: int) -> None:
     level = 0.0
     while shares.count["size"] > 0:
         lowest = nth(shares.entries, 0)
-        full = lowest["item"]
-        level = max(level, lowest["time"])  # it never falls, but by rounding
+        full, known = lowest["item"], lowest["time"]
+        server = nth(flows.servers, full)
+        if server["users"] == 0:
+            take(shares, full)
+            continue
+        # Shares only rise, so that the lowest known one is looked at again before it counts. The
+        # level never falls, but by rounding.
+        now = max(level, server["left"] / server["users"])
+        if now > known:
+            put(shares, full, now, full)
+            continue
+        level = now
         take(shares, full)
-        at = nth(flows.servers, full)["first"]
+        at = server["first"]
         while at >= 0:
             slot = nth(flows.slots, at // longest)
             at = nth(flows.crossings, at)["after"]
-            if slot["fair"] >= 0:
-                continue
-            slot["fair"] = level
-            for stop in range(slot["begin"], slot["end"]):
-                place = nth(flows.stops, stop)["server"]
-                if place != full:
-                    server = nth(flows.servers, place)
+            if slot["fair"] < 0:
+                slot["fair"] = level
+                for stop in range(slot["begin"], slot["end"]):
+                    server = nth(flows.servers, nth(flows.stops, stop)["server"])
                     server["users"] -= 1
                     server["left"] -= level
-                    if server["users"] == 0:
-                        take(shares, place)
-                    else:
-                        put(shares, place, server["left"] / server["users"], place)
