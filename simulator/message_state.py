@@ -153,12 +153,17 @@ def _key(strand: int, number_bits: int) -> int:
 
 
 def _rows(plan: Plan) -> Table:
-    rows = _table(ROW, plan.program.operations)
+    program = plan.program
+    rows = _table(ROW, program.operations)
+    send, receive = program.sends(), program.receives()
+    message = np.full(program.operations, -1, dtype=np.int64)
+    message[send] = np.arange(len(send))
+    message[receive[receive >= 0]] = np.flatnonzero(receive >= 0)
     columns: dict[str, NDArray[Any]] = {
         "compute": plan.compute,
-        "target": plan.program.target,
-        "message": plan.message,
-        "kind": plan.program.kind,
+        "target": program.target,
+        "message": message,
+        "kind": program.kind,
     }
     for name, column in columns.items():
         rows[name][: len(column)] = column
@@ -167,12 +172,18 @@ def _rows(plan: Plan) -> Table:
 
 
 def _messages(plan: Plan) -> Table:
-    messages = _table(MESSAGE, plan.messages)
-    columns: dict[str, NDArray[Any]] = {
-        name: getattr(plan, name) for name in ("size", "send", "receive", "path", "back")
+    messages, program = _table(MESSAGE, plan.messages), plan.program
+    send = program.sends()
+    limit = plan.parameters.eager_limit
+    columns: dict[str, NDArray[Any] | list[bool]] = {
+        "size": program.size[send],
+        "send": send,
+        "receive": program.receives(),
+        "path": plan.path,
+        "back": plan.back,
+        "rank": program.rank_of_row()[send],
+        "eager": [is_eager(size, limit) for size in program.size[send].tolist()],
     }
-    columns["rank"] = plan.program.rank_of_row()[plan.send]
-    columns["eager"] = np.array(is_eager(plan.size, plan.parameters.eager_limit))  # type: ignore[arg-type]
     for name, column in columns.items():
         messages[name][: len(column)] = column
     messages["slot"] = -1
