@@ -12,6 +12,8 @@ from .model import RESUME, is_eager, order_key
 from .plan import Plan
 from .schedule_kernels import Schedule, empty_schedule, put
 
+Ints = NDArray[np.int64]
+
 SLOTS = 1 << 8  # for flows, to begin with
 
 # Parameters and counters; one row.
@@ -104,6 +106,7 @@ class Run(NamedTuple):
 def begin(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
     """Lay out a run: every rank's own strand goes on at 0."""
     program, parameters, messages = plan.program, plan.parameters, plan.messages
+    send, receive = program.sends(), program.receives()
     loop = np.zeros(1, dtype=LOOP)
     for name in (
         *("overhead_send", "overhead_recv", "gap", "gap_per_byte"),
@@ -129,9 +132,9 @@ def begin(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
         put(schedule_rows(schedule), strand, 0.0, _key(strand, plan.number_bits))
     return Run(
         loop=loop,
-        rows=_rows(plan),
+        rows=_rows(plan, send, receive),
         strands=strands,
-        messages=_messages(plan),
+        messages=_messages(plan, send, receive),
         ranks=_table(RANK, program.ranks),
         paths=plan.indptr.astype(np.int64).view(PATH),
         sent=times,
@@ -152,10 +155,9 @@ def _key(strand: int, number_bits: int) -> int:
     return order_key(RESUME, strand, 0, number_bits, 0)
 
 
-def _rows(plan: Plan) -> Table:
+def _rows(plan: Plan, send: Ints, receive: Ints) -> Table:
     program = plan.program
     rows = _table(ROW, program.operations)
-    send, receive = program.sends(), program.receives()
     message = np.full(program.operations, -1, dtype=np.int64)
     message[send] = np.arange(len(send))
     message[receive[receive >= 0]] = np.flatnonzero(receive >= 0)
@@ -171,18 +173,17 @@ def _rows(plan: Plan) -> Table:
     return rows
 
 
-def _messages(plan: Plan) -> Table:
+def _messages(plan: Plan, send: Ints, receive: Ints) -> Table:
     messages, program = _table(MESSAGE, plan.messages), plan.program
-    send = program.sends()
-    limit = plan.parameters.eager_limit
-    columns: dict[str, NDArray[Any] | list[bool]] = {
-        "size": program.size[send],
+    size: Any = program.size[send]
+    columns: dict[str, NDArray[Any]] = {
+        "size": size,
         "send": send,
-        "receive": program.receives(),
+        "receive": receive,
         "path": plan.path,
         "back": plan.back,
         "rank": program.rank_of_row()[send],
-        "eager": [is_eager(size, limit) for size in program.size[send].tolist()],
+        "eager": np.asarray(is_eager(size, plan.parameters.eager_limit)),
     }
     for name, column in columns.items():
         messages[name][: len(column)] = column
