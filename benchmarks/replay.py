@@ -2,9 +2,9 @@
 
 Without arguments: the traces in tests/data, and those beside the project where they are. Each is
 replayed on a 4x4 torus (larger if it has more ranks) with a random placement and without the
-recorded computation, by every engine, which must agree. Then the compiled engine alone from 16 to
-4,096 ranks. Rates are per second of processor time, which other load disturbs less, the best of
-three; compilation is apart. "run" is the engine alone, "all" what `simulate` costs.
+recorded computation, by both engines of packets, which must agree. Then the compiled engine alone
+from 16 to 4,096 ranks. Rates are per second of processor time, which other load disturbs less, the
+best of three; compilation is apart. "run" is the engine alone, "all" what `simulate` costs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ DEFAULT += [
     ROOT.parent / "shared" / "nas" / name
     for name in ("lu.S.16", "cg.S.16", "sp.S.9", "bt.S.9", "ft.S.16", "lu.W-it20.64")
 ]
+PACKETS = ("simpy", "compiled")
 HALOS = ((4, 3000), (8, 1000), (16, 200), (32, 40), (64, 8))  # side, rounds
 
 
@@ -65,7 +66,7 @@ def traces(archives: list[Path]) -> None:
         topology = torus((side, side))
         node_of = np.random.default_rng(0).permutation(topology.nodes)[: program.ranks]
         reference = None
-        for engine in ENGINES:
+        for engine in PACKETS:
             times = 1 if engine == "simpy" else 3
             whole, alone, hops, makespan = run(program, topology, node_of, engine, times)
             reference = reference or (alone, makespan)

@@ -65,8 +65,12 @@ def _formats() -> Entries:
     return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers]
 
 
+_WORDS = {"collective": "algorithm of ", "energy": "energy of "}
+
+
 def _parameters() -> Entries:
     from ..simulator import KEYS, Parameters
+    from ..simulator.energy import LINK as ENERGY_LINK
     from .settings import LINK_UNITS
 
     defaults = Parameters()
@@ -74,15 +78,18 @@ def _parameters() -> Entries:
         _entry(f"{prefix}.{quantity}", f"{quantity} of {what}", parameters=[_value(unit, None)])
         for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
         for quantity, unit in LINK_UNITS.items()
+    ] + [
+        _entry(f"energy.link.KIND.{quantity}", "of one kind of link", parameters=[_value(unit, 0)])
+        for quantity, unit in ENERGY_LINK.items()
     ]
     return links + [
         _entry(
             name,
-            key.field.replace("_", " ") or f"algorithm of {name.partition('.')[2]}",
+            key.field.replace("_", " ") or _WORDS[name.partition(".")[0]] + name.partition(".")[2],
             parameters=[
                 _value(
                     key.unit or "|".join(key.choices),
-                    getattr(defaults, key.field) if key.field else key.choices[0],
+                    getattr(defaults, key.field) if key.field else (*key.choices, 0)[0],
                 )
             ],
         )

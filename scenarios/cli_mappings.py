@@ -10,6 +10,7 @@ import typer
 
 from .cli_arguments import AsJson, MappingArgument, Sets, Topology, TraceArgument, TrafficArgument
 from .console import print_json, print_table, say, working
+from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
@@ -129,10 +130,18 @@ def simulate(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
     ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
+            "message of a pair in each.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a trace over the network under a mapping."""
-    from ..simulator import lower
+    """Replay a trace, or traffic in rounds, over the network under a mapping."""
+    from ..simulator import lower, program_of_traffic
     from ..simulator import simulate as replay
     from ..topologies import topology_from_spec
     from .mapping_files import read_mapping
@@ -145,9 +154,13 @@ def simulate(
     network, parameters = configure(network, given)
     source = find_source(trace)
     with working(f"reading {source.name}"):
-        recorded = source.trace(steps)
-        node_of = read_mapping(mapping, network, recorded.ranks)
-        program = lower(recorded, parameters.algorithms)
+        if source.has_program:
+            if rounds is not None:
+                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
+            program = lower(source.trace(steps), parameters.algorithms)
+        else:
+            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
+        node_of = read_mapping(mapping, network, program.ranks)
     with working("replaying") as progress:
         result = replay(
             program,
@@ -173,8 +186,10 @@ def simulate(
         ("packet hops served", summary["events"]),
         ("replayed in", show_seconds(summary["wall_seconds"])),
     ]
+    if result.energy is not None:
+        rows.insert(-2, ("energy", joules(result.energy.total)))
     title = f"{source.name} by {mapping} on {network.spec}, engine {engine}"
-    print_table(("", f"{recorded.ranks} ranks"), rows, title=title)
+    print_table(("", f"{program.ranks} ranks"), rows, title=title)
 
 
 def export(

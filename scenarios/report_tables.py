@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from ..topologies import LinkKind, Topology, topology_from_spec
 from ..traces import Traffic
 from .report_study import DEFAULT, Case, Entry, Study, number
-from .report_units import MISSING, change, count, data, duration, runtime
+from .report_units import MISSING, change, count, data, duration, joules, runtime
 from .settings import configure
 
 PARTS = ("total", "avg", "min", "max")
@@ -135,6 +135,13 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     replayed = any(case.replayed for case in cases)
     head = (*NAME_HEAD, *HOPS_HEAD, *(REPLAY_HEAD if replayed else ()), *REST_HEAD)
     rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
+    if any(case.best.value("energy") is not None for case in cases):
+        place = len(head) - len(REST_HEAD)
+        head = (*head[:place], ("Energy", "number"), *head[place:])
+        entries = [entry for case in cases for entry in case.entries]
+        for row, entry in zip(rows, entries, strict=True):
+            value = entry.value("energy")
+            row.insert(place, Cell(joules(value), value))
     return {"head": head, "rows": rows}
 
 

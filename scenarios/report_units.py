@@ -59,6 +59,17 @@ def runtime(value: float | None) -> str:
     return f"{shown:,.0f} {unit}" if shown >= 1000 else f"{shown:.4g} {unit}"
 
 
+def joules(value: float | None) -> str:
+    """Energy: "12.3 mJ", "1.23 kJ"."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    for scale, unit in ((1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ")):
+        if 0 < abs(value) < 1 and (abs(value) >= scale or unit == "pJ"):
+            return f"{_three(value / scale)} {unit}"
+    shown = compact(value)
+    return f"{shown}{'' if shown[-1].isalpha() else ' '}J"
+
+
 def time_unit(largest: float) -> tuple[float, str]:
     """Seconds and name of the unit in which `largest` reads best."""
     for scale, unit in _SECONDS:

@@ -220,6 +220,7 @@ def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
+            "energy": None if result.energy is None else result.energy.total,
             "events": result.events,
         }
         busy = result.link_busy

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeAlias
 
-from ..simulator import KEYS, Parameters, parameters_from
+from ..simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
+from ..simulator.energy import LINK as ENERGY_LINK
 from ..topologies import Topology
 from .units import UnitError, parse_quantity
 
@@ -26,8 +27,9 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     Parameters
     ----------
     settings : sequence of (str, str or float)
-        Keys of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...; texts have
-        units, numbers are in SI units. A link kind that the topology does not have is left out.
+        Keys of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
+        "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that
+        the topology does not have is left out.
 
     Raises
     ------
@@ -43,10 +45,15 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
             if kind is None or kind in {k.name for k in topology.kinds}:
                 bandwidth, latency = (number if quantity == q else None for q in LINK_UNITS)
                 topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
-        elif key not in KEYS:
-            raise SettingError(f"unknown parameter {key!r}{_hint(key, known_keys([topology]))}")
-        else:
-            model[key] = value if KEYS[key].choices else _number(key, value, KEYS[key].unit)
+            continue
+        try:
+            entry = key_of(key)
+        except ParameterError:
+            known = known_keys([topology])
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}") from None
+        number_or_word = value if entry.choices else _number(key, value, entry.unit)
+        if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
+            model[key] = number_or_word
     return topology, parameters_from(model)
 
 
@@ -82,7 +89,9 @@ def known_keys(topologies: Iterable[Topology]) -> list[str]:
     """All keys that make sense on these topologies."""
     kinds = dict.fromkeys(kind.name for topology in topologies for kind in topology.kinds)
     prefixes = ["link", *(f"link.{kind}" for kind in kinds if kind != "link")]
-    return [f"{prefix}.{q}" for prefix in prefixes for q in LINK_UNITS] + list(KEYS)
+    links = [f"{prefix}.{q}" for prefix in prefixes for q in LINK_UNITS]
+    energy = [f"energy.{prefix}.{q}" for prefix in prefixes[1:] for q in ENERGY_LINK]
+    return links + energy + list(KEYS)
 
 
 def _link_key(key: str) -> tuple[str | None, str]:

@@ -67,6 +67,7 @@ SCHEMA = pa.schema(
         ("compute", _REAL),  # means over ranks, seconds
         ("communicate", _REAL),
         ("wait", _REAL),
+        ("energy", _REAL),  # joules, null where no parameter of it is set
         ("replay_seconds", _REAL),
         ("events", _INT),
         ("error", pa.string()),

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 _PREFIXES = _DECIMAL | _BINARY
+_SMALL = {"": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
 _BYTES = {p + "B": f for p, f in _PREFIXES.items()} | {"bytes": 1.0, "byte": 1.0}
 _BITS = {p + b: f / 8 for p, f in _PREFIXES.items() for b in ("bit", "b")}
 
@@ -29,9 +30,10 @@ UNITS: dict[str, dict[str, float]] = {
     | {p + "bps": f / 8 for p, f in _DECIMAL.items()},
     "J/byte": {
         p + "J/" + per: f * factor
-        for p, f in {"": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}.items()
+        for p, f in _SMALL.items()
         for per, factor in {"B": 1.0, "byte": 1.0, "bit": 8.0}.items()
     },
+    "s/byte": {p + "s/" + per: f for p, f in _SMALL.items() for per in ("B", "byte")},
     "W": {"W": 1.0, "kW": 1e3, "mW": 1e-3},
     "1": {},
 }
@@ -40,6 +42,7 @@ _EXAMPLES = {
     "s": "1 us",
     "bytes/s": "10 GB/s or 25 Gbit/s",
     "J/byte": "5 pJ/bit",
+    "s/byte": "0.1 ns/B",
     "W": "100 W",
     "1": "2",
 }

@@ -14,6 +14,7 @@ from .compiled_state import (
     LOOP,
     MESSAGE,
     PACKET,
+    RANK,
     ROW,
     SERVER,
     STOP,
@@ -91,6 +92,7 @@ def _state(plan: Plan, record_messages: bool) -> State:
     program, parameters = plan.program, plan.parameters
     strands = np.zeros(program.strands, dtype=STRAND)
     strands["row"], strands["message"] = program.offsets[:-1], plan.first
+    strands["rank"] = program.rank_of
     strands["begun_by"] = strands["stuck"] = -1
     servers = _aligned(len(plan.bandwidth), SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
@@ -107,7 +109,10 @@ def _state(plan: Plan, record_messages: bool) -> State:
     heap["slot"][: len(main)] = main
     heap["key"][: len(main)] = keys
     loop = np.zeros(1, dtype=LOOP)
-    for name in ("overhead_send", "overhead_recv", "eager_limit", "packet_size", "control_bytes"):
+    for name in (
+        *("overhead_send", "overhead_recv", "gap", "gap_per_byte"),
+        *("eager_limit", "packet_size", "control_bytes"),
+    ):
         loop[name] = getattr(parameters, name)
     loop["cut_through"] = parameters.switching == "cut_through"
     loop["number_bits"], loop["packet_bits"] = bits
@@ -119,6 +124,7 @@ def _state(plan: Plan, record_messages: bool) -> State:
         loop=loop,
         rows=_rows(plan),
         strands=strands,
+        ranks=np.zeros(program.ranks, dtype=RANK),
         servers=servers,
         channels=channels,
         packets=np.zeros(program.strands, dtype=PACKET),

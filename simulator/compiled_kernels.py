@@ -17,7 +17,7 @@ from numba import njit
 from . import model
 from .compiled_state import State
 from .heap_kernels import close, push
-from .model import ARRIVE, DATA, DELIVER, GRANT, REQUEST, RESUME, SENT
+from .model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from .program import Op
 from .record_kernels import nth
 
@@ -34,6 +34,7 @@ RESERVE = 4  # slots that one operation, or one event, may take
 
 order_key = njit()(model.order_key)
 is_eager = njit()(model.is_eager)
+leave_time = njit()(model.leave_time)
 packet_count = njit()(model.packet_count)
 packet_bytes = njit()(model.packet_bytes)
 service_start = njit()(model.service_start)
@@ -49,6 +50,7 @@ def _advance(tables: State, budget: int) -> int:
         tables.loop[0],
         tables.rows[0],
         tables.strands[0],
+        tables.ranks[0],
         tables.servers[0],
         tables.channels[0],
         tables.packets[0],
@@ -82,6 +84,8 @@ def _advance(tables: State, budget: int) -> int:
             _go_on(run, slot, now)
         elif kind == DELIVER:
             _deliver(run, slot, now)
+        elif kind == LEAVE:
+            _leave(run, slot, now)
         else:
             sent = nth(run.messages, slot)
             _complete(run, sent["row"], sent["send_turn"], now)
@@ -239,6 +243,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     row["turn"] += 1
     message["number"] = number
     message["row"] = at
+    message["rank"] = strand["rank"]
     message["send_turn"] = row["turn"]
     message["there"] = False
     if run.loop["record"]:
@@ -254,7 +259,10 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
         _queue(run, queue, slot)
     eager = is_eager(row["size"], run.loop["eager_limit"])
     row["done"] = eager
-    _transmit(run, slot, DATA if eager else REQUEST, now)
+    if eager:
+        _depart(run, slot, now)
+    else:
+        _transmit(run, slot, REQUEST, now)
 
 
 @njit()
@@ -289,13 +297,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
     if cargo == GRANT:
-        _transmit(run, slot, DATA, now)
-        sent = _take(run)
-        nth(run.messages, sent)["row"] = message["row"]
-        nth(run.messages, sent)["send_turn"] = message["send_turn"]
-        path = nth(run.rows, message["row"])["path"]
-        first = nth(run.servers, _server(nth(run.paths, path)["server"]))
-        push(run.heap, run.loop, first["free"], _key(run, SENT, message["number"], 0), sent)
+        _depart(run, slot, now)
         return
     if cargo == DATA:
         run.loop["arrived"] += 1
@@ -308,6 +310,34 @@ def _deliver(run: State, slot: int, now: float) -> None:
         _free(run, slot)
     else:
         _transmit(run, slot, GRANT, now)
+
+
+@njit()
+def _depart(run: State, slot: int, now: float) -> None:
+    """Let a message's data pass the end point of its rank."""
+    loop, message = run.loop, nth(run.messages, slot)
+    rank = nth(run.ranks, message["rank"])
+    size = nth(run.rows, message["row"])["size"]
+    at = leave_time(now, rank["free"], size, loop["gap_per_byte"])
+    rank["free"] = at + loop["gap"]
+    if at > now:
+        push(run.heap, loop, at, _key(run, LEAVE, message["number"], 0), slot)
+    else:
+        _leave(run, slot, now)
+
+
+@njit()
+def _leave(run: State, slot: int, now: float) -> None:
+    """Hand a message's data to the network; of a rendezvous, see when it has left."""
+    _transmit(run, slot, DATA, now)
+    message = nth(run.messages, slot)
+    row = nth(run.rows, message["row"])
+    if not is_eager(row["size"], run.loop["eager_limit"]):
+        sent = _take(run)
+        nth(run.messages, sent)["row"] = message["row"]
+        nth(run.messages, sent)["send_turn"] = message["send_turn"]
+        first = nth(run.servers, _server(nth(run.paths, row["path"])["server"]))
+        push(run.heap, run.loop, first["free"], _key(run, SENT, message["number"], 0), sent)
 
 
 # Packets

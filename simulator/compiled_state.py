@@ -21,6 +21,8 @@ LOOP = np.dtype(
     [
         ("overhead_send", np.float64),
         ("overhead_recv", np.float64),
+        ("gap", np.float64),
+        ("gap_per_byte", np.float64),
         ("eager_limit", np.int64),
         ("packet_size", np.int64),
         ("control_bytes", np.int64),
@@ -60,6 +62,7 @@ STRAND = np.dtype(
         ("row", np.int64),
         ("phase", np.int64),
         ("message", np.int64),  # number of the next one that it sends
+        ("rank", np.int64),
         ("begun_by", np.int64),  # row of its START, or -1
         ("stuck", np.int64),  # row that it last waited in, or -1
         ("since", np.float64),
@@ -114,10 +117,12 @@ MESSAGE = np.dtype(
         ("packet", np.int64),  # number of the packet that goes on next from the first server
         ("packets", np.int64),
         ("end", np.float64),  # when the packet before that one left the first server
+        ("rank", np.int32),  # that sends it
         ("there", np.bool_),  # an eager message, or a request, has arrived
     ],
     align=True,
 )
+RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
 TIME = np.dtype([("time", np.float64)])
@@ -143,6 +148,7 @@ class State(NamedTuple):
     loop: Any
     rows: Any
     strands: Any
+    ranks: Any
     servers: Any
     channels: Any
     packets: Any

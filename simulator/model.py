@@ -14,6 +14,7 @@ from __future__ import annotations
 # Kinds of event. At one instant a lower kind is handled first, then a lower number (of the message
 # or, of RESUME, the strand), then a lower packet. A packet is never in two places, so that its hop
 # could not decide and is left out of the key.
+LEAVE = 0  # a message has passed its rank's end point, if that takes time
 ARRIVE = 1  # a packet's head (store-and-forward: its tail) reaches a server
 DELIVER = 2  # the tail of a message's last packet reaches the target
 SENT = 3  # the tail of a rendezvous message's last packet has left the source
@@ -36,6 +37,16 @@ def order_key(kind: int, number: int, packet: int, number_bits: int, packet_bits
 def is_eager(size: int, eager_limit: int) -> bool:
     """Whether a message of `size` bytes leaves without waiting for its receive."""
     return size < eager_limit
+
+
+def leave_time(now: float, free: float, size: int, gap_per_byte: float) -> float:
+    """When a message has passed its rank's end point, which is `free` for it from then on.
+
+    LogGP's (k - 1) G: the first byte takes no time (Alexandrov, Ionescu, Schauser, Scheiman, LogGP,
+    SPAA 1995).
+    """
+    start = now if now > free else free
+    return start + max(0, size - 1) * gap_per_byte
 
 
 def packet_count(size: int, packet_size: int) -> int:

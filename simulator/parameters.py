@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from .collectives import ALGORITHMS
+from .energy import LINK, NODE
 
 SWITCHING = ("cut_through", "store_and_forward")
 
@@ -29,6 +30,9 @@ class Parameters:
     ----------
     overhead_send, overhead_recv : float
         Seconds a rank is busy per message sent, and per message received.
+    gap, gap_per_byte : float
+        LogGP's g and G at a rank's end point: seconds from the last byte of a message to the next
+        message, and seconds for every byte but the first, before the network.
     eager_limit : int
         Messages below so many bytes leave at once; others wait for their receive.
     packet_size : int
@@ -43,12 +47,19 @@ class Parameters:
         Factor on the recorded computation; 0 leaves it out.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
+    flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
+        Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
+        a server for every byte that it moves.
+    energy : mapping of str to float
+        Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
     algorithms : mapping of str to str
         Algorithm of a collective operation where it is not the default; `collectives.ALGORITHMS`.
     """
 
     overhead_send: float = 200e-9
     overhead_recv: float = 200e-9
+    gap: float = 0.0
+    gap_per_byte: float = 0.0
     eager_limit: int = 64000
     packet_size: int = 8192
     control_bytes: int = 0
@@ -60,7 +71,11 @@ class Parameters:
     memory_latency: float = 200e-9
     compute_scale: float = 1.0
     switching: str = "cut_through"
+    flow_latency_factor: float = 1.0
+    flow_bandwidth_factor: float = 1.0
+    flow_cross_traffic: float = 1.0
     algorithms: Mapping[str, str] = field(default_factory=dict)
+    energy: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, entry in KEYS.items():
@@ -70,6 +85,8 @@ class Parameters:
             if operation not in ALGORITHMS:
                 raise ParameterError(_unknown("collective", operation, ALGORITHMS))
             _check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
+        for name, figure in self.energy.items():
+            _check(f"energy.{name}", figure, key_of(f"energy.{name}"))
 
 
 class Key(NamedTuple):
@@ -78,36 +95,70 @@ class Key(NamedTuple):
     Attributes
     ----------
     field : str
-        Field of `Parameters`; empty for ``collective.*``, which go to `Parameters.algorithms`.
+        Field of `Parameters`; empty for ``collective.*`` and ``energy.*``, which go to
+        `Parameters.algorithms` and `Parameters.energy`.
     unit : str
-        "bytes/s", "s", "bytes", "1" for a plain number, or "" for one of `choices`.
+        "bytes/s", "s", "s/byte", "bytes", "J/byte", "W", "1" for a plain number, or "" for one of
+        `choices`.
     minimum : float
-        Least value that is allowed; bandwidths must be above it.
+        Least value that is allowed; bandwidths, and what is `positive`, must be above it.
     choices : tuple of str
         Allowed words, the default first.
+    positive : bool
+        Whether 0 is not allowed either.
     """
 
     field: str
     unit: str
     minimum: float = 0
     choices: tuple[str, ...] = ()
+    positive: bool = False
 
 
-KEYS: Mapping[str, Key] = {
-    "overhead.send": Key("overhead_send", "s"),
-    "overhead.recv": Key("overhead_recv", "s"),
-    "eager_limit": Key("eager_limit", "bytes"),
-    "packet_size": Key("packet_size", "bytes", minimum=1),
-    "control_bytes": Key("control_bytes", "bytes"),
-    "injection.bandwidth": Key("injection_bandwidth", "bytes/s"),
-    "injection.latency": Key("injection_latency", "s"),
-    "ejection.bandwidth": Key("ejection_bandwidth", "bytes/s"),
-    "ejection.latency": Key("ejection_latency", "s"),
-    "memory.bandwidth": Key("memory_bandwidth", "bytes/s"),
-    "memory.latency": Key("memory_latency", "s"),
-    "compute.scale": Key("compute_scale", "1"),
-    "switching": Key("switching", "", choices=SWITCHING),
-} | {f"collective.{name}": Key("", "", choices=tuple(table)) for name, table in ALGORITHMS.items()}
+KEYS: Mapping[str, Key] = (
+    {
+        "overhead.send": Key("overhead_send", "s"),
+        "overhead.recv": Key("overhead_recv", "s"),
+        "gap": Key("gap", "s"),
+        "gap_per_byte": Key("gap_per_byte", "s/byte"),
+        "eager_limit": Key("eager_limit", "bytes"),
+        "packet_size": Key("packet_size", "bytes", minimum=1),
+        "control_bytes": Key("control_bytes", "bytes"),
+        "injection.bandwidth": Key("injection_bandwidth", "bytes/s"),
+        "injection.latency": Key("injection_latency", "s"),
+        "ejection.bandwidth": Key("ejection_bandwidth", "bytes/s"),
+        "ejection.latency": Key("ejection_latency", "s"),
+        "memory.bandwidth": Key("memory_bandwidth", "bytes/s"),
+        "memory.latency": Key("memory_latency", "s"),
+        "compute.scale": Key("compute_scale", "1"),
+        "switching": Key("switching", "", choices=SWITCHING),
+        "flow.latency_factor": Key("flow_latency_factor", "1"),
+        "flow.bandwidth_factor": Key("flow_bandwidth_factor", "1", positive=True),
+        "flow.cross_traffic": Key("flow_cross_traffic", "1", minimum=1),
+    }
+    | {f"energy.link.{quantity}": Key("", unit) for quantity, unit in LINK.items()}
+    | {f"energy.node.{quantity}": Key("", unit) for quantity, unit in NODE.items()}
+    | {
+        f"collective.{name}": Key("", "", choices=tuple(table))
+        for name, table in ALGORITHMS.items()
+    }
+)
+
+
+def key_of(name: str) -> Key:
+    """Return what a dotted key means; "energy.link.KIND.static" is as "energy.link.static".
+
+    Raises
+    ------
+    ParameterError
+        Unknown key.
+    """
+    words = name.split(".")
+    if len(words) == 4 and words[:2] == ["energy", "link"] and words[3] in LINK:
+        return KEYS[f"energy.link.{words[3]}"]
+    if name not in KEYS:
+        raise ParameterError(_unknown("parameter", name, KEYS))
+    return KEYS[name]
 
 
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:
@@ -116,7 +167,7 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
     Parameters
     ----------
     settings : mapping of str to float, int or str
-        Keys of `KEYS`, numbers in the unit given there.
+        Keys that `key_of` knows, numbers in the unit given there.
 
     Raises
     ------
@@ -131,12 +182,13 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
     whole = {f.name for f in fields(Parameters) if f.type == "int"}
     given: dict[str, Any] = {}
     algorithms: dict[str, str] = {}
+    energy: dict[str, float] = {}
     for key, value in settings.items():
-        if key not in KEYS:
-            raise ParameterError(_unknown("parameter", key, KEYS))
-        entry = KEYS[key]
+        entry = key_of(key)
         _check(key, value, entry)
-        if not entry.field:
+        if key.startswith("energy."):
+            energy[key.removeprefix("energy.")] = float(value)
+        elif not entry.field:
             algorithms[key.removeprefix("collective.")] = value
         elif entry.field in whole:
             if value != int(value):
@@ -144,7 +196,7 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
             given[entry.field] = int(value)
         else:
             given[entry.field] = value if entry.choices else float(value)
-    return Parameters(**given, algorithms=algorithms)
+    return Parameters(**given, algorithms=algorithms, energy=energy)
 
 
 def _check(key: str, value: Any, entry: Key) -> None:
@@ -155,8 +207,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number):
         raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
-    if entry.unit == "bytes/s" and not number > 0:
-        raise ParameterError(f"{key} {value}: expected more than 0 bytes/s")
+    if (entry.unit == "bytes/s" or entry.positive) and not number > 0:
+        raise ParameterError(f"{key} {value}: expected more than 0 {entry.unit}".removesuffix(" 1"))
     if number < entry.minimum:
         raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
 

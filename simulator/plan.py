@@ -6,14 +6,15 @@ ejection links, and the memories.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import Mapping, Topology
+from .loops import unrolled, without_loops
 from .parameters import Parameters
-from .program import Program
+from .program import Op, Program
 
 Ints = NDArray[np.int64]
 
@@ -108,6 +109,24 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
         servers=servers,
         number_bits=max(messages, program.strands).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
+    )
+
+
+def flat(ready: Plan) -> Plan:
+    """Write out the loops of a plan, for engines in which every row runs once.
+
+    Messages keep their numbers, which count them in the order of the rows written out.
+    """
+    program = ready.program
+    if not (program.kind == Op.REPEAT).any():
+        return ready
+    order = unrolled(program)
+    columns = ("compute", "channel", "path", "back")
+    return replace(
+        ready,
+        program=without_loops(program),
+        trips=np.ones(len(order), dtype=np.int64),
+        **{column: getattr(ready, column)[order] for column in columns},
     )
 
 

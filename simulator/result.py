@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .energy import Energy
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -112,6 +114,8 @@ class Result:
         The same of each node's own servers.
     message_times : MessageTimes or None
         If they were asked for.
+    energy : Energy or None
+        If any of its parameters is set.
     """
 
     engine: str
@@ -135,6 +139,7 @@ class Result:
     ejection: Servers
     memory: Servers
     message_times: MessageTimes | None = None
+    energy: Energy | None = None
 
     @property
     def ranks(self) -> int:
@@ -156,5 +161,5 @@ class Result:
                 "max_messages": int(self.link_messages.max(initial=0)),
                 "max_bytes": int(self.link_bytes.max(initial=0)),
             },
-            "energy": None,
+            "energy": None if self.energy is None else self.energy.as_dict(),
         }

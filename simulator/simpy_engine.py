@@ -170,6 +170,7 @@ class _Replay:
         self.progress = progress
         self.cut_through = parameters.switching == "cut_through"
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
+        self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
         self.packet_size, self.control_bytes = parameters.packet_size, parameters.control_bytes
 
         self.servers = [
@@ -186,6 +187,8 @@ class _Replay:
         self.channel, self.path, self.back = (
             column.tolist() for column in (plan.channel, plan.path, plan.back)
         )
+        self.rank = program.rank_of_row().tolist()
+        self.free = [0.0] * program.ranks  # when the end point of a rank is free
         self.begun: dict[int, Begun] = {}  # by row, the latest that can be waited for
         self.trips = [0] * program.operations  # of REPEATs, since their loop was entered
         # By channel, messages that found no receive, or receives that found no message; and how
@@ -207,6 +210,7 @@ class _Replay:
         # One list per kind of event; SimPy calls each entry with the event.
         self.on_arrive, self.on_deliver = [self.arrive], [self.deliver]
         self.on_sent, self.on_resume = [self.send_complete], [self.resume]
+        self.on_leave = [self.leave]
 
     def outcome(self) -> Outcome:
         main = [self.strands[s] for s in self.plan.program.main()]
@@ -331,7 +335,10 @@ class _Replay:
         else:
             unmatched.append(message)
         send.done = eager
-        self.transmit(message, model.DATA if eager else model.REQUEST)
+        if eager:
+            self.depart(message)
+        else:
+            self.transmit(message, model.REQUEST)
         return send
 
     def post_receive(self, row: int) -> Begun:
@@ -360,17 +367,34 @@ class _Replay:
             if self.progress is not None and self.arrived % PROGRESS_EVERY == 0:
                 self.progress(self.arrived, self.plan.messages)
         if message.cargo == model.GRANT:
-            self.transmit(message, model.DATA)
-            sent = Sent(message.send)
-            sent.callbacks = self.on_sent  # type: ignore[assignment]
-            first = self.paths[self.path[sent.send.row]][0]
-            self.clock.schedule_at(sent, first.free, self.key(model.SENT, message.number))
+            self.depart(message)
         elif message.receive is None:
             message.there = True
         elif message.cargo == model.DATA:
             self.complete(message.receive)
         else:
             self.transmit(message, model.GRANT)
+
+    def depart(self, message: Message) -> None:
+        """Let a message's data pass the end point of its rank."""
+        row, now = message.send.row, self.clock.now
+        rank = self.rank[row]
+        at = model.leave_time(now, self.free[rank], self.size[row], self.gap_per_byte)
+        self.free[rank] = at + self.gap
+        if at > now:
+            message.callbacks = self.on_leave  # type: ignore[assignment]
+            self.clock.schedule_at(message, at, self.key(model.LEAVE, message.number))
+        else:
+            self.leave(message)
+
+    def leave(self, message: Message) -> None:
+        """Hand a message's data to the network."""
+        self.transmit(message, model.DATA)
+        if not message.eager:
+            sent = Sent(message.send)
+            sent.callbacks = self.on_sent  # type: ignore[assignment]
+            first = self.paths[self.path[sent.send.row]][0]
+            self.clock.schedule_at(sent, first.free, self.key(model.SENT, message.number))
 
     def send_complete(self, sent: Sent) -> None:
         self.complete(sent.send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
 from ..traces import Folded, Trace
-from . import compiled_engine, simpy_engine
+from . import compiled_engine, message_engine, simpy_engine
+from .energy import energy_of
 from .loops import unrolled
 from .lowering import lower
 from .parameters import ParameterError, Parameters
@@ -40,6 +42,8 @@ class Engine(NamedTuple):
 ENGINES: Mapping[str, Engine] = {
     "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
     "compiled": Engine(compiled_engine.run, "the same packets and times, compiled"),
+    "flow": Engine(message_engine.run_flow, "messages as flows that share links max-min fairly"),
+    "analytic": Engine(message_engine.run_analytic, "messages that never meet: no contention"),
 }
 
 
@@ -94,7 +98,13 @@ def simulate(
     begin = time.perf_counter()
     outcome = ENGINES[engine].run(ready, record_messages, progress)
     seconds = time.perf_counter() - begin
-    return _result(engine, topology, ready, outcome, seconds, record_messages)
+    result = _result(engine, topology, ready, outcome, seconds, record_messages)
+    if not parameters.energy:
+        return result
+    energy = energy_of(
+        parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
+    )
+    return replace(result, energy=energy)
 
 
 def _result(

@@ -172,6 +172,37 @@ def test_simulate_has_designs_keys(mapping):
     assert "makespan" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2")
 
 
+@pytest.mark.parametrize("engine", ["flow", "analytic"])
+def test_simulate_with_every_engine(mapping, engine):
+    assert engine in [entry["name"] for entry in as_json("list", "engines")]
+    settings = ("--set", "compute.scale=0")
+    summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", "--engine", engine, *settings)
+    packets = as_json("simulate", LU, mapping, "-t", "mesh:2x2", *settings)
+    assert summary["engine"] == engine
+    assert (summary["messages"], summary["bytes"]) == (packets["messages"], packets["bytes"])
+    assert summary["links"]["max_bytes"] == packets["links"]["max_bytes"]
+
+
+def test_simulate_says_what_energy_a_run_takes(mapping):
+    figures = ("--set", "energy.link.per_byte=5 pJ/bit", "--set", "energy.node.idle=100 W")
+    summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", *figures)
+    energy = summary["energy"]
+    assert energy.keys() == {"total", "delay_product", "links", "nodes"}
+    assert energy["links"]["link"]["transfer"] > 0
+    assert energy["delay_product"] == energy["total"] * summary["makespan"]
+    assert "energy" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2", *figures)
+
+
+def test_simulate_sends_traffic_in_rounds(mapping, tmp_path):
+    traffic = tmp_path / "traffic.npz"
+    hopmap("matrix", LU, "--out", traffic)
+    words = ("simulate", traffic, mapping, "-t", "mesh:2x2", "--engine", "analytic")
+    rounds, at_once = as_json(*words), as_json(*words, "--rounds", 1)
+    for summary in (rounds, at_once):
+        assert (summary["messages"], summary["bytes"]) == (4520, 3305152)
+    assert rounds["makespan"] > at_once["makespan"]
+
+
 def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert hopmap("export", mapping, "--to", "openmpi").splitlines()[2] == "rank 2=node3 slot=0"
     out = tmp_path / "rankfile"
@@ -192,6 +223,7 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
         ("formats", "openmpi"),
         ("formats", ".mtx"),
         ("parameters", "link.bandwidth"),
+        ("parameters", "energy.link.KIND.static"),
         ("scenarios", "first"),
     ],
 )

@@ -17,7 +17,7 @@ from hopmap.scenarios.report import write_report
 from hopmap.scenarios.report_published import published_tables
 from hopmap.scenarios.report_study import load_study
 from hopmap.scenarios.report_tables import headline, main_table
-from hopmap.scenarios.report_units import change, compact, count, data, duration, runtime
+from hopmap.scenarios.report_units import change, compact, count, data, duration, joules, runtime
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats import save_traffic
@@ -229,6 +229,18 @@ def test_without_replay(tmp_path: Path) -> None:
     assert "hop-bytes against sweep" in " ".join(page.text.split())
 
 
+def test_energy_has_a_column_where_it_was_computed(tmp_path: Path) -> None:
+    rows = make_study(tmp_path)
+    cases = load_study(tmp_path).cases
+    assert ("Energy", "number") not in main_table(cases)["head"]
+    for row in rows:
+        store.save_run(tmp_path, row | {"energy": 0.0123})
+    table = main_table(load_study(tmp_path).cases)
+    place = table["head"].index(("Energy", "number"))
+    assert {row[place].text for row in table["rows"]} == {"12.3 mJ"}
+    assert {len(row) for row in table["rows"]} == {len(table["head"])}
+
+
 def test_one_run_and_stored_links_missing(tmp_path: Path) -> None:
     make_study(tmp_path, topologies=["torus:32"], mappers=["random"], seeds=(4,), links=False)
     write_report(tmp_path)
@@ -335,6 +347,12 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
         (change(1, None), "–"),
         (runtime(0.38712), "387.1 ms"),
         (runtime(12345.6), "12,346 s"),
+        (joules(0.0123), "12.3 mJ"),
+        (joules(2e-13), "0.2 pJ"),
+        (joules(12.3), "12.3 J"),
+        (joules(45_600.0), "45.6 kJ"),
+        (joules(0.0), "0 J"),
+        (joules(None), "–"),
     ],
 )
 def test_units(given: str, text: str) -> None:

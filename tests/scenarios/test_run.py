@@ -179,6 +179,19 @@ def test_traffic_alone_is_measured_and_not_replayed(tmp_path):
     assert store.load_links(tmp_path / "out", row["run_id"])["busy"].isna().all()
 
 
+def test_energy_is_in_the_row_if_a_figure_of_it_is_set(done, tmp_path):
+    _, results, _ = done
+    assert store.load_runs(results)["energy"].isna().all()
+    more = '[replay]\nengine = "flow"\n[parameters.energy]\nlink.static = "2 W"\nnode.idle = 3\n'
+    file = write(tmp_path, mappers=["sweep"], more=more)
+    assert not sweep(file, tmp_path / "out").failed
+    runs = store.load_runs(tmp_path / "out")
+    row = runs[runs["topology"] == "mesh:2x2"].iloc[0]
+    # 8 links and 4 nodes, of which what they compute is for free here
+    idle = 4 * row["makespan"] - 4 * row["compute"]
+    assert row["energy"] == pytest.approx(2 * 8 * row["makespan"] + 3 * idle, rel=1e-12)
+
+
 def test_a_run_that_fails_is_kept_with_its_error_and_tried_again(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(

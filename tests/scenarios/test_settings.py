@@ -39,6 +39,21 @@ def test_a_kind_that_is_not_there_is_left_out_of_a_sweep_but_refused_alone():
         check_settings(dict(settings), [mesh((2, 2))])
 
 
+def test_energy_is_of_the_model_and_of_kinds_that_are_there():
+    words = ["energy.link.wireless.per_byte=5 pJ/bit", "energy.link.static=1 W"]
+    settings = parse_settings([*words, "energy.node.compute=0.1 kW"])
+    _, parameters = configure(haec((2, 2, 2)), settings)
+    assert parameters.energy == {
+        "link.wireless.per_byte": pytest.approx(40e-12),
+        "link.static": 1.0,
+        "node.compute": 100.0,
+    }
+    _, parameters = configure(mesh((2, 2)), settings)
+    assert set(parameters.energy) == {"link.static", "node.compute"}
+    with pytest.raises(SettingError, match=r"unknown parameter 'energy.link.wireless.per_byte'"):
+        check_settings(dict(settings), [mesh((2, 2))])
+
+
 def test_words_are_passed_on_as_they_are():
     _, parameters = configure(mesh((2,)), parse_settings(["switching=store_and_forward"]))
     assert parameters.switching == "store_and_forward"

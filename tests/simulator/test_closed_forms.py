@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.simulator import Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, Parameters, program_of, simulate
 from hopmap.topologies import haec, mesh, torus
 
 EXACT = 1e-12
@@ -260,8 +260,9 @@ def test_disjoint_pairs_do_not_slow_each_other_down():
     assert result.link_waited.max() <= size / Parameters().packet_size * size / LINK
 
 
-def test_loggp_binomial_reduce():
-    """LogGOPSim's README: 8 ranks, 1024 bytes, L=2500 o=1500 G=6; the first byte is free there."""
+@pytest.mark.parametrize("engine", ENGINES)
+def test_loggp_binomial_reduce(engine):
+    """LogGOPSim's README: 8 ranks, 1024 bytes, L=2500 o=1500 G=6, in whole units of time."""
     o, latency, size = 1500.0, 2500.0, 1024
     operations = [
         [("recv", 4, size), ("recv", 2, size), ("recv", 1, size)],
@@ -273,11 +274,54 @@ def test_loggp_binomial_reduce():
         [("send", 2, size)],
         [("send", 3, size)],
     ]
-    parameters = Parameters(**FREE | {"overhead_send": o, "overhead_recv": o}, packet_size=2 * size)
+    parameters = Parameters(**FREE | {"overhead_send": o, "overhead_recv": o}, gap_per_byte=6.0)
     # LogGP is the same latency between any two. In the HAEC Box that is a wireless hop: ranks with
     # an even number of ones in binary on one board, odd ones on the other.
-    topology = haec((2, 2, 2)).with_links("wireless", bandwidth=size / (1023 * 6), latency=latency)
-    node_of = [0, 4, 5, 1, 6, 2, 3, 7]
-    result = simulate(program_of("reduce", operations), topology, node_of, parameters=parameters)
-    assert np.rint(result.finish).tolist() == [34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500]
-    assert result.finish == pytest.approx(np.rint(result.finish), rel=EXACT)
+    topology = haec((2, 2, 2)).with_links("wireless", bandwidth=1e300, latency=latency)
+    result = simulate(
+        program_of("reduce", operations),
+        topology,
+        [0, 4, 5, 1, 6, 2, 3, 7],
+        parameters=parameters,
+        engine=engine,
+    )
+    assert result.finish.tolist() == [34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_loggp_train_of_messages(engine):
+    """LogGP, 1995: the n-th message of k bytes is there at o + n (k-1) G + (n-1) g + L.
+
+    Ranks of one node have end points of their own; a rendezvous' request has no gap, its data has.
+    """
+    o, gap, per_byte, latency, size, n = 10.0, 7.0, 3.0, 100.0, 21, 4
+    free = FREE | {"overhead_send": o, "overhead_recv": o, "gap": gap, "gap_per_byte": per_byte}
+    topology = mesh((2,), slots=2).with_links(bandwidth=1e300, latency=latency)
+    train = [("isend", 2, size)] * n
+    lists = [
+        train,
+        [("isend", 3, size)],
+        [("recv", 0, size)] * n,
+        [("recv", 1, size)],
+    ]
+    result = simulate(
+        program_of("train", lists),
+        topology,
+        [0, 0, 1, 1],
+        parameters=Parameters(**free),
+        engine=engine,
+        record_messages=True,
+    )
+    times = result.message_times
+    assert times.sent.tolist() == [10, 20, 30, 40, 10]
+    # (k-1) G = 60: at the end point until 70, 137, 204, 271
+    assert times.delivered.tolist() == [170, 237, 304, 371, 170]
+    assert result.finish.tolist() == [40, 10, 381, 180]
+    waits = simulate(
+        program_of("one", [[("send", 1, size)], [("recv", 0, size)]]),
+        topology,
+        [0, 1],
+        parameters=Parameters(**free | {"eager_limit": 0}),
+        engine=engine,
+    )
+    assert waits.finish[1] == o + 3 * latency + (size - 1) * per_byte + o

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -209,6 +209,8 @@ def runs(draw):
         control_bytes=draw(st.sampled_from([0, 64, 1500])),
         overhead_send=draw(seconds),
         overhead_recv=draw(seconds),
+        gap=draw(st.sampled_from([0.0, 0.0, 1e-6])),
+        gap_per_byte=draw(st.sampled_from([0.0, 0.0, 2e-10])),
         switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),
     )
     return draw(programs(ranks)), topology, node_of, parameters
@@ -245,14 +247,29 @@ def test_they_agree_where_many_packets_meet(switching, eager_limit):
     assert said["link_waited"] != np.zeros(topology.links).tobytes()
 
 
-def test_stopping_after_every_event_and_short_of_slots_changes_nothing(monkeypatch):
+@pytest.mark.parametrize("eager_limit", [0, 4000, 10**9])
+@pytest.mark.parametrize(("gap", "gap_per_byte"), [(3e-6, 0.0), (0.0, 1e-9), (1e-6, 1e-10)])
+def test_they_agree_where_messages_queue_at_the_end_points_of_ranks(gap, gap_per_byte, eager_limit):
+    parameters = Parameters(
+        packet_size=500, eager_limit=eager_limit, gap=gap, gap_per_byte=gap_per_byte
+    )
+    program, *place = exchange(8, 4_000, 2), torus((2, 2), slots=2), np.arange(8) // 2
+    said = agree(program, *place, parameters, record_messages=True)
+    without = outcome(program, *place, replace(parameters, gap=0.0, gap_per_byte=0.0), "compiled")
+    assert said["makespan"] > without["makespan"]
+    assert said["events"] == without["events"]
+
+
+@pytest.mark.parametrize("eager_limit", [0, 10**9])
+def test_stopping_after_every_event_and_short_of_slots_changes_nothing(monkeypatch, eager_limit):
     program, topology = exchange(6, 3000, 3), mesh((3, 2))
-    whole = outcome(program, topology, range(6), Parameters(), "compiled")
+    parameters = Parameters(gap=1e-6, eager_limit=eager_limit)
+    whole = outcome(program, topology, range(6), parameters, "compiled")
     monkeypatch.setattr(compiled_engine, "SHARE", 1)
     monkeypatch.setattr(compiled_engine, "SPARE", 1)
     calls = []
     pieces = outcome(
-        program, topology, range(6), Parameters(), "compiled", progress=lambda *n: calls.append(n)
+        program, topology, range(6), parameters, "compiled", progress=lambda *n: calls.append(n)
     )
     assert pieces == whole
     assert calls == sorted(calls)

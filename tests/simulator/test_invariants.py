@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.simulator import Op, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, Op, Parameters, program_of, simulate
 from hopmap.topologies import haec, mesh, topology_from_spec, torus
 
 EXAMPLES = settings(max_examples=60, deadline=None)
@@ -36,7 +37,7 @@ def operations_of(ranks, messages, pauses):
 
 
 @st.composite
-def runs(draw, specs=SPECS, most=25):
+def runs(draw, specs=SPECS, most=25, gaps=False):
     """Ranks, messages and pauses, a topology and a mapping, and parameters."""
     topology = topology_from_spec(draw(st.sampled_from(specs)))
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
@@ -60,6 +61,8 @@ def runs(draw, specs=SPECS, most=25):
         control_bytes=draw(st.sampled_from([0, 64])),
         overhead_send=draw(st.sampled_from([0.0, 2e-7])),
         overhead_recv=draw(st.sampled_from([0.0, 3e-7])),
+        gap=draw(st.sampled_from([0.0, 1e-6] if gaps else [0.0])),
+        gap_per_byte=draw(st.sampled_from([0.0, 2e-10] if gaps else [0.0])),
         switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),
     )
     return operations_of(ranks, messages, pauses), messages, topology, node_of, parameters
@@ -83,12 +86,13 @@ def columns(result):
     ]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @EXAMPLES
-@given(runs())
-def test_links_carry_what_the_static_metric_says(run):
+@given(run=runs(gaps=True))
+def test_links_carry_what_the_static_metric_says(engine, run):
     lists, _, topology, node_of, parameters = run
     program = program_of("any", lists)
-    result = simulate(program, topology, node_of, parameters=parameters)
+    result = simulate(program, topology, node_of, parameters=parameters, engine=engine)
     traffic = program.traffic()
     source, target = node_of[traffic.src], node_of[traffic.dst]
     assert np.array_equal(result.link_messages, topology.loads(source, target, traffic.messages))
@@ -107,9 +111,10 @@ def test_links_carry_what_the_static_metric_says(run):
             assert np.array_equal(counted, expected)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @EXAMPLES
-@given(runs())
-def test_the_same_run_twice_gives_the_same_bytes(run):
+@given(run=runs(gaps=True))
+def test_the_same_run_twice_gives_the_same_bytes(engine, run):
     lists, _, topology, node_of, parameters = run
     one, other = (
         columns(
@@ -118,6 +123,7 @@ def test_the_same_run_twice_gives_the_same_bytes(run):
                 topology,
                 node_of,
                 parameters=parameters,
+                engine=engine,
                 record_messages=True,
             )
         )
@@ -126,11 +132,14 @@ def test_the_same_run_twice_gives_the_same_bytes(run):
     assert [column.tobytes() for column in one] == [column.tobytes() for column in other]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @EXAMPLES
-@given(runs())
-def test_the_time_of_a_rank_is_computing_overhead_and_waiting(run):
+@given(run=runs(gaps=True))
+def test_the_time_of_a_rank_is_computing_overhead_and_waiting(engine, run):
     lists, _, topology, node_of, parameters = run
-    result = simulate(program_of("any", lists), topology, node_of, parameters=parameters)
+    result = simulate(
+        program_of("any", lists), topology, node_of, parameters=parameters, engine=engine
+    )
     assert np.allclose(
         result.finish, result.compute + result.communicate + result.wait, rtol=1e-12, atol=0
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.simulator import DeadlockError, Op, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, program_of, simulate
 from hopmap.simulator.loops import unrolled, without_loops
 from hopmap.topologies import mesh, topology_from_spec
 
@@ -81,6 +81,8 @@ def runs(draw):
     parameters = Parameters(
         overhead_send=draw(overhead),
         overhead_recv=draw(overhead),
+        gap=draw(st.sampled_from([0.0, 1e-6])),
+        gap_per_byte=draw(st.sampled_from([0.0, 2e-10])),
         eager_limit=draw(st.sampled_from([0, 1000, 10**6])),
         packet_size=draw(st.sampled_from([500, 8192])),
     )
@@ -97,6 +99,8 @@ def test_loops_are_what_they_are_written_out(run):
     assert said(program, *place, "simpy") == whole
     assert said(program, *place, "compiled") == whole
     assert said(flat, *place, "compiled") == whole
+    for engine in ("flow", "analytic"):
+        assert said(program, *place, engine) == said(flat, *place, engine)
 
 
 @settings(max_examples=200, deadline=None)
@@ -118,7 +122,7 @@ def test_a_loop_is_written_out_inside_out():
     assert program.traffic().messages.tolist() == [18]
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_wait_is_for_the_latest_of_its_row(engine):
     # Five receives, of which only the last is waited for.
     sender, taker = [("repeat", 5, [("send", 1, 8)])], [("repeat", 5, [("irecv", 0, 8)])]
@@ -132,7 +136,7 @@ def test_a_wait_is_for_the_latest_of_its_row(engine):
 def test_which_trip_gets_stuck_is_known():
     sender, taker = [("repeat", 3, [("send", 1, 8)])], [("repeat", 4, [("recv", 0, 8)])]
     program = program_of("short", [sender, taker])
-    for engine in ("simpy", "compiled"):
+    for engine in ENGINES:
         with pytest.raises(DeadlockError, match=r"rank 1: recv from rank 0 .*, which nobody sends"):
             simulate(program, mesh((2,)), [0, 1], engine=engine)
 

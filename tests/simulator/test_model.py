@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.simulator import model
 
-KINDS = (model.ARRIVE, model.DELIVER, model.SENT, model.RESUME)
+KINDS = (model.LEAVE, model.ARRIVE, model.DELIVER, model.SENT, model.RESUME)
 NUMBER_BITS, PACKET_BITS = 12, 7
 keys = st.tuples(
     st.sampled_from(KINDS), st.integers(0, 2**NUMBER_BITS - 1), st.integers(0, 2**PACKET_BITS - 1)
@@ -73,6 +73,7 @@ def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
     [
         (model.order_key, (3, 1234, 56, 31, 20)),
         (model.is_eager, (10, 20)),
+        (model.leave_time, (0.1, 0.3, 1024, 6e-9)),
         (model.packet_count, (12345, 100)),
         (model.packet_bytes, (12345, 100, 123)),
         (model.service_start, (0.1, 0.3)),

@@ -44,6 +44,9 @@ def test_dotted_keys_reach_their_fields():
         ("eager_limit", -1, "eager_limit -1: expected at least 0 bytes"),
         ("overhead.send", math.nan, "overhead.send nan: expected a finite number (s)"),
         ("overhead.recv", math.inf, "overhead.recv inf: expected a finite number (s)"),
+        ("flow.bandwidth_factor", 0, "flow.bandwidth_factor 0: expected more than 0"),
+        ("flow.cross_traffic", 0.5, "flow.cross_traffic 0.5: expected at least 1"),
+        ("gap_per_byte", -1, "gap_per_byte -1: expected at least 0 s/byte"),
         ("compute.scale", "much", "compute.scale 'much': expected a finite number (1)"),
         ("switching", "wormhole", "switching 'wormhole': expected one of cut_through, store_and_"),
         ("collective.bcast", "ring", "collective.bcast 'ring': expected one of binomial, linear"),
@@ -67,4 +70,6 @@ def test_fields_are_checked_too():
 
 def test_every_number_has_a_unit_and_every_word_its_choices():
     for key in KEYS.values():
-        assert (key.unit in {"s", "bytes", "bytes/s", "1"}) != bool(key.choices)
+        assert (key.unit in {"s", "bytes", "bytes/s", "s/byte", "J/byte", "W", "1"}) != bool(
+            key.choices
+        )

@@ -1,0 +1,93 @@
+"""The engines that move whole messages: analytic, without contention, and flow, max-min fair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .deadlock import deadlock
+from .flow_state import enlarged
+from .message_kernels import CROWDED, ENDED, advance
+from .message_state import begin
+from .plan import Plan, flat
+from .program import Op
+from .result import Outcome, Servers
+
+Ints = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
+
+
+def run_analytic(
+    plan: Plan, record_messages: bool = False, progress: Progress | None = None
+) -> Outcome:
+    """Replay a plan as if every message were alone in the network.
+
+    Raises
+    ------
+    DeadlockError
+        Nothing is left to happen and some strand has not finished.
+    """
+    return _run(plan, record_messages, progress, flow=False)
+
+
+def run_flow(
+    plan: Plan, record_messages: bool = False, progress: Progress | None = None
+) -> Outcome:
+    """Replay a plan with messages as flows, which share servers by max-min fairness.
+
+    Raises
+    ------
+    DeadlockError
+        Nothing is left to happen and some strand has not finished.
+    """
+    return _run(plan, record_messages, progress, flow=True)
+
+
+def _run(plan: Plan, record_messages: bool, progress: Progress | None, *, flow: bool) -> Outcome:
+    plan = flat(plan)
+    run = begin(plan, record_messages, flow=flow)
+    while (why := advance(run, SHARE)) != ENDED:
+        if why == CROWDED:
+            run = run._replace(flows=enlarged(run.flows, len(run.flows.slots)))
+        if progress is not None:
+            progress(int(run.loop["arrived"][0]), plan.messages)
+    strands = run.strands[: plan.program.strands]
+    stuck = np.flatnonzero(strands["stuck"] >= 0)
+    if len(stuck):
+        rows = strands["stuck"][stuck]
+        columns = stuck.tolist(), rows.tolist(), _places(plan)[_awaited(plan, rows)].tolist()
+        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*columns, strict=True)))
+    main = strands[plan.program.main()]
+    servers = run.flows.servers[: len(plan.bandwidth)]
+    messages, size, busy = (servers[name].copy() for name in ("messages", "bytes", "busy"))
+    kept = plan.messages if record_messages else 0
+    return Outcome(
+        finish=main["finish"].copy(),
+        compute=main["compute"].copy(),
+        communicate=main["communicate"].copy(),
+        wait=main["wait"].copy(),
+        servers=Servers(messages, size, busy, np.zeros(len(servers)), np.zeros(len(servers))),
+        events=int(run.loop["events"][0]),
+        controls=int(run.loop["controls"][0]),
+        sent=run.sent["time"][:kept],
+        delivered=run.delivered["time"][:kept],
+    )
+
+
+def _awaited(plan: Plan, rows: Ints) -> Ints:
+    """Rows that began what these rows wait for."""
+    program = plan.program
+    return np.where(program.kind[rows] == Op.WAIT, program.target[rows], rows)
+
+
+def _places(plan: Plan) -> Ints:
+    """How many rows of the same side of its channel are before each row."""
+    side = plan.channel * 2 + np.isin(plan.program.kind, (Op.SEND, Op.ISEND))
+    order = np.argsort(side, kind="stable")
+    places = np.empty(len(side), dtype=np.int64)
+    places[order] = np.arange(len(side)) - np.searchsorted(side[order], side[order])
+    return places
