@@ -138,9 +138,8 @@ def simulate(
     network, parameters = configure(network, given)
     source = find_source(trace)
     with working(f"reading {source.name}"):
-        recorded = source.trace(steps)
-        node_of = read_mapping(mapping, network, recorded.ranks)
-        program = lower(recorded, parameters.algorithms)
+        program = lower(source.calls(steps), parameters.algorithms)
+        node_of = read_mapping(mapping, network, program.ranks)
     with working("replaying") as progress:
         result = replay(
             program,
@@ -167,7 +166,7 @@ def simulate(
         ("replayed in", show_seconds(summary["wall_seconds"])),
     ]
     title = f"{source.name} by {mapping} on {network.spec}, engine {engine}"
-    print_table(("", f"{recorded.ranks} ranks"), rows, title=title)
+    print_table(("", f"{program.ranks} ranks"), rows, title=title)
 
 
 def export(

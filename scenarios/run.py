@@ -257,4 +257,4 @@ def _traffic(results: Path, name: str, _digest: str) -> Traffic:
 def _program(
     source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], _digest: str
 ) -> Program:
-    return lower(source.trace(steps), dict(algorithms))
+    return lower(source.calls(steps), dict(algorithms))
