@@ -1,14 +1,18 @@
 """How fast traces are lowered and replayed: ``python benchmarks/replay.py [ARCHIVE ...]``.
 
-Without arguments: the traces in tests/data, and those beside the project where they are. Each is
-replayed on a 4x4 torus (larger if it has more ranks) with a random placement and without the
-recorded computation, by both engines of packets, which must agree. Then the compiled engine alone
-from 16 to 4,096 ranks. Rates are per second of processor time, which other load disturbs less, the
-best of three; compilation is apart. "run" is the engine alone, "all" what `simulate` costs.
+First generated LU runs of millions of messages, which are programs with loops, and the memory that
+the process has taken by then. Then the archives; without arguments, the traces in tests/data, and
+those beside the project where they are. Each is replayed on a 4x4 torus (larger if it has more
+ranks) with a random placement and without the recorded computation, by both engines of packets,
+which must agree. Then the compiled engine alone from 16 to 4,096 ranks.
+
+Rates are per second of processor time, which other load disturbs less, the best of three;
+compilation is apart. "run" is the engine alone, "all" what `simulate` costs.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -19,8 +23,8 @@ import numpy as np
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
 from hopmap.simulator.plan import plan
-from hopmap.topologies import Topology, torus
-from hopmap.traces import read_trace
+from hopmap.topologies import Topology, topology_from_spec, torus
+from hopmap.traces import nas_folded, read_trace
 
 ROOT = Path(__file__).parents[1]
 DEFAULT = [ROOT / "tests" / "data" / name for name in ("lu.S.4", "mg.S.16", "is.S.16", "edge.X.8")]
@@ -29,6 +33,10 @@ DEFAULT += [
     for name in ("lu.S.16", "cg.S.16", "sp.S.9", "bt.S.9", "ft.S.16", "lu.W-it20.64")
 ]
 PACKETS = ("simpy", "compiled")
+LARGE = (
+    ("lu.C.64", None, ("mesh:4x4x4", "torus:4x4x4", "haec:4x4x4")),
+    ("lu.D.512", 4, ("torus:8x8x8",)),
+)
 HALOS = ((4, 3000), (8, 1000), (16, 200), (32, 40), (64, 8))  # side, rounds
 
 
@@ -56,7 +64,7 @@ def run(program: Program, topology: Topology, node_of: Any, engine: str, times: 
 
 def traces(archives: list[Path]) -> None:
     print(
-        f"{'trace':<14}{'engine':<10}{'events':>9}{'lower s':>9}{'packet-hops':>13}{'all s':>8}"
+        f"\n{'trace':<14}{'engine':<10}{'events':>9}{'lower s':>9}{'packet-hops':>13}{'all s':>8}"
         f"{'run s':>8}{'hops/s':>12}{'ratio':>7}{'makespan':>12}"
     )
     for archive in archives:
@@ -107,9 +115,32 @@ def scaling() -> None:
         )
 
 
+def large() -> None:
+    print(
+        f"{'run':<20}{'topology':<14}{'rows':>9}{'messages':>10}{'packet-hops':>13}{'all s':>8}"
+        f"{'hops/s':>12}{'peak MiB':>10}"
+    )
+    for name, steps, specs in LARGE:
+        program = lower(nas_folded(name, steps=steps))
+        label = name if steps is None else f"{name}, {steps} steps"
+        for spec in specs:
+            topology = topology_from_spec(spec)
+            node_of = np.random.default_rng(0).permutation(topology.nodes)
+            whole, result = best(
+                lambda: simulate(program, topology, node_of, engine="compiled"),  # noqa: B023
+                times=1,
+            )
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(
+                f"{label:<20}{spec:<14}{program.operations:>9}{result.messages:>10}"
+                f"{result.events:>13}{whole:>8.2f}{result.events / whole:>12.0f}{peak:>10.0f}"
+            )
+
+
 if __name__ == "__main__":
     warm_up = program_of("warm-up", [[("send", 1, 1)], [("recv", 0, 1)]])
     seconds, _ = best(lambda: simulate(warm_up, torus((4,)), [0, 1], engine="compiled"), times=1)
     print(f"compiling, or reading what was compiled: {seconds:.2f} s\n")
+    large()
     traces([Path(name) for name in sys.argv[1:]] or [path for path in DEFAULT if path.is_dir()])
     scaling()

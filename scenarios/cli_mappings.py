@@ -157,7 +157,7 @@ def simulate(
         if source.has_program:
             if rounds is not None:
                 raise typer.BadParameter("--rounds: only for traffic, this is a trace")
-            program = lower(source.trace(steps), parameters.algorithms)
+            program = lower(source.calls(steps), parameters.algorithms)
         else:
             program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
         node_of = read_mapping(mapping, network, program.ranks)

@@ -266,4 +266,4 @@ def _replay(run: Run, nodes: bytes) -> Result:
 def _program(
     source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], _digest: str
 ) -> Program:
-    return lower(source.trace(steps), dict(algorithms))
+    return lower(source.calls(steps), dict(algorithms))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..traces import Trace, TraceError, Traffic, load_traffic
-from ..traces.nas import BENCHMARKS, is_nas_name, nas_trace, nas_traffic
+from ..traces import Folded, Trace, TraceError, Traffic, load_traffic
+from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_traffic
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Source:
             return read_traffic(self.path)
         return load_traffic(self.path)
 
-    def trace(self, steps: int | None = None) -> Trace:
-        """Read or compute the program of every rank.
+    def calls(self, steps: int | None = None) -> Trace | Folded:
+        """Read or compute what every rank does, a benchmark's in loops.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Source:
             As `traffic`, and when this is only traffic.
         """
         if self.kind == "benchmark":
-            return nas_trace(self.name, steps=steps)
+            return nas_folded(self.name, steps=steps)
         if self.kind == "traffic":
             raise TraceError(
                 f"{self.path}: only traffic, without the order of messages: expected an OTF2 "

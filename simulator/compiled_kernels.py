@@ -1,9 +1,4 @@
-"""The compiled event loop: strands, messages and packets, by the rules of `model.py`.
-
-At a message's first server all its packets are served at once, but only one of them has an event:
-the next one's arrival at the second server is no earlier, and later in the key, so that it is
-scheduled when the one before it arrives.
-"""
+"""The compiled event loop: events, strands and messages, by the rules of `model.py`."""
 
 from __future__ import annotations
 
@@ -18,6 +13,7 @@ from . import model
 from .compiled_state import State
 from .heap_kernels import close, push
 from .model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
+from .packet_kernels import arrive, free, key_of, server_at, take, transmit
 from .program import Op
 from .record_kernels import nth
 
@@ -32,15 +28,8 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 ENDED, MORE, CROWDED = 0, 1, 2
 RESERVE = 4  # slots that one operation, or one event, may take
 
-order_key = njit()(model.order_key)
 is_eager = njit()(model.is_eager)
 leave_time = njit()(model.leave_time)
-packet_count = njit()(model.packet_count)
-packet_bytes = njit()(model.packet_bytes)
-service_start = njit()(model.service_start)
-service_end = njit()(model.service_end)
-head_arrival = njit()(model.head_arrival)
-tail_arrival = njit()(model.tail_arrival)
 
 
 @njit()
@@ -79,7 +68,7 @@ def _advance(tables: State, budget: int) -> int:
         loop["now"] = now
         loop["hole"] = 1
         if kind == ARRIVE:
-            _arrive(run, slot, key, now)
+            arrive(run, slot, key, now)
         elif kind == RESUME:
             _go_on(run, slot, now)
         elif kind == DELIVER:
@@ -89,27 +78,9 @@ def _advance(tables: State, budget: int) -> int:
         else:
             sent = nth(run.messages, slot)
             _complete(run, sent["row"], sent["send_turn"], now)
-            _free(run, slot)
+            free(run, slot)
         close(run.heap, loop)
     return CROWDED
-
-
-# Slots
-
-
-@njit()
-def _take(run: State) -> int:
-    slot = run.loop["free"]
-    run.loop["free"] = nth(run.packets, slot)["next"]
-    run.loop["spare"] -= 1
-    return int(slot)
-
-
-@njit()
-def _free(run: State, slot: int) -> None:
-    nth(run.packets, slot)["next"] = run.loop["free"]
-    run.loop["free"] = slot
-    run.loop["spare"] += 1
 
 
 @njit()
@@ -123,17 +94,12 @@ def _queue(run: State, queue: Any, slot: int) -> None:
     queue["last"] = slot
 
 
-@njit()
-def _key(run: State, kind: int, number: int, packet: int) -> int:
-    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
-
-
 # Strands
 
 
 @njit()
 def _wake(run: State, strand: int, at: float) -> None:
-    push(run.heap, run.loop, at, _key(run, RESUME, strand, 0), strand)
+    push(run.heap, run.loop, at, key_of(run, RESUME, strand, 0), strand)
 
 
 @njit()
@@ -234,7 +200,7 @@ def _complete(run: State, at: int, turn: int, now: float) -> None:
 
 @njit()
 def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
-    slot, queue = _take(run), nth(run.channels, row["channel"])
+    slot, queue = take(run), nth(run.channels, row["channel"])
     message = nth(run.messages, slot)
     number = strand["message"]
     strand["message"] = number + 1
@@ -253,7 +219,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
         queue["first"] = nth(run.packets, waiting)["next"]
         message["receive"] = nth(run.messages, waiting)["receive"]
         message["turn"] = nth(run.messages, waiting)["turn"]
-        _free(run, waiting)
+        free(run, waiting)
     else:
         message["receive"] = -1
         _queue(run, queue, slot)
@@ -262,7 +228,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     if eager:
         _depart(run, slot, now)
     else:
-        _transmit(run, slot, REQUEST, now)
+        transmit(run, slot, REQUEST, now)
 
 
 @njit()
@@ -275,7 +241,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> None:
     slot = queue["first"]
     none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
     if none:
-        slot = _take(run)
+        slot = take(run)
         _queue(run, queue, slot)
     else:
         queue["first"] = nth(run.packets, slot)["next"]
@@ -286,9 +252,9 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> None:
         return
     if nth(run.packets, slot)["cargo"] == DATA:
         row["done"] = True
-        _free(run, slot)
+        free(run, slot)
     else:
-        _transmit(run, slot, GRANT, now)
+        transmit(run, slot, GRANT, now)
 
 
 @njit()
@@ -307,9 +273,9 @@ def _deliver(run: State, slot: int, now: float) -> None:
         message["there"] = True
     elif cargo == DATA:
         _complete(run, receive, message["turn"], now)
-        _free(run, slot)
+        free(run, slot)
     else:
-        _transmit(run, slot, GRANT, now)
+        transmit(run, slot, GRANT, now)
 
 
 @njit()
@@ -321,7 +287,7 @@ def _depart(run: State, slot: int, now: float) -> None:
     at = leave_time(now, rank["free"], size, loop["gap_per_byte"])
     rank["free"] = at + loop["gap"]
     if at > now:
-        push(run.heap, loop, at, _key(run, LEAVE, message["number"], 0), slot)
+        push(run.heap, loop, at, key_of(run, LEAVE, message["number"], 0), slot)
     else:
         _leave(run, slot, now)
 
@@ -329,140 +295,15 @@ def _depart(run: State, slot: int, now: float) -> None:
 @njit()
 def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network; of a rendezvous, see when it has left."""
-    _transmit(run, slot, DATA, now)
+    transmit(run, slot, DATA, now)
     message = nth(run.messages, slot)
     row = nth(run.rows, message["row"])
     if not is_eager(row["size"], run.loop["eager_limit"]):
-        sent = _take(run)
+        sent = take(run)
         nth(run.messages, sent)["row"] = message["row"]
         nth(run.messages, sent)["send_turn"] = message["send_turn"]
-        first = nth(run.servers, _server(nth(run.paths, row["path"])["server"]))
-        push(run.heap, run.loop, first["free"], _key(run, SENT, message["number"], 0), sent)
-
-
-# Packets
-
-
-@njit()
-def _server(stop: int) -> int:
-    """Server at a stop of a path, be it the last or not."""
-    return stop if stop >= 0 else ~stop
-
-
-@njit()
-def _serve(
-    server: Any, now: float, size: int, tail: float, data: bool, last: bool
-) -> tuple[float, float]:
-    """Serve a packet: when it arrives it is known when the server will be done with it."""
-    start = service_start(now, server["free"])
-    end = service_end(start, size, server["bandwidth"], tail)
-    server["free"] = end
-    server["busy"] += end - start
-    if start > now:
-        server["waited"] += start - now
-        server["longest_wait"] = max(server["longest_wait"], start - now)
-    if data:
-        server["bytes"] += size
-        if last:
-            server["messages"] += 1
-    return start, end
-
-
-@njit()
-def _transmit(run: State, slot: int, cargo: int, now: float) -> None:
-    """Hand a message to its first server, where its packets queue at once."""
-    loop, message = run.loop, nth(run.messages, slot)
-    row = nth(run.rows, message["row"])
-    size, path = row["size"], row["path"]
-    if cargo != DATA:
-        loop["controls"] += 1
-        size = loop["control_bytes"]
-        if cargo == GRANT:
-            path = row["back"]
-    stop = nth(run.paths, path)["server"]
-    server = nth(run.servers, _server(stop))
-    count = packet_count(size, loop["packet_size"])
-    loop["served"] += count
-    first_start = first_end = end = 0.0
-    for packet in range(count):
-        part = packet_bytes(size, loop["packet_size"], packet)
-        start, end = _serve(server, now, part, now, cargo == DATA, packet == count - 1)
-        if packet == 0:
-            first_start, first_end = start, end
-    nth(run.packets, slot)["cargo"] = cargo
-    if stop < 0:
-        _arrived(run, slot, tail_arrival(end, server["latency"]))
-    else:
-        message["path"] = path
-        message["size"] = size
-        message["packet"] = 0
-        message["packets"] = count
-        _release(run, slot, first_start, first_end)
-
-
-@njit()
-def _release(run: State, slot: int, start: float, end: float) -> None:
-    """Let a message's next packet go on from the first server, which serves it in that time."""
-    message, taken = nth(run.messages, slot), slot
-    number, path = message["packet"], message["path"]
-    leads = number < message["packets"] - 1
-    if leads:
-        taken = _take(run)
-        nth(run.packets, taken)["cargo"] = nth(run.packets, slot)["cargo"]
-        message["packet"] = number + 1
-        message["end"] = end
-    packet = nth(run.packets, taken)
-    packet["message"] = slot
-    packet["leads"] = leads
-    packet["at"] = path + 1
-    packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
-    key = _key(run, ARRIVE, message["number"], number)
-    server = nth(run.servers, nth(run.paths, path)["server"])
-    _forward(run, taken, packet, key, server["latency"], start, end)
-
-
-@njit()
-def _forward(
-    run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
-) -> None:
-    """Schedule a packet's arrival behind a server that serves it from start to end."""
-    packet["tail"] = tail_arrival(end, latency)
-    head = head_arrival(start, end, latency, run.loop["cut_through"])
-    push(run.heap, run.loop, head, key, slot)
-
-
-@njit()
-def _arrived(run: State, slot: int, at: float) -> None:
-    """Schedule the delivery of a message: its last packet has been served."""
-    number = nth(run.messages, slot)["number"]
-    push(run.heap, run.loop, at, _key(run, DELIVER, number, 0), slot)
-
-
-@njit()
-def _arrive(run: State, slot: int, key: int, now: float) -> None:
-    """Serve a packet at the next server of its path."""
-    packet = nth(run.packets, slot)
-    whole, leads = packet["message"], packet["leads"]
-    stop = nth(run.paths, packet["at"])["server"]
-    server = nth(run.servers, _server(stop))
-    last = whole == slot
-    run.loop["served"] += 1
-    data = packet["cargo"] == DATA
-    start, end = _serve(server, now, packet["size"], packet["tail"], data, last)
-    if stop >= 0:
-        packet["at"] += 1
-        packet["leads"] = False
-        _forward(run, slot, packet, key, server["latency"], start, end)
-    elif last:
-        _arrived(run, slot, tail_arrival(end, server["latency"]))
-    else:
-        _free(run, slot)
-    if leads:
-        message = nth(run.messages, whole)
-        first = nth(run.servers, nth(run.paths, message["path"])["server"])
-        size = packet_bytes(message["size"], run.loop["packet_size"], message["packet"])
-        begin = message["end"]
-        _release(run, whole, begin, service_end(begin, size, first["bandwidth"], begin))
+        first = nth(run.servers, server_at(nth(run.paths, row["path"])["server"]))
+        push(run.heap, run.loop, first["free"], key_of(run, SENT, message["number"], 0), sent)
 
 
 def _compiled(sources: str) -> Callable[[State, int], int]:
@@ -477,7 +318,8 @@ def _compiled(sources: str) -> Callable[[State, int], int]:
 
 def _digest() -> str:
     """Digest of the other files that the loop is compiled from: numba would not notice changes."""
-    names = ("model", "program", "compiled_state", "heap_kernels", "record_kernels")
+    kernels = ("heap_kernels", "packet_kernels", "record_kernels")
+    names = ("model", "program", "compiled_state", *kernels)
     files = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in names]
     return sha256(b"".join(files)).hexdigest()
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, lower, program_of, simulate
 from hopmap.simulator.loops import unrolled, without_loops
-from hopmap.topologies import mesh, topology_from_spec
+from hopmap.topologies import mesh, topology_from_spec, torus
+from hopmap.traces import nas_folded, nas_trace, nas_traffic
 
 RANKS = 5
 
@@ -157,3 +158,35 @@ def test_loops_that_make_no_sense_are_errors(change, message):
     getattr(program, column)[outer] = {5: program.operations, 1: 0}.get(value, value)
     with pytest.raises(ValueError, match=message):
         program.traffic()
+
+
+@pytest.mark.parametrize(("name", "steps"), [("lu.S.4", None), ("lu.S.16", 3), ("lu.S.6", 1)])
+def test_a_folded_benchmark_is_the_benchmark(name, steps):
+    program, plain = lower(nas_folded(name, steps=steps)), lower(nas_trace(name, steps=steps))
+    flat = without_loops(program)
+    kept = flat.kind != Op.REPEAT
+    for column in ("kind", "peer", "tag", "context", "size"):
+        assert np.array_equal(getattr(flat, column)[kept], getattr(plain, column))
+    waits = flat.kind == Op.WAIT
+    assert np.array_equal((np.cumsum(kept) - 1)[flat.target[waits]], plain.target[waits[kept]])
+    assert np.allclose(flat.compute[kept], plain.compute, rtol=0, atol=2e-9)  # clock ticks
+    assert not flat.compute[~kept].any()
+    assert program.traffic().same_as(plain.traffic())
+
+
+def test_a_folded_benchmark_replays_in_the_same_time():
+    topology, node_of = torus((4, 2)), np.arange(8)
+    parameters = Parameters(compute_scale=0)
+    folded, plain = nas_folded("lu.S.8", steps=4), nas_trace("lu.S.8", steps=4)
+    results = [
+        said(lower(trace), topology, node_of, parameters, engine)
+        for trace in (folded, plain)
+        for engine in ("simpy", "compiled")
+    ]
+    assert all(result == results[0] for result in results)
+
+
+def test_a_folded_benchmark_is_as_small_for_many_steps_as_for_few():
+    few, many = (lower(nas_folded("lu.C.64", steps=steps)) for steps in (2, 250))
+    assert few.operations == many.operations
+    assert many.p2p_traffic().same_as(nas_traffic("lu.C.64"))  # 9 million messages
