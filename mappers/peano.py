@@ -2,8 +2,8 @@
 
 Bit j of x, y, z, ... is bit d*j, d*j + 1, d*j + 2, ... of the position on the curve.
 
-Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Analysis of multi-dimensional space-filling
-curves, 2003). O(nodes log nodes). On any box, skipping what is outside.
+Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Performance of multi-dimensional
+space-filling curves, 2002). O(nodes log nodes). On any box, skipping what is outside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Scan: one continuous path that turns round at the end of every row, plane, ...
 
-Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Analysis of multi-dimensional space-filling
-curves, 2003). O(nodes). On any box, where neighbours on the path are neighbours in the box.
+Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Performance of multi-dimensional
+space-filling curves, 2002). O(nodes). On any box, where neighbours on the path are neighbours in
+the box.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sweep: nodes in the order of their numbers, on a box x fastest, then y, then z.
 
-Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Analysis of multi-dimensional space-filling
-curves, 2003). O(ranks). On any topology.
+Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Performance of multi-dimensional
+space-filling curves, 2002). O(ranks). On any topology.
 """
 
 from __future__ import annotations
