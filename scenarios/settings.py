@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from ..simulator import KEYS, Parameters, parameters_from
-from ..topologies import Topology
+from ..topologies import Topology, preset_parameters
 from .units import UnitError, parse_quantity
 
 Value: TypeAlias = str | int | float
@@ -21,7 +21,7 @@ class SettingError(ValueError):
 
 
 def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
-    """Apply settings to a topology's links and to the model.
+    """Apply settings to a topology's links and to the model, over those of a preset.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     SettingError, ParameterError, TopologyError
         Unknown key, value out of range.
     """
-    model: dict[str, Value] = {}
+    model: dict[str, Value] = {**preset_parameters(topology)}
     # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
     for key, value in sorted(settings, key=lambda setting: setting[0].count(".")):
         if key.startswith("link."):

@@ -1,8 +1,8 @@
 """Any connected graph as a network: shortest paths, from a table of hops.
 
-The table is nodes x vertices numbers of 16 bits, so that the size is limited: 8,192 x 8,192 at most,
-128 MiB. Of several shortest paths the one is taken that goes to the lowest vertex first (nodes come
-before switches, both in the order of the graph); the routes of two directions may differ.
+The table is nodes x vertices numbers of 16 bits, so that the size is limited: 8,192 x 8,192 at
+most, 128 MiB. Of several shortest paths the one is taken that goes to the lowest vertex first
+(nodes come before switches, both in the order of the graph); the two directions may differ.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .grid import DEFAULT_LINK
 from .graph_kernels import GraphRouter, breadth_first
+from .grid import DEFAULT_LINK
 from .topology import LinkKind, Topology, TopologyError
 
 if TYPE_CHECKING:

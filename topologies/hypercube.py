@@ -1,8 +1,8 @@
 """Binary hypercubes: a box of two nodes in every dimension.
 
-Bit k of a node's number is its coordinate in dimension k. Routes correct the lowest bit that differs
-first (e-cube, which is dimension order).
-Source: Dally and Towles, Principles and Practices of Interconnection Networks (2004), chapters 3, 8.
+Bit k of a node's number is its coordinate in dimension k. Routes correct the lowest bit that
+differs first (e-cube, which is dimension order).
+Source: Dally and Towles, Principles and Practices of Interconnection Networks (2004), 3 and 8.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ def hypercube(dimensions: int, *, slots: int = 1) -> Topology:
     Raises
     ------
     TopologyError
-        Dimensions below 1 or above 24, slots below 1.
+        Dimensions below 1 or above 20, slots below 1.
     """
-    if not 1 <= dimensions <= 24:
-        raise TopologyError(f"hypercube: {dimensions} dimensions: expected 1 to 24")
+    if not 1 <= dimensions <= 20:
+        raise TopologyError(f"hypercube: {dimensions} dimensions: expected 1 to 20")
+    if slots < 1:
+        raise TopologyError(f"hypercube: {slots} slots a node: expected at least 1")
     spec = f"hypercube:{dimensions}" + (f"*{slots}" if slots > 1 else "")
     return replace(mesh([2] * dimensions, slots=slots), spec=spec)

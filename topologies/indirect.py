@@ -1,7 +1,7 @@
 """Networks of switches with computed routes: fat trees, clusters behind one switch, dragonflies.
 
-Vertices are the nodes, then the switches; a route runs node, switch, ..., switch, node, and its hops
-are the links on it. Nothing but the links is stored.
+Vertices are the nodes, then the switches; a route runs node, switch, ..., switch, node, and its
+hops are the links on it. Nothing but the links is stored.
 
 Sources: Oehring et al., On generalized fat trees (IPPS 1995); Petrini and Vanneschi, k-ary n-trees
 (IPPS 1997); Zahavi, Fat-tree routing and node ordering providing contention free traffic for MPI
@@ -42,8 +42,9 @@ def fat_tree(
     children : sequence of int
         Children of each switch, level by level from the nodes upwards: m_1, ..., m_h.
     parents : sequence of int, optional
-        Parents of each node, of each switch of level 1, ...: w_1, ..., w_h. When left out, 1 and then
-        as many as a switch has children, which is full bisection: m = (k, ..., k) is the k-ary n-tree.
+        Parents of each node, of each switch of level 1, ...: w_1, ..., w_h. When left out, 1 and
+        then as many as a switch has children, which is full bisection: m = (k, ..., k) is the k-ary
+        n-tree.
     parallel : sequence of int, optional
         Parallel links from each node, switch of level 1, ... to each parent; one when left out.
     slots : int
@@ -96,16 +97,22 @@ def fat_tree(
             levels[level, :3] = m[level], w[level], p[level]
             levels[level, 7] = link + ups[level]
             low, high = np.arange(count), np.arange(counts[level + 1])
-            above = (low // copies // m[level])[:, None] * (copies * w[level]) + (
-                low % copies
-            )[:, None] + np.arange(w[level]) * copies
-            below = (high // (copies * w[level]) * m[level])[:, None] * copies + (
-                high % copies
-            )[:, None] + np.arange(m[level]) * copies
+            above = (
+                (low // copies // m[level])[:, None] * (copies * w[level])
+                + (low % copies)[:, None]
+                + np.arange(w[level]) * copies
+            )
+            below = (
+                (high // (copies * w[level]) * m[level])[:, None] * copies
+                + (high % copies)[:, None]
+                + np.arange(m[level]) * copies
+            )
             up = (np.repeat(low, w[level]), above.ravel() + count)
             down = (np.repeat(high + count, m[level]), below.ravel())
             for start, end in (up, down):
-                ends.append((np.repeat(start, p[level]) + vertex, np.repeat(end, p[level]) + vertex))
+                ends.append(
+                    (np.repeat(start, p[level]) + vertex, np.repeat(end, p[level]) + vertex)
+                )
             vertex += count
             link += 2 * ups[level]
     link_from, link_to = (np.concatenate(part).astype(np.int32) for part in zip(*ends, strict=True))

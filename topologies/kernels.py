@@ -53,13 +53,13 @@ def next_link(router: Router, here: int, target: int, source: int) -> int:
 
 
 @overload(distance, jit_options={"error_model": "numpy"}, strict=False)
-def _distance(router: types.BaseNamedTuple, source: types.Integer, target: types.Integer) -> Any:
+def _distance(router: types.NamedTuple, source: types.Integer, target: types.Integer) -> Any:
     return ROUTING[router.instance_class][0]
 
 
 @overload(next_link, jit_options={"error_model": "numpy"}, strict=False)
 def _next_link(
-    router: types.BaseNamedTuple,
+    router: types.NamedTuple,
     here: types.Integer,
     target: types.Integer,
     source: types.Integer,

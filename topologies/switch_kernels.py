@@ -104,9 +104,7 @@ def fattree_link(router: FatTreeRouter, here: int, target: int, source: int) -> 
         children = levels[below, CHILDREN]
         child = target // levels[below, SUBTREE] % children
         return int(levels[below, DOWN] + (index * children + child) * parallel + port // parents)
-    return int(
-        levels[below, UP] + (index * parents + port % parents) * parallel + port // parents
-    )
+    return int(levels[below, UP] + (index * parents + port % parents) * parallel + port // parents)
 
 
 def dragonfly_distance(router: DragonflyRouter, source: int, target: int) -> int:

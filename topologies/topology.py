@@ -14,7 +14,7 @@ from . import kernels
 from .box_kernels import HAEC, BoxRouter
 from .graph_kernels import GraphRouter
 from .kernels import Router
-from .switch_kernels import DragonflyRouter
+from .switch_kernels import DragonflyRouter, FatTreeRouter
 
 
 class TopologyError(ValueError):
@@ -149,12 +149,17 @@ class Topology:
             return int(longest.sum())
         if isinstance(router, GraphRouter):
             return int(router.hops[:, : self.nodes].max())
-        # All nodes of a fat tree are alike; so are the groups of a dragonfly.
         every = np.arange(self.nodes)
-        first = range(1)
+        return max(int(self.distance(node, every).max()) for node in self.representatives())
+
+    def representatives(self) -> range:
+        """Nodes that, by symmetry, stand for all others in their distances; where unknown, all."""
+        router = self.router
+        if isinstance(router, FatTreeRouter):
+            return range(1)
         if isinstance(router, DragonflyRouter):
-            first = range(0, router.hosts * router.routers, router.hosts)
-        return max(int(self.distance(node, every).max()) for node in first)
+            return range(0, router.hosts * router.routers, router.hosts)
+        return range(self.nodes)
 
     def with_links(
         self,
