@@ -1,4 +1,7 @@
-"""Distance and routes on arbitrary graphs, from a table of hops; see `graph.py`."""
+"""Distance and routes on arbitrary graphs, from a table of hops; see `graph.py`.
+
+The two routing functions are compiled where `kernels.distance` and `next_link` are called.
+"""
 
 from __future__ import annotations
 

@@ -109,6 +109,10 @@ class Topology:
             return router.coords
         return np.empty((self.nodes, 0), dtype=np.int32)
 
+    def vertex_name(self, vertex: int) -> str:
+        """Number of a node, or "switch" and its number among the switches, for people."""
+        return str(vertex) if vertex < self.nodes else f"switch {vertex - self.nodes}"
+
     def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Hops from each source to each target node, shape (pairs,)."""
         u, v = self._node_pairs(source, target)
