@@ -85,4 +85,6 @@ def centre(topology: Topology) -> int:
             index = index * nodes + nodes // 2
         return index
     every = np.arange(topology.nodes)
-    return int(np.argmin([topology.distance(node, every).sum() for node in every]))
+    candidates = topology.representatives()
+    sums = [int(topology.distance(node, every).sum()) for node in candidates]
+    return candidates[int(np.argmin(sums))]

@@ -35,15 +35,35 @@ def _mappers() -> Entries:
 def _topologies() -> Entries:
     from ..topologies import FAMILIES
 
-    options: Entries = [{"name": "*S", "type": "S ranks a node, like torus:4x4x4*2", "default": 1}]
-    ties: Entries = [{"name": "ties", "type": "direct|parity", "default": "direct"}]
+    entries = []
+    for name, family in FAMILIES.items():
+        like = " or ".join(f"{name}:{example}" for example in family.examples)
+        parameters: Entries = [
+            {"name": "shape", "type": f"{family.shape}, like {like}", "default": None}
+        ]
+        if family.slots:
+            parameters.append({"name": "*S", "type": "S ranks a node", "default": None})
+        for option, values in family.options.items():
+            default = values[0] if values else 0
+            kind = "|".join(values) or "whole number"
+            parameters.append({"name": option, "type": kind, "default": default})
+        entries.append(_entry(name, family.summary, parameters=parameters))
+    return entries
+
+
+def _presets() -> Entries:
+    from ..topologies import PRESETS
+
     return [
         _entry(
             name,
-            _first_line(build.__doc__),
-            parameters=options + (ties if name != "mesh" else []),
+            preset.summary,
+            parameters=[
+                {"name": field, "type": source, "default": value}
+                for field, value, source in preset.fields()
+            ],
         )
-        for name, build in FAMILIES.items()
+        for name, preset in PRESETS.items()
     ]
 
 
@@ -111,7 +131,7 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
     "mappers": _mappers,
     "topologies": _topologies,
     "engines": _engines,
-    "presets": list,
+    "presets": _presets,
     "formats": _formats,
     "parameters": _parameters,
     "scenarios": _scenarios,

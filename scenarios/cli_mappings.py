@@ -15,6 +15,7 @@ from .units import show_seconds
 
 if TYPE_CHECKING:
     from ..simulator.metrics import HotLink
+    from ..topologies import Topology as Network
 
 
 def map_(
@@ -118,7 +119,7 @@ def evaluate(
     _print_metrics(f"{source.name} by {mapping} on {network.spec}", metrics)
     if hot:
         say()
-        _print_hot(hot)
+        _print_hot(hot, network)
 
 
 def simulate(
@@ -259,10 +260,10 @@ def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
     )
 
 
-def _print_hot(hot: list[HotLink]) -> None:
+def _print_hot(hot: list[HotLink], network: Network) -> None:
     rows = [
         (
-            f"{link.source} -> {link.target}",
+            f"{network.vertex_name(link.source)} -> {network.vertex_name(link.target)}",
             link.kind,
             ", ".join(f"{src}>{dst}" for src, dst, *_ in link.pairs[:4])
             + (", ..." if len(link.pairs) > 4 else ""),

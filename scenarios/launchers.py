@@ -107,12 +107,14 @@ def _cray(node_of: Nodes, topology: Topology, hosts: Sequence[str]) -> str:
 
 
 def _fugaku(node_of: Nodes, topology: Topology, _hosts: Sequence[str]) -> str:
-    if len(topology.dims) > 3:
-        raise MappingError(f"fugaku: {topology.spec}: expected a topology of up to 3 dimensions")
+    if not 1 <= len(topology.dims) <= 3:
+        raise MappingError(f"fugaku: {topology.spec}: expected a box of up to 3 dimensions")
     return _lines([f"({','.join(map(str, topology.coords[node]))})" for node in node_of])
 
 
 def _bluegene(node_of: Nodes, topology: Topology, _hosts: Sequence[str]) -> str:
+    if not topology.dims:
+        raise MappingError(f"bluegene: {topology.spec} has no coordinates: expected a torus")
     taken = np.zeros(topology.nodes, dtype=np.int64)
     lines = []
     for node in node_of:

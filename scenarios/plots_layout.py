@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import Topology
+from ..topologies.box_kernels import HAEC, BoxRouter
 
 Points = NDArray[np.float64]
 
-GRIDS = ("mesh", "torus", "haec")
 SHEAR, SQUASH = 0.37, 0.42  # oblique planes: y goes right and up by this much
 STRETCH = 1.35  # and x is stretched by this
 STUB = 0.56  # length of a stub
@@ -27,7 +27,12 @@ MARGIN = 1.3  # between planes
 
 def is_box(topology: Topology) -> bool:
     """Whether the topology is a mesh, torus or HAEC Box that can be drawn as one."""
-    return topology.spec.split(":")[0] in GRIDS and len(topology.dims) <= 3
+    return 1 <= len(topology.dims) <= 3
+
+
+def is_haec(topology: Topology) -> bool:
+    """Whether the topology is a HAEC Box, by name or as a preset."""
+    return isinstance(topology.router, BoxRouter) and topology.router.family == HAEC
 
 
 def coordinates(topology: Topology) -> NDArray[np.int64]:
@@ -56,7 +61,7 @@ def link_steps(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.bool_]
     """
     place = coordinates(topology)
     step = place[topology.link_to] - place[topology.link_from]
-    if topology.spec.startswith("haec"):
+    if is_haec(topology):
         step[step[:, 2] != 0, :2] = 0
     wraps = (np.abs(step) > 1).any(axis=1)
     step = np.where(np.abs(step) > 1, -np.sign(step), step)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from ..topologies import Topology
-from .plots_layout import Layout, arrows, is_box, link_steps, slices, stack
+from .plots_layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack
 from .plots_planes import link_planes
 from .plots_style import GREY, INK, PALE, WIDTH, colour_bar, label, new_figure, sequential, style
 from .report_units import compact, data
@@ -49,7 +49,7 @@ def link_loads(
     carried = np.asarray(loads, dtype=float)
     top = limit or float(carried.max(initial=0)) or 1.0
     text = data if unit == "bytes" else compact
-    haec = topology.spec.startswith("haec")
+    haec = is_haec(topology)
     drawn = STACKED if haec else LINE if len(topology.dims) == 1 else DRAWN
     if not is_box(topology) or topology.nodes > drawn:
         return link_planes(topology, carried, title=title, unit=unit, limit=top)
@@ -108,7 +108,7 @@ def _draw(
     text: Callable[[float], str],
 ) -> Figure:
     step, _ = link_steps(topology)
-    haec = topology.spec.startswith("haec")
+    haec = is_haec(topology)
     wireless = (step[:, 2] != 0) & haec
     wired = np.flatnonzero(~wireless)
     figure, axes, span = canvas(layout, title, 0.72)

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from ..topologies import Topology
-from .plots_layout import coordinates, is_box, link_steps
+from .plots_layout import coordinates, is_box, is_haec, link_steps
 from .plots_style import (
     BLUE,
     WIDTH,
@@ -74,7 +74,7 @@ def _maps(topology: Topology, loads: NDArray[np.float64]) -> dict[str, NDArray[n
     dx, dy = int(place[:, 0].max()) + 1, int(place[:, 1].max()) + 1
     step, _ = link_steps(topology)
     cell = place[topology.link_from, 1] * dx + place[topology.link_from, 0]
-    haec = topology.spec.startswith("haec")
+    haec = is_haec(topology)
     maps = {}
     for sign, mark in ((1, "+"), (-1, "−")):
         for k, axis in enumerate("xyz"):

@@ -68,6 +68,9 @@ class Run:
     def run_id(self) -> str:
         """Hash of the run and of hopmap's version."""
         what = asdict(self) | {"trace": self.trace.name, "version": version("hopmap")}
+        if self.topology.startswith("file:"):
+            content = Path(self.topology.removeprefix("file:")).read_bytes()
+            what["network"] = hashlib.blake2b(content, digest_size=8).hexdigest()
         text = json.dumps(what, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 

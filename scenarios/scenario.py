@@ -79,7 +79,7 @@ class Scenario(_Section):
     traces : list of str
         OTF2 archives or traffic files, relative to the scenario file, or benchmarks ("lu.C.64").
     topologies : list of str
-        Specs, like "torus:4x4x4".
+        Specs, like "torus:4x4x4"; files of ``file:`` are relative to the scenario file.
     mappers : list of str
         Pipelines, like "minmd | bokhari".
     seeds : list of int
@@ -146,8 +146,16 @@ def load_scenario(path: str | Path) -> Scenario:
         scenario = Scenario.model_validate(given)
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_one_line(error)}") from None
+    networks = [_beside(spec, Path(path)) for spec in scenario.topologies]
+    scenario = scenario.model_copy(update={"topologies": networks})
     _check(scenario, Path(path))
     return scenario
+
+
+def _beside(spec: str, path: Path) -> str:
+    """Spec of a topology in a file, relative to the scenario file, so that it is found anywhere."""
+    family, _, name = spec.partition(":")
+    return f"file:{(path.parent / name).resolve()}" if family == "file" and name else spec
 
 
 def _check(scenario: Scenario, path: Path) -> None:

@@ -7,7 +7,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..topologies import Router
-from ..topologies.kernels import HAEC, next_link
+from ..topologies.box_kernels import HAEC, BoxRouter
+from ..topologies.kernels import next_link
 
 
 @njit(cache=True)
@@ -17,9 +18,9 @@ def pairs_over_link(
     """Whether the route of each pair uses the link."""
     uses = np.zeros(len(source), dtype=np.bool_)
     for i in range(len(source)):
-        here = source[i]
-        while here != target[i]:
-            link = next_link(router, here, target[i])
+        here, start, goal = source[i], source[i], target[i]
+        while here != goal:
+            link = next_link(router, here, goal, start)
             if link == wanted:
                 uses[i] = True
                 break
@@ -29,7 +30,7 @@ def pairs_over_link(
 
 @njit(cache=True)
 def maplib_walk(
-    router: Router,
+    router: BoxRouter,
     rings: bool,
     source: NDArray[np.int64],
     target: NDArray[np.int64],

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
-from ..topologies.kernels import HAEC
+from ..topologies import MappingError, Topology
+from ..topologies.box_kernels import HAEC, BoxRouter
 from ..traces import Traffic
 from . import kernels
 from .summary import Congestion, Dilation, Measure, OffNode, Summary, summarise
@@ -50,20 +50,31 @@ def maplib_measure(
         Node of each rank, valid.
     weight : ndarray(int64, shape=(pairs,))
         Messages or bytes of each directed pair.
+
+    Raises
+    ------
+    MappingError
+        The network is no box, so that nothing was ever published for it.
     """
+    router = topology.router
+    if not isinstance(router, BoxRouter):
+        raise MappingError(
+            f"convention maplib: {topology.spec} has no coordinates: expected a mesh, a torus or "
+            "a HAEC Box, or the convention hopmap"
+        )
     u, v, both = _routed_once(traffic, topology, mapping, weight)
     nodes = topology.nodes
     on_node = u == v
     indptr = np.zeros(len(u) + 1, dtype=np.int64)
-    rings = topology.router.family == HAEC or bool(topology.router.wraps.any())
-    kernels.maplib_walk(topology.router, rings, u, v, indptr, np.empty(0, np.int64), False)
+    rings = router.family == HAEC or bool(router.wraps.any())
+    kernels.maplib_walk(router, rings, u, v, indptr, np.empty(0, np.int64), False)
     hops = indptr[1:].copy()
     np.cumsum(hops, out=indptr[1:])
     keys = np.empty(indptr[-1], dtype=np.int64)
-    kernels.maplib_walk(topology.router, rings, u, v, indptr, keys, True)
+    kernels.maplib_walk(router, rings, u, v, indptr, keys, True)
     links, load = _sum_by_key(keys, np.repeat(both, hops))
 
-    mesh = topology.router.family != HAEC and not rings
+    mesh = router.family != HAEC and not rings
     true_hops = int((topology.distance(u, v) * both).sum()) if len(u) else 0
     pairs = _sum_by_key(
         np.minimum(traffic.src, traffic.dst).astype(np.int64) * traffic.ranks

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import GRID, HAEC, Router
+from .box_kernels import GRID, HAEC, BoxRouter
 from .topology import LinkKind, Topology, TopologyError
 
 # Speeds of no particular machine; the round figures are there to be replaced (--set, scenarios).
@@ -130,7 +130,7 @@ def _box(
         link_to=ends,
         link_kind=link_kind,
         kinds=(HAEC_OPTICAL, HAEC_WIRELESS) if family == HAEC else (DEFAULT_LINK,),
-        router=Router(family, size, wraps, coords, ports, ends, ties == "parity"),
+        router=BoxRouter(family, size, wraps, coords, ports, ends, ties == "parity"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .spec import FAMILIES
 from .topology import Topology
 
 Mapping = NDArray[np.int64]
@@ -64,6 +65,18 @@ def check_fits(ranks: int, topology: Topology) -> None:
     if ranks > slots:
         raise MappingError(
             f"{ranks} ranks do not fit on {topology.spec}, which has {slots} slots: "
-            f"expected a larger topology or more slots a node, like "
-            f"{topology.spec.split('*')[0].split(',')[0]}*{-(-ranks // topology.nodes)}"
+            f"expected a larger topology or more slots a node{_like(topology, ranks)}"
         )
+
+
+def _like(topology: Topology, ranks: int) -> str:
+    """Spec of the network with enough slots, where a spec can say so."""
+    slots = -(-ranks // topology.nodes)
+    family = topology.spec.partition(":")[0]
+    if family == "cluster":
+        return f", like cluster:{topology.nodes}*{slots}"
+    if family not in FAMILIES or not FAMILIES[family].slots:
+        return ""
+    shape, *options = topology.spec.split(",")
+    wider = f"{shape.partition('*')[0]}*{slots}"
+    return f", like {','.join((wider, *options))}"

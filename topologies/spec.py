@@ -1,16 +1,124 @@
-"""Topology specs as people write them: "torus:4x4x4", "mesh:8x8*2", "haec:4x4x4,ties=parity"."""
+"""Topology specs as people write them: "torus:4x4x4", "mesh:8x8*2", "fattree:4x4,routing=ecmp".
+
+A spec is ``FAMILY:SHAPE``, then ``*S`` for S slots a node, then ``,KEY=VALUE`` for every option. A
+family is a row of `FAMILIES`, which says how its shape is read. A topology's own ``spec`` is
+canonical: it names the same topology.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from .graph import from_file
 from .grid import TIES, haec, mesh, torus
+from .hypercube import hypercube
+from .indirect import ROUTINGS, cluster, dragonfly, fat_tree
+from .presets import PRESETS, preset
 from .topology import Topology, TopologyError
 
-FAMILIES: dict[str, Callable[..., Topology]] = {"mesh": mesh, "torus": torus, "haec": haec}
+
+@dataclass(frozen=True)
+class Family:
+    """How the specs of one family are written.
+
+    Attributes
+    ----------
+    build : callable
+        Takes what `read` returns, the slots (if `slots`) and the options.
+    read : callable
+        Arguments from the text of the shape; None if it is not understood.
+    shape : str
+        What is expected of the shape.
+    examples : tuple of str
+        Shapes.
+    options : dict
+        Values of every option; an empty tuple stands for a whole number.
+    slots : bool
+        Whether *S is understood.
+    """
+
+    build: Callable[..., Topology]
+    read: Callable[[str], tuple[Any, ...] | None]
+    shape: str
+    examples: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    slots: bool = True
+
+    @property
+    def summary(self) -> str:
+        """First line of the constructor's documentation."""
+        return (self.build.__doc__ or "").strip().partition("\n")[0]
+
+
+def _sizes(text: str) -> tuple[list[int]] | None:
+    if not re.fullmatch(r"\d{1,9}(x\d{1,9})*", text):
+        return None
+    return ([int(size) for size in text.split("x")],)
+
+
+def _whole(text: str) -> tuple[int] | None:
+    return (int(text),) if re.fullmatch(r"\d{1,9}", text) else None
+
+
+def _levels(text: str) -> tuple[list[int], ...] | None:
+    """Read one to three lists of sizes, with colons between them."""
+    lists = [_sizes(part) for part in text.split(":")]
+    if len(lists) > 3 or None in lists:
+        return None
+    return tuple(sizes for given in lists if given for sizes in given)
+
+
+def _dragonfly(text: str) -> tuple[int, ...] | None:
+    sizes = _sizes(text)
+    return tuple(sizes[0]) if sizes and 3 <= len(sizes[0]) <= 4 else None
+
+
+def _cluster(text: str) -> tuple[list[int]] | None:
+    if not re.fullmatch(r"\d{1,7}(\*\d{1,7})?(\+\d{1,7}(\*\d{1,7})?)*", text):
+        return None
+    parts = [part.partition("*") for part in text.split("+")]
+    return ([int(slots or 1) for count, _, slots in parts for _ in range(int(count))],)
+
+
+def _named(text: str) -> tuple[str, Callable[[str], Topology]]:
+    if text not in PRESETS:
+        raise TopologyError(f"unknown preset{_hint(text, PRESETS)}: one of {', '.join(PRESETS)}")
+    return text, topology_from_spec
+
+
+_BOX = "whole numbers joined by x, and *S for S slots a node"
+_TIES = {"ties": TIES}
+FAMILIES: dict[str, Family] = {
+    "mesh": Family(mesh, _sizes, _BOX, ("4x4x4", "4x4x4*2")),
+    "torus": Family(torus, _sizes, _BOX, ("4x4x4", "4x4x4*2"), _TIES),
+    "haec": Family(haec, _sizes, _BOX, ("4x4x4", "4x4x4*2"), _TIES),
+    "hypercube": Family(hypercube, _whole, "the number of dimensions", ("8", "8*2")),
+    "fattree": Family(
+        fat_tree,
+        _levels,
+        "children of a switch, level by level from the nodes; then, if wanted, a colon and "
+        "parents, a colon and parallel links",
+        ("4x4x4", "18x18x36", "4x4:1x2", "4x4:1x2:1x2"),
+        {"routing": ROUTINGS, "seed": ()},
+    ),
+    "dragonfly": Family(
+        dragonfly,
+        _dragonfly,
+        "nodes a router, routers a group, global links a router and, if wanted, groups",
+        ("2x4x2", "16x32x17x74"),
+    ),
+    "cluster": Family(
+        cluster, _cluster, "nodes*slots joined by +", ("33*32", "17*9+9*8"), slots=False
+    ),
+    "preset": Family(preset, _named, "a name of: hopmap list presets", ("bgq", "bgq*16")),
+    "file": Family(
+        from_file, lambda text: (text,) if text else None, "a path", ("net.graphml",), slots=False
+    ),
+}
 
 
 def topology_from_spec(spec: str) -> Topology:
@@ -19,36 +127,53 @@ def topology_from_spec(spec: str) -> Topology:
     Parameters
     ----------
     spec : str
-        ``family:AxBxC``, then ``*S`` for S slots a node, then ``,ties=direct|parity``.
+        ``FAMILY:SHAPE``, then ``*S`` for S slots a node, then ``,KEY=VALUE``; see `FAMILIES`.
 
     Raises
     ------
     TopologyError
-        Unknown family, sizes that are no whole numbers above 0, unknown options.
+        Unknown family or option, a shape that is not understood or cannot be built.
     """
-    family, colon, rest = spec.strip().partition(":")
-    if family not in FAMILIES:
-        near = get_close_matches(family, FAMILIES, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+    name, colon, rest = spec.strip().partition(":")
+    if name not in FAMILIES:
         raise TopologyError(
-            f"topology {spec!r}: unknown family {family!r}{hint}; expected one of "
+            f"topology {spec!r}: unknown family {name!r}{_hint(name, FAMILIES)}; expected one of "
             f"{', '.join(FAMILIES)}, like torus:4x4x4"
         )
-    sizes, *options = rest.split(",")
-    match = re.fullmatch(r"(\d+(?:x\d+)*)(?:\*(\d+))?", sizes)
-    if not colon or match is None:
-        raise TopologyError(
-            f"topology {spec!r}: sizes {sizes!r}: expected whole numbers joined by x, "
-            f"and *S for S slots a node, like {family}:4x4x4 or {family}:4x4x4*2"
-        )
-    keywords: dict[str, Any] = {"slots": int(match[2] or 1)}
-    for option in options:
-        key, _, value = option.partition("=")
-        if key != "ties" or value not in TIES or family == "mesh":
-            expected = "no options" if family == "mesh" else f"ties={'|'.join(TIES)}"
-            raise TopologyError(f"topology {spec!r}: option {option!r}: expected {expected}")
-        keywords["ties"] = value
+    family = FAMILIES[name]
+    shape, *options = [rest] if family.build is from_file else rest.split(",")
+    plain, star, slots = shape.partition("*") if family.slots else (shape, "", "")
+    if not colon or (star and not re.fullmatch(r"\d{1,9}", slots)):
+        plain = ""
     try:
-        return FAMILIES[family]([int(d) for d in match[1].split("x")], **keywords)
+        arguments = family.read(plain) if plain else None
+        if arguments is None:
+            examples = " or ".join(f"{name}:{example}" for example in family.examples)
+            raise TopologyError(f"{shape!r}: expected {family.shape}, like {examples}")
+        keywords: dict[str, Any] = {"slots": int(slots)} if star else {}
+        keywords |= _options(options, family)
+        return family.build(*arguments, **keywords)
     except TopologyError as error:
         raise TopologyError(f"topology {spec!r}: {error}") from None
+
+
+def _options(given: list[str], family: Family) -> dict[str, str | int]:
+    """Read KEY=VALUE words."""
+    forms = [f"{key}={'|'.join(values) or 'NUMBER'}" for key, values in family.options.items()]
+    expected = ", ".join(forms) or "no options"
+    read: dict[str, str | int] = {}
+    for option in given:
+        key, _, value = option.partition("=")
+        values = family.options.get(key)
+        if values is None:
+            hint = _hint(key, family.options)
+            raise TopologyError(f"option {option!r}{hint}: expected {expected}")
+        if key in read or not (value in values if values else re.fullmatch(r"\d{1,10}", value)):
+            raise TopologyError(f"option {option!r}: expected {expected}, each once")
+        read[key] = value if values else int(value)
+    return read
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""

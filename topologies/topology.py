@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import kernels
+from .box_kernels import HAEC, BoxRouter
+from .graph_kernels import GraphRouter
 from .kernels import Router
+from .switch_kernels import DragonflyRouter, FatTreeRouter
 
 
 class TopologyError(ValueError):
@@ -48,7 +51,7 @@ class LinkKind:
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """Nodes 0..nodes-1 joined by directed links 0..links-1.
+    """Vertices joined by directed links 0..links-1: nodes 0..nodes-1, then the switches.
 
     Attributes
     ----------
@@ -57,13 +60,15 @@ class Topology:
     slots : ndarray(int64, shape=(nodes,))
         Ranks that each node can take.
     link_from, link_to : ndarray(int32, shape=(links,))
-        Ends of each link.
+        Vertices at the ends of each link.
     link_kind : ndarray(uint8, shape=(links,))
         Index into `kinds`.
     kinds : tuple of LinkKind
         Technologies of the links.
     router : Router
         For kernels: distance and routes.
+    switches : int
+        Vertices that host no ranks, nodes..vertices-1; direct networks have none.
     """
 
     spec: str
@@ -73,11 +78,17 @@ class Topology:
     link_kind: NDArray[np.uint8]
     kinds: tuple[LinkKind, ...]
     router: Router = field(repr=False)
+    switches: int = 0
 
     @property
     def nodes(self) -> int:
         """Number of nodes."""
         return len(self.slots)
+
+    @property
+    def vertices(self) -> int:
+        """Number of nodes and switches."""
+        return self.nodes + self.switches
 
     @property
     def links(self) -> int:
@@ -86,13 +97,21 @@ class Topology:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Nodes per dimension, x first."""
-        return tuple(int(d) for d in self.router.dims)
+        """Nodes per dimension, x first; empty where the network is no box."""
+        router = self.router
+        return tuple(int(d) for d in router.dims) if isinstance(router, BoxRouter) else ()
 
     @property
     def coords(self) -> NDArray[np.int32]:
-        """Coordinates of each node, shape (nodes, dimensions)."""
-        return self.router.coords
+        """Coordinates of each node, shape (nodes, dimensions); no columns where there are none."""
+        router = self.router
+        if isinstance(router, BoxRouter):
+            return router.coords
+        return np.empty((self.nodes, 0), dtype=np.int32)
+
+    def vertex_name(self, vertex: int) -> str:
+        """Number of a node, or "switch" and its number among the switches, for people."""
+        return str(vertex) if vertex < self.nodes else f"switch {vertex - self.nodes}"
 
     def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Hops from each source to each target node, shape (pairs,)."""
@@ -126,11 +145,25 @@ class Topology:
 
     def diameter(self) -> int:
         """Longest distance between two nodes."""
-        dims, wraps = self.router.dims, self.router.wraps
-        longest = np.where(wraps, dims // 2, dims - 1)
-        if self.router.family == kernels.HAEC:
-            return int(max(longest[0] + longest[1], longest[2]))
-        return int(longest.sum())
+        router = self.router
+        if isinstance(router, BoxRouter):
+            longest = np.where(router.wraps, router.dims // 2, router.dims - 1)
+            if router.family == HAEC:
+                return int(max(longest[0] + longest[1], longest[2]))
+            return int(longest.sum())
+        if isinstance(router, GraphRouter):
+            return int(router.hops[:, : self.nodes].max())
+        every = np.arange(self.nodes)
+        return max(int(self.distance(node, every).max()) for node in self.representatives())
+
+    def representatives(self) -> range:
+        """Nodes that, by symmetry, stand for all others in their distances; where unknown, all."""
+        router = self.router
+        if isinstance(router, FatTreeRouter):
+            return range(1)
+        if isinstance(router, DragonflyRouter):
+            return range(0, router.hosts * router.routers, router.hosts)
+        return range(self.nodes)
 
     def with_links(
         self,

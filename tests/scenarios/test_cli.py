@@ -224,6 +224,7 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
         ("formats", ".mtx"),
         ("parameters", "link.bandwidth"),
         ("parameters", "energy.link.KIND.static"),
+        ("presets", "haec-box-4x4x4"),
         ("scenarios", "first"),
     ],
 )
@@ -241,9 +242,14 @@ def test_every_mapper_is_listed_with_its_source():
     assert all(entry["source"] for entry in entries)
 
 
-def test_there_are_no_presets_yet():
-    assert as_json("list", "presets") == []
-    assert hopmap("list", "presets") == "no presets yet\n"
+def test_every_field_of_a_preset_is_sourced_or_assumed():
+    for entry in as_json("list", "presets"):
+        fields = {field["name"]: field["type"] for field in entry["parameters"]}
+        assert "topology" in fields
+        assert all("assumed" in source or len(source) > 12 for source in fields.values())
+    text = hopmap("list", "presets")
+    assert "link.optical.bandwidth = 31250000000.0  (assumed: 250 Gbit/s)" in text
+    assert "link.bandwidth = 5000000000.0  (https://en.wikipedia.org/wiki/Torus_fusion)" in text
 
 
 def test_run_prints_a_table_and_writes_the_report(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.scenarios.launchers import LAUNCHERS, export_mapping
-from hopmap.topologies import MappingError, mesh, torus
+from hopmap.topologies import MappingError, cluster, mesh, torus
 
 TOPOLOGY = torus((2, 3, 2), slots=2)
 HOSTS = [f"n{node:03}" for node in range(12)]
@@ -98,6 +98,8 @@ def test_blue_gene_numbers_the_ranks_of_a_node():
         ("slurm", [0], mesh((3,)), ["a", "b"], "2 host names: expected one for each of the 3"),
         ("cray", [0, 0, 1, 2, 2], mesh((3,), slots=2), None, "1 to 2 ranks"),
         ("fugaku", [0], mesh((2, 2, 2, 2)), None, "up to 3 dimensions"),
+        ("fugaku", [0], cluster([1]), None, "up to 3 dimensions"),
+        ("bluegene", [0], cluster([1]), None, "cluster:1 has no coordinates: expected a torus"),
     ],
 )
 def test_what_a_format_cannot_say_is_refused(launcher, node_of, topology, hosts, message):

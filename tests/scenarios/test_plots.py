@@ -82,6 +82,12 @@ SPECS = [
     "haec:8x8x8",
     "mesh:10x10x10",
     "torus:3x3x3x2",
+    "hypercube:3",
+    "fattree:4x4",
+    "dragonfly:2x4x2",
+    "cluster:4*2+1",
+    "preset:haec-box-4x4x4",
+    "preset:bgq",
 ]
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from hopmap.mappers import map_ranks
 from hopmap.scenarios import run as run_module
 from hopmap.scenarios import store
+from hopmap.scenarios.report import write_report
 from hopmap.scenarios.run import missing, plan, run_scenario
 from hopmap.scenarios.scenario import load_scenario
 from hopmap.simulator import evaluate, simulate
@@ -166,6 +168,41 @@ def test_a_changed_trace_is_run_again(tmp_path):
     (tmp_path / "pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,20\n")
     assert sweep(file, tmp_path / "out").done == 1
     assert store.load_runs(tmp_path / "out")["hop_bytes"].tolist() == [20]
+
+
+def test_a_topology_in_a_file_lies_beside_the_scenario_and_counts_when_it_changes(tmp_path):
+    graph = nx.star_graph(4)
+    graph.add_node(0, host=False)
+    nx.write_graphml(graph, tmp_path / "net.graphml")
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name="s"\ntraces=["{LU}"]\ntopologies=["file:net.graphml"]\nmappers=["sweep"]\n'
+    )
+    assert sweep(file, tmp_path / "out").done == 1
+    assert sweep(file, tmp_path / "out").done == 0
+    first = store.load_runs(tmp_path / "out").iloc[0]
+    graph.add_edge(1, 2)
+    nx.write_graphml(graph, tmp_path / "net.graphml")
+    assert sweep(file, tmp_path / "out").done == 1
+    second = store.load_runs(tmp_path / "out").iloc[0]
+    assert second["hop_bytes"] < first["hop_bytes"]
+
+
+def test_every_family_is_swept_and_reported(tmp_path):
+    specs = ["hypercube:2", "fattree:2x2", "dragonfly:1x2x1", "cluster:2*2", "preset:hgx-h100"]
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name="s"\ntraces=["{LU}"]\ntopologies={json.dumps(specs)}\n'
+        'mappers=["sweep", "minmd | bokhari"]\n'
+    )
+    assert not sweep(file, tmp_path / "out").failed
+    runs = store.load_runs(tmp_path / "out")
+    assert (runs["bytes_ienpc_total"] == runs["hop_bytes"]).all()
+    assert (runs["makespan"] > 0).all()
+    boxes = runs["topology"] == "hypercube:2"
+    assert (runs["maplib_bytes_ienpc_total"].notna() == boxes).all()
+    page = write_report(tmp_path / "out").read_text()
+    assert all(spec in page for spec in specs)
 
 
 def test_traffic_alone_is_measured_and_not_replayed(tmp_path):

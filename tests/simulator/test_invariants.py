@@ -14,6 +14,8 @@ from hopmap.topologies import haec, mesh, topology_from_spec, torus
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 SPECS = ["mesh:5", "torus:4x2*2", "mesh:3x3", "torus:5,ties=parity", "haec:2x2x2*2", "mesh:1*9"]
+SPECS += ["hypercube:3", "fattree:2x3:1x2", "fattree:2x2x2,routing=ecmp", "dragonfly:1x2x1*2"]
+SPECS += ["cluster:2*3+1"]
 
 
 def operations_of(ranks, messages, pauses):

@@ -18,12 +18,20 @@ from hopmap.traces import Traffic, load_traffic, lu_traffic
 
 CURVES = ("sweep", "scan", "peano", "gray", "hilbert")
 TABLE = Path(__file__).parents[2] / "scenarios" / "haec_thesis_lu_c_64.csv"
-SPECS = ["mesh:4x3x2", "torus:5x4", "torus:4x4x4", "haec:3x2x3", "torus:6", "mesh:3x3*3"]
+BOXES = ["mesh:4x3x2", "torus:5x4", "torus:4x4x4", "haec:3x2x3", "torus:6", "mesh:3x3*3"]
+SPECS = [
+    *BOXES,
+    "hypercube:3",
+    "fattree:3x3:1x2*2",
+    "fattree:2x2x2,routing=ecmp,seed=7",
+    "cluster:2*3+4",
+]
+SPECS += ["dragonfly:2x3x1", "dragonfly:1x4x2x4*2"]
 
 
 @st.composite
-def placed_traffic(draw) -> tuple[Traffic, Topology, np.ndarray]:
-    topology = topology_from_spec(draw(st.sampled_from(SPECS)))
+def placed_traffic(draw, specs=SPECS) -> tuple[Traffic, Topology, np.ndarray]:
+    topology = topology_from_spec(draw(st.sampled_from(specs)))
     places = np.repeat(np.arange(topology.nodes), topology.slots)
     ranks = draw(st.integers(1, len(places)))
     rows = draw(
@@ -140,7 +148,7 @@ def published_ienpc(traffic: Traffic, topology: Topology, node_of: np.ndarray) -
 
 
 @settings(deadline=None)
-@given(placed_traffic())
+@given(placed_traffic(BOXES))
 def test_the_published_convention_follows_its_rules(case):
     traffic, topology, node_of = case
     ienpc = evaluate(traffic, topology, node_of, "maplib").messages.ienpc
@@ -243,3 +251,6 @@ def test_wrong_use_is_refused():
         evaluate(traffic, topology, [0, 1, 2, 3], "mablib")
     with pytest.raises(MappingError, match="places 3 ranks: expected 4"):
         evaluate(traffic, topology, [0, 1, 2])
+    tree = topology_from_spec("fattree:2x2")
+    with pytest.raises(MappingError, match="fattree:2x2 has no coordinates: expected a mesh"):
+        evaluate(traffic, tree, [0, 1, 2, 3], "maplib")

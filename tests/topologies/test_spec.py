@@ -7,10 +7,38 @@ from hopmap.topologies import TopologyError, topology_from_spec
 
 @pytest.mark.parametrize(
     "spec",
-    ["mesh:4x4x4", "torus:8x8", "haec:4x4x4", "torus:4x4*2", "torus:6,ties=parity", "mesh:1"],
+    [
+        *("mesh:4x4x4", "torus:8x8", "haec:4x4x4", "torus:4x4*2", "torus:6,ties=parity", "mesh:1"),
+        *(
+            "hypercube:8",
+            "hypercube:3*2",
+            "fattree:4x4x4",
+            "fattree:4x4:1x2",
+            "fattree:4x4:1x2:1x2",
+        ),
+        *("fattree:4x4*3,routing=ecmp", "fattree:4x4:1x4:1x2,routing=ecmp,seed=3", "fattree:5"),
+        *("dragonfly:2x4x2", "dragonfly:2x4x2x5*2", "cluster:33*32", "cluster:17*9+9*8"),
+        *("cluster:5", "cluster:2+3*4+1", "preset:bgq", "preset:bgq*16"),
+    ],
 )
 def test_a_topology_knows_its_own_spec(spec):
     assert topology_from_spec(spec).spec == spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "canonical"),
+    [
+        ("fattree:4x4:1x4", "fattree:4x4"),
+        ("fattree:4x4:1x4:1x1,routing=dmodk", "fattree:4x4"),
+        ("fattree:4x4,seed=0,routing=ecmp", "fattree:4x4,routing=ecmp"),
+        ("dragonfly:2x4x2x9", "dragonfly:2x4x2"),
+        ("cluster:3*1+2*1+1*4", "cluster:5+1*4"),
+        (" torus:4x4*1", "torus:4x4"),
+        ("hypercube:3*1", "hypercube:3"),
+    ],
+)
+def test_a_topology_has_one_canonical_spec(spec, canonical):
+    assert topology_from_spec(spec).spec == canonical
 
 
 @pytest.mark.parametrize(
@@ -28,6 +56,32 @@ def test_a_topology_knows_its_own_spec(spec):
         ("torus:-4x4", ["joined by x"]),
         ("torus:99999x99999x99999", ["too many links"]),
         ("", ["unknown family"]),
+        ("fatree:4x4", ["did you mean fattree?"]),
+        ("fattree:4,3", ["'3'", "routing=dmodk|ecmp"]),
+        ("fattree:4x4:1", ["parents 1", "each of the 2 levels"]),
+        ("fattree:4x4:1x0", ["at least 1"]),
+        ("fattree:4x4:1x2:1x1:1", ["expected children", "like fattree:4x4x4"]),
+        ("fattree:4x4,rooting=ecmp", ["did you mean routing?"]),
+        ("fattree:4x4,routing=ecmpp", ["routing=dmodk|ecmp"]),
+        ("fattree:4x4,routing=ecmp,routing=ecmp", ["each once"]),
+        ("fattree:4x4,routing=ecmp,seed=x", ["seed=NUMBER"]),
+        ("fattree:4x4,seed=3", ["with routing=ecmp"]),
+        ("fattree:4x4*0", ["at least 1"]),
+        ("fattree:99999x99999", ["too many links"]),
+        ("dragonfly:2x4", ["nodes a router, routers a group"]),
+        ("dragonfly:2x4x2x10", ["10 groups", "at most 9"]),
+        ("dragonfly:0x4x2", ["at least 1"]),
+        ("cluster:33*", ["nodes*slots joined by +"]),
+        ("cluster:4*0", ["at least 1 slot"]),
+        ("cluster:4,ties=parity", ["no options"]),
+        ("hypercube:3x3", ["number of dimensions"]),
+        ("hypercube:0", ["1 to 20"]),
+        ("hypercube:3*0", ["hypercube", "at least 1"]),
+        ("preset:bgg", ["unknown preset (did you mean bgq?)"]),
+        ("preset:bgq*0", ["at least 1"]),
+        ("file:", ["expected a path"]),
+        ("file:net.txt", ["expected a file NAME.graphml"]),
+        ("file:nowhere.graphml", ["cannot be read (No such file or directory)"]),
     ],
 )
 def test_what_is_refused_is_refused_in_one_line_that_says_what_was_expected(spec, words):

@@ -1,0 +1,60 @@
+"""Presets: what they are, and where their figures are from."""
+
+import numpy as np
+import pytest
+
+from hopmap.scenarios.settings import configure
+from hopmap.simulator import KEYS
+from hopmap.topologies import PRESETS, preset_parameters, topology_from_spec
+
+SMALL = [name for name, preset in PRESETS.items() if "24x" not in preset.spec]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_preset_is_its_topology_with_its_own_speeds(name):
+    preset = PRESETS[name]
+    topology = topology_from_spec(f"preset:{name}")
+    plain = topology_from_spec(preset.spec)
+    assert topology.nodes == plain.nodes
+    assert topology.link_to.tolist() == plain.link_to.tolist()
+    assert [(k.name, k.bandwidth) for k in topology.kinds] == [
+        (links.kind, links.bandwidth.value) for links in preset.links
+    ]
+    assert set(topology.link_kind.tolist()) == set(range(len(preset.links)))
+    assert set(preset.parameters) <= set(KEYS)
+
+
+def test_every_field_says_where_it_is_from():
+    for preset in PRESETS.values():
+        for _, _, source in preset.fields():
+            assert any(word in source for word in ("assumed", "https://", "thesis", "RIKEN"))
+
+
+def test_haec_speeds_are_assumed_wherever_they_are_shown():
+    for spec in ("preset:haec-box-4x4x4", "haec:4x4x4"):
+        assert all("assumed" in kind.provenance for kind in topology_from_spec(spec).kinds)
+
+
+def test_links_of_a_torus_differ_by_dimension():
+    torus = topology_from_spec("preset:bgq")
+    moved = (torus.coords[torus.link_from] != torus.coords[torus.link_to]).argmax(axis=1)
+    assert ((moved == 4) == (torus.link_kind == 1)).all()
+    assert np.bincount(torus.link_kind).tolist() == [8 * 512, 512]
+
+
+def test_sizes():
+    expected = {"fugaku-tofud": 158976, "tpu-v5p": 8960, "summit-fattree": 3564, "nvl72": 72}
+    expected |= {"slingshot11-frontier": 74 * 512, "k-tofu1": 88128}
+    for name, nodes in expected.items():
+        assert topology_from_spec(f"preset:{name}").nodes == nodes
+    assert topology_from_spec("preset:cray-gemini-hopper").slots.sum() == 6528
+    assert topology_from_spec("preset:cray-gemini-hopper*48").slots.max() == 48
+
+
+def test_parameters_of_a_preset_are_defaults_that_settings_override():
+    topology = topology_from_spec("preset:generic-torus*4")
+    assert preset_parameters(topology)["eager_limit"] == 64000
+    assert preset_parameters(topology_from_spec("torus:4x4")) == {}
+    _, parameters = configure(topology, (("packet_size", 1024), ("link.bandwidth", "1 GB/s")))
+    assert (parameters.eager_limit, parameters.packet_size) == (64000, 1024)
+    assert parameters.injection_bandwidth == 24e9

@@ -1,0 +1,153 @@
+"""Any connected graph as a network: shortest paths, from a table of hops.
+
+The table is nodes x vertices numbers of 16 bits, so that the size is limited: 8,192 x 8,192 at
+most, 128 MiB. Of several shortest paths the one is taken that goes to the lowest vertex first
+(nodes come before switches, both in the order of the graph); the two directions may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .graph_kernels import GraphRouter, breadth_first
+from .grid import DEFAULT_LINK
+from .topology import LinkKind, Topology, TopologyError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+LIMIT = 2**26  # nodes x vertices
+
+
+def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
+    """Network of an undirected networkx graph; every edge is a link each way.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Attributes of a vertex: ``host`` (true when left out; switches have false) and ``slots`` (1
+        when left out). Of an edge: ``kind`` (name of the technology), ``bandwidth`` (bytes/s) and
+        ``latency`` (s); edges of one kind are alike. Edges without a kind share one a speed.
+    spec : str
+        Name for messages; only ``file:PATH`` can be read back.
+
+    Raises
+    ------
+    TopologyError
+        Directed, disconnected or too large a graph, parallel edges, attributes out of range.
+    """
+    if graph.is_directed() or graph.is_multigraph():
+        what = "directed" if graph.is_directed() else "has parallel edges"
+        raise TopologyError(f"{spec}: the graph is {what}: expected simple undirected edges")
+    labels = list(graph.nodes)
+    hosts = [v for v in labels if _host(graph.nodes[v].get("host", True), v, spec)]
+    if not hosts:
+        raise TopologyError(f"{spec}: no vertex is a host: expected at least one")
+    if len(hosts) * len(labels) > LIMIT:
+        raise TopologyError(
+            f"{spec}: {len(hosts)} hosts and {len(labels)} vertices: expected a product of at most "
+            f"{LIMIT} for the table of distances; larger networks need a family of their own"
+        )
+    here = set(hosts)
+    number = {v: n for n, v in enumerate((*hosts, *(v for v in labels if v not in here)))}
+    slots = [_whole(graph.nodes[v].get("slots", 1), f"{spec}: slots of {v!r}") for v in hosts]
+
+    kinds: dict[str, LinkKind] = {}
+    edges = [
+        (number[u], number[v], _kind(kinds, given, f"{spec}: edge {u!r} - {v!r}"))
+        for u, v, given in graph.edges(data=True)
+        if u != v
+    ]
+    both = np.array(edges + [(v, u, k) for u, v, k in edges], dtype=np.int64).reshape(-1, 3)
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    link_from, link_to = both[:, 0].astype(np.int32), both[:, 1].astype(np.int32)
+    starts = np.searchsorted(link_from, np.arange(len(labels) + 1)).astype(np.int64)
+    hops = np.empty((len(hosts), len(labels)), dtype=np.int16)
+    breadth_first(starts, link_to, hops)
+    if (hops[0] < 0).any():
+        lost = sorted(number, key=number.__getitem__)[int(np.argmax(hops[0] < 0))]
+        raise TopologyError(
+            f"{spec}: no way from {hosts[0]!r} to {lost!r}: expected a connected graph"
+        )
+    return Topology(
+        spec=spec,
+        slots=np.array(slots, dtype=np.int64),
+        link_from=link_from,
+        link_to=link_to,
+        link_kind=both[:, 2].astype(np.uint8),
+        kinds=tuple(kinds.values()) or (DEFAULT_LINK,),
+        router=GraphRouter(hops, starts, link_to),
+        switches=len(labels) - len(hosts),
+    )
+
+
+def from_file(path: str) -> Topology:
+    """Network of a GraphML file; see `from_networkx` for the attributes.
+
+    Raises
+    ------
+    TopologyError
+        No such file, not GraphML, or a graph that is refused.
+    """
+    import networkx as nx
+
+    spec = f"file:{path}"
+    if Path(path).suffix != ".graphml":
+        raise TopologyError(f"{spec}: expected a file NAME.graphml")
+    try:
+        graph = nx.read_graphml(path)
+    except OSError as error:
+        raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
+    except (nx.NetworkXError, SyntaxError, ValueError, KeyError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise TopologyError(f"{spec}: cannot be read as GraphML ({reason})") from None
+    return from_networkx(graph, spec)
+
+
+def _host(given: object, vertex: object, spec: str) -> bool:
+    if isinstance(given, str) and given.lower() in ("true", "false", "1", "0"):
+        given = given.lower() in ("true", "1")
+    if given not in (True, False):
+        raise TopologyError(f"{spec}: host of {vertex!r} is {given!r}: expected true or false")
+    return bool(given)
+
+
+def _whole(given: Any, what: str) -> int:
+    try:
+        number = int(given)
+    except (TypeError, ValueError):
+        number = 0
+    if number < 1 or number != float(given):
+        raise TopologyError(f"{what}: {given!r}: expected a whole number of at least 1")
+    return number
+
+
+def _kind(kinds: dict[str, LinkKind], given: Mapping[str, Any], what: str) -> int:
+    """Index of an edge's kind; a new one is added."""
+    speeds = [DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency]
+    for i, key in enumerate(("bandwidth", "latency")):
+        try:
+            speeds[i] = float(given.get(key, speeds[i]))
+        except (TypeError, ValueError):
+            unit = ("bytes/s", "s")[i]
+            raise TopologyError(
+                f"{what}: {key} {given[key]!r}: expected a number in {unit}"
+            ) from None
+    stated = "assumed" if not {"bandwidth", "latency"} & set(given) else "given by the graph"
+    name = str(given.get("kind", ""))
+    if not name:
+        alike = [k.name for k in kinds.values() if [k.bandwidth, k.latency] == speeds]
+        name = alike[0] if alike else "link" + (str(len(kinds) + 1) if kinds else "")
+    try:
+        kind = kinds.setdefault(name, LinkKind(name, speeds[0], speeds[1], stated))
+    except TopologyError as error:
+        raise TopologyError(f"{what}: {error}") from None
+    if [kind.bandwidth, kind.latency] != speeds:
+        raise TopologyError(f"{what}: other speeds than kind {name!r} before: expected the same")
+    if len(kinds) > 256:
+        raise TopologyError(f"{what}: more than 256 kinds of links: expected fewer")
+    return list(kinds).index(name)

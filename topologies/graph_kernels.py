@@ -1,0 +1,67 @@
+"""Distance and routes on arbitrary graphs, from a table of hops; see `graph.py`.
+
+The two routing functions are compiled where `kernels.distance` and `next_link` are called.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+class GraphRouter(NamedTuple):
+    """All that a kernel needs to know of a graph.
+
+    Attributes
+    ----------
+    hops : ndarray(int16, shape=(nodes, vertices))
+        Distance of every vertex from every node, the same both ways.
+    starts : ndarray(int64, shape=(vertices + 1,))
+        Links that leave vertex v are ``starts[v]:starts[v + 1]``, to ascending vertices.
+    link_to : ndarray(int32, shape=(links,))
+        Vertex at the end of each link.
+    """
+
+    hops: NDArray[np.int16]
+    starts: NDArray[np.int64]
+    link_to: NDArray[np.int32]
+
+
+def graph_distance(router: GraphRouter, source: int, target: int) -> int:
+    """Hops between two nodes."""
+    return int(router.hops[target, source])
+
+
+def graph_link(router: GraphRouter, here: int, target: int, source: int) -> int:
+    """First link, that is to the lowest vertex, after which one hop less is left."""
+    left = router.hops[target, here]
+    link = router.starts[here]
+    while router.hops[target, router.link_to[link]] >= left:
+        link += 1
+    return int(link)
+
+
+@njit(cache=True)
+def breadth_first(
+    starts: NDArray[np.int64], link_to: NDArray[np.int32], hops: NDArray[np.int16]
+) -> None:
+    """Fill ``hops[node, vertex]`` for the node of every row; -1 where there is no way."""
+    queue = np.empty(hops.shape[1], dtype=np.int32)
+    for node in range(hops.shape[0]):
+        row = hops[node]
+        row[:] = -1
+        row[node] = 0
+        queue[0] = node
+        head, tail = 0, 1
+        while head < tail:
+            here = queue[head]
+            head += 1
+            for link in range(starts[here], starts[here + 1]):
+                there = link_to[link]
+                if row[there] < 0:
+                    row[there] = row[here] + 1
+                    queue[tail] = there
+                    tail += 1

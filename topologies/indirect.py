@@ -1,0 +1,265 @@
+"""Networks of switches with computed routes: fat trees, clusters behind one switch, dragonflies.
+
+Vertices are the nodes, then the switches; a route runs node, switch, ..., switch, node, and its
+hops are the links on it. Nothing but the links is stored.
+
+Sources: Oehring et al., On generalized fat trees (IPPS 1995); Petrini and Vanneschi, k-ary n-trees
+(IPPS 1997); Zahavi, Fat-tree routing and node ordering providing contention free traffic for MPI
+global collectives (J. Parallel Distrib. Comput. 72, 2012): parallel-ports trees and d-mod-k; Kim,
+Dally, Scott and Abts, Technology-driven, highly-scalable dragonfly topology (ISCA 2008); Camarero,
+Vallejo and Beivide, Topological characterization of Hamming and dragonfly networks (ACM TACO 11,
+2014): the palm tree arrangement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .grid import DEFAULT_LINK
+from .switch_kernels import DragonflyRouter, FatTreeRouter
+from .topology import LinkKind, Topology, TopologyError
+
+ROUTINGS = ("dmodk", "ecmp")
+
+
+def fat_tree(
+    children: Sequence[int],
+    parents: Sequence[int] | None = None,
+    parallel: Sequence[int] | None = None,
+    *,
+    slots: int = 1,
+    routing: str = "dmodk",
+    seed: int = 0,
+) -> Topology:
+    """Fat tree of any number of levels (parallel-ports generalized), routed by d-mod-k or ECMP.
+
+    Parameters
+    ----------
+    children : sequence of int
+        Children of each switch, level by level from the nodes upwards: m_1, ..., m_h.
+    parents : sequence of int, optional
+        Parents of each node, of each switch of level 1, ...: w_1, ..., w_h. When left out, 1 and
+        then as many as a switch has children, which is full bisection: m = (k, ..., k) is the k-ary
+        n-tree.
+    parallel : sequence of int, optional
+        Parallel links from each node, switch of level 1, ... to each parent; one when left out.
+    slots : int
+        Ranks that each node can take.
+    routing : {"dmodk", "ecmp"}
+        The way up by the target's number (balanced on shifts), or by a hash of seed, source and
+        target.
+    seed : int
+        Of the hash.
+
+    Raises
+    ------
+    TopologyError
+        Lists of unlike length, numbers below 1, more than 2^31 links.
+
+    Notes
+    -----
+    A vertex of level l has digits x_h ... x_(l+1) (below m) and y_l ... y_1 (below w), most
+    significant first; the neighbours one level up agree in all digits but the (l+1)-th.
+    """
+    m = [int(x) for x in children]
+    w = [1, *m[:-1]] if parents is None else [int(x) for x in parents]
+    p = [1] * len(m) if parallel is None else [int(x) for x in parallel]
+    for name, numbers in (("children", m), ("parents", w), ("parallel links", p)):
+        if len(numbers) != len(m) or not m or any(x < 1 for x in numbers):
+            raise TopologyError(
+                f"fattree: {name} {_text(numbers)}: expected one whole number of at least 1 for "
+                f"each of the {len(m)} levels"
+            )
+    if routing not in ROUTINGS:
+        raise TopologyError(f"fattree: routing {routing!r}: expected {' or '.join(ROUTINGS)}")
+    if not 0 <= seed < 2**32 or (seed and routing != "ecmp"):
+        raise TopologyError(f"fattree: seed {seed}: expected 0 to 2^32 - 1, with routing=ecmp")
+    counts = [prod(w[:level]) * prod(m[level:]) for level in range(len(m) + 1)]
+    ups = [counts[level] * w[level] * p[level] for level in range(len(m))]
+    spec = f"fattree:{_text(m)}"
+    if p != [1] * len(m):
+        spec += f":{_text(w)}:{_text(p)}"
+    elif w != [1, *m[:-1]]:
+        spec += f":{_text(w)}"
+    _check(spec, counts[0], 2 * sum(ups), slots)
+
+    levels = np.zeros((len(m) + 1, 8), dtype=np.int64)
+    ends: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    vertex = link = 0
+    for level, count in enumerate(counts):
+        copies, subtree = prod(w[:level]), prod(m[:level])
+        levels[level] = (1, 1, 1, copies, subtree, vertex, link, link)
+        if level < len(m):
+            levels[level, :3] = m[level], w[level], p[level]
+            levels[level, 7] = link + ups[level]
+            low, high = np.arange(count), np.arange(counts[level + 1])
+            above = (
+                (low // copies // m[level])[:, None] * (copies * w[level])
+                + (low % copies)[:, None]
+                + np.arange(w[level]) * copies
+            )
+            below = (
+                (high // (copies * w[level]) * m[level])[:, None] * copies
+                + (high % copies)[:, None]
+                + np.arange(m[level]) * copies
+            )
+            up = (np.repeat(low, w[level]), above.ravel() + count)
+            down = (np.repeat(high + count, m[level]), below.ravel())
+            for start, end in (up, down):
+                ends.append(
+                    (np.repeat(start, p[level]) + vertex, np.repeat(end, p[level]) + vertex)
+                )
+            vertex += count
+            link += 2 * ups[level]
+    link_from, link_to = (np.concatenate(part).astype(np.int32) for part in zip(*ends, strict=True))
+    kinds = tuple(
+        LinkKind(f"level{level + 1}", DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency)
+        for level in range(len(m))
+    )
+    options = f",routing=ecmp{f',seed={seed}' if seed else ''}" if routing == "ecmp" else ""
+    return Topology(
+        spec=spec + (f"*{slots}" if slots > 1 else "") + options,
+        slots=np.full(counts[0], slots, dtype=np.int64),
+        link_from=link_from,
+        link_to=link_to,
+        link_kind=np.repeat(np.arange(len(m), dtype=np.uint8), 2 * np.array(ups)),
+        kinds=kinds,
+        router=FatTreeRouter(levels, routing == "ecmp", seed, link_to),
+        switches=sum(counts[1:]),
+    )
+
+
+def dragonfly(
+    hosts: int, routers: int, ports: int, groups: int | None = None, *, slots: int = 1
+) -> Topology:
+    """Dragonfly of fully connected groups, palm tree arrangement, minimal routing.
+
+    Parameters
+    ----------
+    hosts, routers, ports : int
+        Nodes a router (p), routers a group (a), global links a router (h).
+    groups : int, optional
+        a h + 1, which is one link between any two groups, when left out. With fewer groups
+        floor(a h / (groups - 1)) links join any two, and the ports that are left stay unused.
+    slots : int
+        Ranks that each node can take.
+
+    Raises
+    ------
+    TopologyError
+        Numbers out of range, more than 2^31 links.
+
+    Notes
+    -----
+    Global port q = 0 .. a h - 1 of group G belongs to its router floor(q / h) and leads to group
+    G - 1 - (q mod (groups - 1)), where it is port q' with q + q' = groups - 2 modulo (groups - 1),
+    in the same round. Routes are local-global-local: one global link, where several lead to the
+    group one with the fewest local hops, of these the next from round (target router mod rounds).
+    """
+    if groups is None:
+        groups = routers * ports + 1
+    if min(hosts, routers, groups) < 1 or ports < 0:
+        raise TopologyError(
+            f"dragonfly: {hosts}x{routers}x{ports}x{groups}: expected whole numbers of at least 1"
+        )
+    if groups > routers * ports + 1:
+        raise TopologyError(
+            f"dragonfly: {groups} groups: expected at most {routers * ports + 1}, which "
+            f"{routers} routers of {ports} global links can join"
+        )
+    switches = routers * groups
+    nodes = hosts * switches
+    rounds = routers * ports // (groups - 1) if groups > 1 else 0
+    used = rounds * (groups - 1)
+    full = "" if groups == routers * ports + 1 else f"x{groups}"
+    spec = f"dragonfly:{hosts}x{routers}x{ports}{full}"
+    _check(spec, nodes, 2 * nodes + switches * (routers - 1) + groups * used, slots)
+
+    node = np.arange(nodes, dtype=np.int64)
+    router = np.arange(switches, dtype=np.int64)
+    other = np.arange(routers - 1)[None, :]
+    other = other + (other >= (router % routers)[:, None])
+    group, port = (x.ravel() for x in np.indices((groups, used)))
+    step = port % max(groups - 1, 1)
+    peer = (group - step - 1) % groups * routers + (port - 2 * step + groups - 2) // max(ports, 1)
+    link_from = np.concatenate(
+        (
+            node,
+            nodes + node // hosts,
+            nodes + np.repeat(router, routers - 1),
+            nodes + group * routers + port // max(ports, 1),
+        )
+    )
+    link_to = np.concatenate(
+        (
+            nodes + node // hosts,
+            node,
+            nodes + (router[:, None] // routers * routers + other).ravel(),
+            nodes + peer,
+        )
+    ).astype(np.int32)
+    return Topology(
+        spec=spec + (f"*{slots}" if slots > 1 else ""),
+        slots=np.full(nodes, slots, dtype=np.int64),
+        link_from=link_from.astype(np.int32),
+        link_to=link_to,
+        link_kind=np.repeat(
+            np.arange(3, dtype=np.uint8), (2 * nodes, switches * (routers - 1), groups * used)
+        ),
+        kinds=tuple(
+            LinkKind(name, DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency)
+            for name in ("node", "local", "global")
+        ),
+        router=DragonflyRouter(hosts, routers, ports, groups, rounds, link_to),
+        switches=switches,
+    )
+
+
+def cluster(slots: Sequence[int]) -> Topology:
+    """Nodes of any numbers of slots behind one switch.
+
+    Parameters
+    ----------
+    slots : sequence of int
+        Slots of each node.
+
+    Raises
+    ------
+    TopologyError
+        No nodes, or a node without slots.
+    """
+    sizes = np.array(slots, dtype=np.int64)
+    if not len(sizes) or sizes.min() < 1:
+        raise TopologyError("cluster: expected nodes of at least 1 slot, like 33*32 or 17*9+9*8")
+    tree = fat_tree([len(sizes)])
+    runs = np.flatnonzero(np.diff(sizes, prepend=-1))
+    lengths = np.diff(runs, append=len(sizes))
+    parts = [
+        f"{count}" + (f"*{size}" if size > 1 else "")
+        for count, size in zip(lengths.tolist(), sizes[runs].tolist(), strict=True)
+    ]
+    return Topology(
+        spec="cluster:" + "+".join(parts),
+        slots=sizes,
+        link_from=tree.link_from,
+        link_to=tree.link_to,
+        link_kind=tree.link_kind,
+        kinds=(DEFAULT_LINK,),
+        router=tree.router,
+        switches=1,
+    )
+
+
+def _check(spec: str, nodes: int, links: int, slots: int) -> None:
+    if slots < 1:
+        raise TopologyError(f"{spec}: {slots} slots a node: expected at least 1")
+    if links >= 2**31:
+        raise TopologyError(f"{spec}: {nodes} nodes have too many links")
+
+
+def _text(numbers: Sequence[int]) -> str:
+    return "x".join(str(number) for number in numbers)

@@ -1,0 +1,172 @@
+"""Distance and routes through switches, computed from a few numbers: fat trees and dragonflies.
+
+Plain functions, compiled where `kernels.distance` and `kernels.next_link` are called. `indirect.py`
+numbers vertices and links as it is assumed here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Columns of FatTreeRouter.levels
+CHILDREN, PARENTS, PARALLEL, COPIES, SUBTREE, VERTEX, UP, DOWN = range(8)
+
+
+class FatTreeRouter(NamedTuple):
+    """All that a kernel needs to know of a fat tree.
+
+    Attributes
+    ----------
+    levels : ndarray(int64, shape=(h + 1, 8))
+        Row l is about level l, 0 being the nodes. CHILDREN, PARENTS and PARALLEL links join it to
+        level l + 1; COPIES are its vertices that have the same nodes below, SUBTREE the number of
+        these nodes; VERTEX is its first vertex; UP and DOWN are the first links up and back down.
+    ecmp : bool
+        Ways up by hash instead of d-mod-k.
+    seed : int
+        Of the hash.
+    link_to : ndarray(int32, shape=(links,))
+        Vertex at the end of each link.
+    """
+
+    levels: NDArray[np.int64]
+    ecmp: bool
+    seed: int
+    link_to: NDArray[np.int32]
+
+
+class DragonflyRouter(NamedTuple):
+    """All that a kernel needs to know of a dragonfly.
+
+    Attributes
+    ----------
+    hosts, routers, ports, groups : int
+        Nodes a router, routers a group, global links a router, groups.
+    rounds : int
+        Global links between any two groups.
+    link_to : ndarray(int32, shape=(links,))
+        Vertex at the end of each link.
+    """
+
+    hosts: int
+    routers: int
+    ports: int
+    groups: int
+    rounds: int
+    link_to: NDArray[np.int32]
+
+
+def fattree_distance(router: FatTreeRouter, source: int, target: int) -> int:
+    """Hops up to the lowest level that both nodes lie below, and down again."""
+    hops = 0
+    level = 0
+    while source != target:
+        children = router.levels[level, CHILDREN]
+        source //= children
+        target //= children
+        level += 1
+        hops += 2
+    return hops
+
+
+def fattree_link(router: FatTreeRouter, here: int, target: int, source: int) -> int:
+    """Up while the target is not below, then down; the way up decides the way down.
+
+    D-mod-k takes port floor(target / COPIES) mod (PARENTS * PARALLEL) upwards, and back down the
+    parallel link of the same port (Zahavi 2012). ECMP takes a hash of seed, source, target and
+    level instead, so that a pair of nodes keeps to one route.
+    """
+    levels = router.levels
+    level = 0
+    while level + 1 < len(levels) and here >= levels[level + 1, VERTEX]:
+        level += 1
+    index = here - levels[level, VERTEX]
+    down = index // levels[level, COPIES] == target // levels[level, SUBTREE]
+    below = level - 1 if down else level
+    parents = levels[below, PARENTS]
+    parallel = levels[below, PARALLEL]
+    if router.ecmp:
+        # An integer hash in 32 bits (products stay below 2^63).
+        x = router.seed
+        for word in (source, target, below):
+            x = (x ^ word) & 0xFFFFFFFF
+            x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+            x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+            x = ((x >> 16) ^ x) + 0x9E3779B
+        port = x % (parents * parallel)
+    else:
+        port = target // levels[below, COPIES] % (parents * parallel)
+    if down:
+        children = levels[below, CHILDREN]
+        child = target // levels[below, SUBTREE] % children
+        return int(levels[below, DOWN] + (index * children + child) * parallel + port // parents)
+    return int(levels[below, UP] + (index * parents + port % parents) * parallel + port // parents)
+
+
+def dragonfly_distance(router: DragonflyRouter, source: int, target: int) -> int:
+    """Node link, local, global, local, node link; local ones only where they are needed."""
+    here = source // router.hosts
+    there = target // router.hosts
+    if source == target:
+        hops = 0
+    elif here == there:
+        hops = 2
+    elif here // router.routers == there // router.routers:
+        hops = 3
+    else:
+        hops = 2 + _gateway(router, here, there)[0]
+    return hops
+
+
+def dragonfly_link(router: DragonflyRouter, here: int, target: int, source: int) -> int:
+    """Local to the gateway, global, local to the target's router (minimal, Kim et al. 2008)."""
+    switches = router.routers * router.groups
+    nodes = router.hosts * switches
+    goal = target // router.hosts
+    switch = here - nodes
+    group = switch // router.routers
+    if here < nodes:
+        link = here
+    elif switch == goal:
+        link = nodes + target
+    else:
+        port = -1
+        if group != goal // router.routers:
+            port = _gateway(router, switch, goal)[1]
+            goal = group * router.routers + port // router.ports
+        if goal == switch:
+            first = 2 * nodes + switches * (router.routers - 1)
+            link = first + group * router.rounds * (router.groups - 1) + port
+        else:
+            other = goal % router.routers
+            if other > switch % router.routers:
+                other -= 1
+            link = 2 * nodes + switch * (router.routers - 1) + other
+    return int(link)
+
+
+@njit(cache=True, error_model="numpy")
+def _gateway(router: DragonflyRouter, here: int, there: int) -> tuple[int, int]:
+    """Hops between routers of two groups, and the port of the first group that is taken.
+
+    Port q of group G leads to group G - 1 - (q mod (groups - 1)). Where several links join two
+    groups, one with the fewest local hops is taken, beginning with round (there mod rounds).
+    """
+    groups, rounds = router.groups, router.rounds
+    group, goal = here // router.routers, there // router.routers
+    step = (group - goal - 1) % groups
+    best = 4
+    port = -1
+    for i in range(rounds):
+        first = (there + i) % rounds * (groups - 1)
+        leaves = group * router.routers + (first + step) // router.ports
+        lands = goal * router.routers + (first + groups - 2 - step) // router.ports
+        hops = 1 + int(leaves != here) + int(lands != there)
+        if hops < best:
+            best = hops
+            port = first + step
+    return best, port
