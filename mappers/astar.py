@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import Mapping, Topology
-from ..topologies.kernels import GRID, HAEC
+from ..topologies.box_kernels import BoxRouter
 from ..traces import Traffic
 from . import astar_kernels, bound_kernels, kernels
 from .astar_kernels import CUT, DONE, FAR, STATES, Search, States
@@ -176,7 +176,7 @@ def placing_order(model: CostModel, ranks: int) -> NDArray[np.int64]:
 def first_nodes(topology: Topology) -> NDArray[np.bool_]:
     """One node at least of every set of nodes that symmetry makes equal."""
     equal_slots = bool((topology.slots == topology.slots[0]).all())
-    if topology.router.family not in (GRID, HAEC) or not equal_slots:
+    if not isinstance(topology.router, BoxRouter) or not equal_slots:
         return np.ones(topology.nodes, dtype=np.bool_)
     dims = np.array(topology.dims)
     # A ring turns into itself by a step, a line by reversal; two nodes are a line.
