@@ -112,7 +112,11 @@ PRESETS: dict[str, Preset] = {
                 Links("xz", Figure(6.4e9, SST), Figure(100e-9, SST), (0, 2)),
                 Links("y", Figure(3.2e9, SST), Figure(100e-9, SST), (1,)),
             ),
-            _interface(Figure(10e9, SST), Figure(1e-6, SST)),
+            _interface(Figure(10e9, SST))
+            | {
+                "injection.latency": Figure(1e-6, SST),
+                "ejection.latency": Figure(0, f"{ASSUMED}: all of it at the injection"),
+            },
         ),
         Preset(
             "fugaku-tofud",
@@ -128,9 +132,8 @@ PRESETS: dict[str, Preset] = {
             "torus:4x5x8",
             TRACER,
             (Links("link", Figure(11.9e9, TRACER), Figure(30e-9, TRACER)),),
-            _interface(Figure(24e9, TRACER))
+            _interface(Figure(24e9, TRACER), Figure(200e-9, f"{TRACER}, half of nic_delay"))
             | {
-                "injection.latency": Figure(400e-9, TRACER),
                 "eager_limit": Figure(64000, TRACER),
                 "packet_size": Figure(8192, TRACER),
             },

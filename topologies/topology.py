@@ -110,7 +110,7 @@ class Topology:
         return np.empty((self.nodes, 0), dtype=np.int32)
 
     def vertex_name(self, vertex: int) -> str:
-        """Name a vertex for people: a node's number, or "switch" and its number among those."""
+        """Return the number of a node, or "switch" and its number among the switches."""
         return str(vertex) if vertex < self.nodes else f"switch {vertex - self.nodes}"
 
     def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
