@@ -83,7 +83,7 @@ class Parameters:
                 _check(key, getattr(self, entry.field), entry)
         for operation, algorithm in self.algorithms.items():
             if operation not in ALGORITHMS:
-                raise ParameterError(_unknown("collective", operation, ALGORITHMS))
+                raise ParameterError(unknown("collective", operation, ALGORITHMS))
             _check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
         for name, figure in self.energy.items():
             _check(f"energy.{name}", figure, key_of(f"energy.{name}"))
@@ -157,7 +157,7 @@ def key_of(name: str) -> Key:
     if len(words) == 4 and words[:2] == ["energy", "link"] and words[3] in LINK:
         return KEYS[f"energy.link.{words[3]}"]
     if name not in KEYS:
-        raise ParameterError(_unknown("parameter", name, KEYS))
+        raise ParameterError(unknown("parameter", name, KEYS))
     return KEYS[name]
 
 
@@ -213,7 +213,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
         raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
 
 
-def _unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:
+def unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:
+    """Say that there is nothing of that name, which is near, and what there is."""
     close = get_close_matches(name, allowed, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"unknown {what} {name!r}: {hint}expected one of {', '.join(allowed)}"

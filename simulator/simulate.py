@@ -16,7 +16,7 @@ from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
 from .loops import unrolled
 from .lowering import lower
-from .parameters import ParameterError, Parameters
+from .parameters import ParameterError, Parameters, unknown
 from .plan import Plan, plan
 from .program import Program
 from .result import MessageTimes, Outcome, Result, Servers
@@ -84,7 +84,7 @@ def simulate(
         The run gets stuck.
     """
     if engine not in ENGINES:
-        raise ParameterError(f"unknown engine {engine!r}: expected one of {', '.join(ENGINES)}")
+        raise ParameterError(unknown("engine", engine, ENGINES))
     parameters = parameters or Parameters()
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
