@@ -10,9 +10,8 @@ Two more keywords are passed by `map_ranks` where the function has them:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -27,7 +26,7 @@ from typing import (
     get_type_hints,
 )
 
-from ..topologies import Mapping, MappingError
+from ..topologies import Mapping, MappingError, did_you_mean
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 F = TypeVar("F", bound=MapperFunction)
@@ -161,12 +160,6 @@ def mapper(name: str, *, source: str, initial: Initial = "ignored") -> Callable[
         return function
 
     return register
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return " (did you mean X?)" where one of the words is close, else nothing."""
-    near = get_close_matches(word, list(words), 1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _text(hint: Any) -> str:

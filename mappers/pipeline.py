@@ -13,9 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import Mapping, MappingError, Topology, check_fits, check_mapping
+from ..topologies import (
+    Mapping,
+    MappingError,
+    Topology,
+    check_fits,
+    check_mapping,
+    did_you_mean,
+)
 from ..traces import Traffic
-from .mapper import MAPPERS, MapperInfo, did_you_mean
+from .mapper import MAPPERS, MapperInfo
 from .search import Interrupted, Progress
 
 

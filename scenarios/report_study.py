@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from . import store
+from .scenario import flat
 
 DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
@@ -137,16 +138,6 @@ def load_study(folder: Path) -> Study:
         cases=_cases(well),
         published=published,
     )
-
-
-def flat(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Join the keys of nested tables with dots."""
-    rows: list[tuple[str, Any]] = []
-    for key, value in table.items():
-        rows += (
-            flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
-        )
-    return rows
 
 
 def _cases(runs: pd.DataFrame) -> list[Case]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -22,7 +21,7 @@ from pydantic import (
 )
 
 from ..mappers import parse_pipeline
-from ..topologies import topology_from_spec
+from ..topologies import did_you_mean, topology_from_spec
 from .settings import check_settings
 from .sources import Source, find_source
 
@@ -141,7 +140,7 @@ def load_scenario(path: str | Path) -> Scenario:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
     if isinstance(given.get("parameters"), dict):
-        given["parameters"] = dict(_flat(given["parameters"]))
+        given["parameters"] = dict(flat(given["parameters"]))
     try:
         scenario = Scenario.model_validate(given)
     except ValidationError as error:
@@ -187,7 +186,7 @@ def _check(scenario: Scenario, path: Path) -> None:
     engine = scenario.replay.engine
     if engine and engine not in ENGINES:
         raise ScenarioError(
-            f"{path}: replay.engine: {engine!r}{_hint(engine, ENGINES)}: "
+            f"{path}: replay.engine: {engine!r}{did_you_mean(engine, ENGINES)}: "
             f"expected false or one of {', '.join(ENGINES)}"
         )
     if scenario.published and not (path.parent / scenario.published.file).is_file():
@@ -196,18 +195,13 @@ def _check(scenario: Scenario, path: Path) -> None:
         )
 
 
-def _flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     """Join the keys of nested tables with dots."""
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
-
-
-def _hint(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, list(known), 1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 # Keys that take one of several types, for which pydantic would name one type only.
@@ -232,6 +226,6 @@ def _one_line(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         sections: dict[str, type[BaseModel]] = {"replay": Replay, "published": Published}
         fields = list(sections.get(str(where[0]), Scenario).model_fields)
-        hint = _hint(str(where[-1]), fields)
+        hint = did_you_mean(str(where[-1]), fields)
         return f"unknown key {key!r}{hint}: expected one of {', '.join(fields)}"
     return f"{key}: {repr(first['input'])[:60]}: expected {expected}"

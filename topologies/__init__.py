@@ -18,6 +18,7 @@ from .presets import Preset as Preset
 from .presets import preset_parameters as preset_parameters
 from .spec import FAMILIES as FAMILIES
 from .spec import Family as Family
+from .spec import did_you_mean as did_you_mean
 from .spec import topology_from_spec as topology_from_spec
 from .topology import LinkKind as LinkKind
 from .topology import Topology as Topology

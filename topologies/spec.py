@@ -86,7 +86,9 @@ def _cluster(text: str) -> tuple[list[int]] | None:
 
 def _named(text: str) -> tuple[str, Callable[[str], Topology]]:
     if text not in PRESETS:
-        raise TopologyError(f"unknown preset{_hint(text, PRESETS)}: one of {', '.join(PRESETS)}")
+        raise TopologyError(
+            f"unknown preset{did_you_mean(text, PRESETS)}: one of {', '.join(PRESETS)}"
+        )
     return text, topology_from_spec
 
 
@@ -137,7 +139,8 @@ def topology_from_spec(spec: str) -> Topology:
     name, colon, rest = spec.strip().partition(":")
     if name not in FAMILIES:
         raise TopologyError(
-            f"topology {spec!r}: unknown family {name!r}{_hint(name, FAMILIES)}; expected one of "
+            f"topology {spec!r}: unknown family {name!r}{did_you_mean(name, FAMILIES)}; "
+            "expected one of "
             f"{', '.join(FAMILIES)}, like torus:4x4x4"
         )
     family = FAMILIES[name]
@@ -166,7 +169,7 @@ def _options(given: list[str], family: Family) -> dict[str, str | int]:
         key, _, value = option.partition("=")
         values = family.options.get(key)
         if values is None:
-            hint = _hint(key, family.options)
+            hint = did_you_mean(key, family.options)
             raise TopologyError(f"option {option!r}{hint}: expected {expected}")
         if key in read or not (value in values if values else re.fullmatch(r"\d{1,10}", value)):
             raise TopologyError(f"option {option!r}: expected {expected}, each once")
@@ -174,6 +177,7 @@ def _options(given: list[str], family: Family) -> dict[str, str | int]:
     return read
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " (did you mean X?)" where one of the known words is close, else nothing."""
     near = get_close_matches(word, list(known), 1)
     return f" (did you mean {near[0]}?)" if near else ""
