@@ -277,6 +277,8 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A test run in the background is started with Ctrl-C ignored, and would hand that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 100
     while len(list((results / "runs").glob("*.parquet"))) < 2:
