@@ -26,7 +26,7 @@ from .schedules import Ints, Schedule, cut, edges, masks, one_after_another, ren
 
 
 def recursive_doubling(members: int, _root: int, volume: Ints) -> Schedule:
-    """Allreduce: exchange with the member whose number differs in bit k.
+    """Exchange all with the member whose number differs in bit k.
 
     Beyond the last power of two, members 0, 2, 4, ... first fold into 1, 3, 5, ... and get the
     result back in the end.
