@@ -133,6 +133,16 @@ def test_trees_send_the_buffer_to_everyone_else_once(algorithm):
             assert bytes_of("reduce", algorithm, p) == (p - 1) * N
 
 
+@pytest.mark.parametrize(("algorithm", "children"), [("binary", 2), ("chain", 1), ("knomial", 3)])
+def test_trees_have_so_many_children_in_a_round(algorithm, children):
+    for p in (17, 64):
+        schedule = schedule_of("bcast", algorithm, p)
+        turns, sent = np.unique(schedule.round * p + schedule.src, return_counts=True)
+        assert sent.max() == children
+        # In chains and binary trees a member has sent what it will after one round.
+        assert (np.bincount(turns % p).max() == 1) == (algorithm != "knomial")
+
+
 @pytest.mark.parametrize("operation", ["bcast", "reduce"])
 def test_a_pipeline_sends_no_more_than_a_chain(operation):
     for p in MEMBERS:
