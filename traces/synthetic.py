@@ -8,6 +8,7 @@ Source: Dally and Towles, Principles and Practices of Interconnection Networks, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,9 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
     [3, 4, 5, 6, 7, 0, 1, 2]
     """
     if pattern not in PATTERNS:
-        raise TraceError(f"pattern {pattern!r}: expected one of {', '.join(PATTERNS)}")
+        near = get_close_matches(pattern, PATTERNS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise TraceError(f"pattern {pattern!r}: {hint}expected one of {', '.join(PATTERNS)}")
     entry, text = PATTERNS[pattern], "x".join(str(d) for d in dims)
     if not dims or min(dims) < 1:
         raise TraceError(f"{pattern}: sizes {text}: expected whole numbers of at least 1")
