@@ -7,6 +7,7 @@ Source: Dally and Towles, Principles and Practices of Interconnection Networks, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -18,6 +19,9 @@ from .trace import TraceError
 from .traffic import Traffic
 
 Ints = NDArray[np.int64]
+
+MOST = 2**24  # ranks
+MOST_UNIFORM = 2**12  # of which all pairs fit into memory
 
 
 class Pattern(NamedTuple):
@@ -63,7 +67,7 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
     Raises
     ------
     TraceError
-        Unknown pattern, a size below 1, or sizes that the pattern is not defined for.
+        Unknown pattern, sizes that it is not defined for, or too many ranks.
 
     Examples
     --------
@@ -85,7 +89,10 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
         raise TraceError(f"{pattern}: sizes {text}: expected powers of two")
     shape = np.array(dims, dtype=np.int64)
     strides = np.concatenate(([1], np.cumprod(shape[:-1])))
-    ranks = int(shape.prod())
+    ranks = math.prod(int(d) for d in dims)
+    most = MOST_UNIFORM if entry.target is None else MOST
+    if ranks > most:
+        raise TraceError(f"{pattern}: {ranks} ranks: expected at most {most}")
     source = np.arange(ranks)
     if entry.target is None:
         target = np.tile(source, ranks)

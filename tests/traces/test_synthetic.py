@@ -93,6 +93,7 @@ def test_a_neighbour_is_one_further_in_every_dimension():
         ("shuffle", (4, 3), "shuffle: sizes 4x3: expected powers of two"),
         ("bit_reversal", (6,), "bit_reversal: sizes 6: expected powers of two"),
         ("uniform", (), "uniform: sizes : expected whole numbers of at least 1"),
+        ("uniform", (128, 64), "uniform: 8192 ranks: expected at most 4096"),
         ("uniform", (4, 0), "uniform: sizes 4x0: expected whole numbers of at least 1"),
     ],
 )
