@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from ..simulator import Load
 from .plots_style import CYCLE, GREY, INK, WIDTH, label, new_figure, style
 
 MARKERS = "osD^vPX"
 COLOURS = (*CYCLE, INK)
-_LEFT, _RIGHT, _HEAD, _FOOT, _GAP, _PANEL = 0.52, 0.12, 0.55, 0.72, 0.62, 1.5  # inches
+_LEFT, _RIGHT, _HEAD, _FOOT, _GAP, _PANEL = 0.5, 0.14, 0.55, 0.86, 0.66, 1.6  # inches
 
 
 def latency_throughput(
@@ -26,7 +26,7 @@ def latency_throughput(
     accepted: Mapping[str, Mapping[str, Sequence[Load]]],
     *,
     title: str,
-    most: float = 30.0,
+    most: float = 24.0,
 ) -> Figure:
     """Draw latency over offered load per network; last, of all, what is accepted.
 
@@ -40,7 +40,7 @@ def latency_throughput(
         Latency at the top; curves leave the panel there.
     """
     rows = -(-(len(curves) + 1) // 2)
-    height = _HEAD + rows * (_PANEL + _GAP) - _GAP + _FOOT + 0.35
+    height = _HEAD + rows * (_PANEL + _GAP) - _GAP + _FOOT
     width = (2 * WIDTH - 2 * (_LEFT + _RIGHT)) / 2
     patterns = list(dict.fromkeys(pattern for loads in curves.values() for pattern in loads))
     look = {
@@ -48,7 +48,7 @@ def latency_throughput(
             "color": COLOURS[k % len(COLOURS)],
             "marker": MARKERS[k % len(MARKERS)],
             # Curves that coincide: the markers of the earlier one show around the later one's.
-            "markersize": 6.4 - 0.65 * (k % len(MARKERS)),
+            "markersize": 5.6 - 0.45 * (k % len(MARKERS)),
             "zorder": 3 + 0.1 * k,
         }
         for k, pattern in enumerate(patterns)
@@ -109,10 +109,10 @@ def _latencies(
     axes.set_xlim(0, max(limits.values()) * 1.05)
     axes.set_ylim(0, most)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_locator(MultipleLocator(most / 4))
     axes.grid(axis="y")
     axes.set_xlabel("offered, packets per node and packet time", labelpad=2)
-    axes.set_ylabel("mean latency, packet times")
+    axes.set_ylabel("latency, packet times")
 
 
 def _accepted(
@@ -134,6 +134,7 @@ def _accepted(
             )
     axes.axhline(1, color=GREY, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MultipleLocator(0.25))
     axes.set_ylim(0, 1.15)
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2.5, 5, 10]))
     axes.grid(axis="y")
