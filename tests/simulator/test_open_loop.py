@@ -12,8 +12,8 @@ from hopmap.simulator.injection import flows_of
 from hopmap.topologies import both_ways, haec, mesh, topology_from_spec, torus
 from hopmap.traces import PATTERNS, Traffic, synthetic_traffic
 
-# Channel loads of the textbook's patterns, and mean hops of uniform traffic; ties half and half.
-PUBLISHED = {
+# Channel loads of the patterns in order, ties half and half; last, mean hops of uniform traffic.
+LOADS = {
     "torus:8x8": ("1", "7/2", "3", "2", "1", "7/2", "7/2", "4"),
     "mesh:8x8": ("2", "7", "3", "4", "1", "7", "4", "21/4"),
     "torus:4x4x4": ("1/2", "4", "1", "1", "1", "4", "2", "3"),
@@ -22,7 +22,7 @@ PUBLISHED = {
 }
 ROWS = [
     (spec, pattern, Fraction(load))
-    for spec, loads in PUBLISHED.items()
+    for spec, loads in LOADS.items()
     for pattern, load in zip(PATTERNS, loads[:-1], strict=True)
 ]
 # What each does to a rule: long lines, ties, self messages, many flows to a link, boards.
@@ -57,17 +57,17 @@ def offer(spec, pattern, part, packets=300, **given):
 
 
 @pytest.mark.parametrize(("spec", "pattern", "gamma"), ROWS)
-def test_channel_loads_are_the_textbooks(spec, pattern, gamma):
+def test_channel_loads_are_the_known_ones(spec, pattern, gamma):
     ways = ways_of(spec)
     assert channel_load(synthetic_traffic(pattern, ways[0].dims), ways) == gamma
 
 
-@pytest.mark.parametrize("spec", PUBLISHED)
-def test_mean_hops_of_uniform_traffic_are_the_textbooks(spec):
+@pytest.mark.parametrize("spec", LOADS)
+def test_mean_hops_of_uniform_traffic_are_the_known_ones(spec):
     for way in ways_of(spec):
         uniform = synthetic_traffic("uniform", way.dims)
         hops = way.distance(uniform.src, uniform.dst)
-        assert Fraction(int(hops.sum()), uniform.pairs) == Fraction(PUBLISHED[spec][-1])
+        assert Fraction(int(hops.sum()), uniform.pairs) == Fraction(LOADS[spec][-1])
 
 
 @pytest.mark.parametrize("k", [4, 5, 8, 16])
