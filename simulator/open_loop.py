@@ -111,8 +111,7 @@ def open_loop(
     warm_up, window : float
         Packet times before the measurement, and of it; sources stop at its end.
     switching : {"store_and_forward", "cut_through"}
-        A packet that cuts through holds the ejection link for as long as its tail takes to come
-        over the last link: a node then takes one packet at a time, from all its links together.
+        When a packet moves on; saturation is the same, latency is not.
     engine : str
         A name in `ENGINES`; those of packets have queues.
 
