@@ -51,6 +51,9 @@ def platform_xml(topology: Topology, parameters: Parameters, zone: str = "routes
 def smpirun_options(parameters: Parameters) -> list[str]:
     """Return the options with which ``smpirun`` means what the flow engine means.
 
+    SimGrid always shares as `flow_sharing` "round_trip" does, with equal weights only where paths
+    have no latency. ``--cfg=network/optim:Full``, slower, makes its times exact.
+
     Not said, because SimGrid has nothing like it: `gap`, `gap_per_byte`, `control_bytes`, and
     `flow_cross_traffic`, which it charges to the way back.
     """
@@ -62,6 +65,7 @@ def smpirun_options(parameters: Parameters) -> list[str]:
         "network/bandwidth-factor": parameters.flow_bandwidth_factor,
         "network/crosstraffic": 0,
         "network/TCP-gamma": 1e30,  # a window that never closes
+        "network/weight-S": parameters.flow_weight_s,
         "smpi/async-small-thresh": eager,
         "smpi/send-is-detached-thresh": eager,
         "smpi/os": send,
