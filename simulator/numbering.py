@@ -1,4 +1,4 @@
-"""Numbers from 0 for the keys that occur, in their order: numpy's `unique`, faster for small keys."""
+"""Numbers from 0 for the keys that occur, in their order, without sorting where keys are small."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import TraceError
+from ..traces import TraceError, require_memory
 from ..traces.atomic import replacing_folder
 from .loops import without_loops
 from .program import Op, Program
@@ -29,6 +29,7 @@ Ints = NDArray[np.int64]
 
 INDEX = "traces.txt"  # file that names the ranks' files, one a line
 FLOPS = 1e9  # of a host, in one second
+BYTES_PER_ROW = 100  # in memory: the program without loops, its flops, tags and sizes
 
 
 def write_tit(folder: str | Path, program: Program, *, compute_scale: float = 1.0) -> None:
@@ -43,6 +44,8 @@ def write_tit(folder: str | Path, program: Program, *, compute_scale: float = 1.
     ------
     TraceError
         Non-blocking collectives, which go on beside their rank: a trace of this format cannot.
+    OutOfMemoryError
+        A program whose loops, written out, do not fit.
     """
     with replacing_folder(folder) as partial:
         fill_tit(partial, program, compute_scale=compute_scale)
@@ -56,6 +59,12 @@ def fill_tit(folder: Path, program: Program, *, compute_scale: float = 1.0) -> N
             f"{program.name}: rank {rank} begins a non-blocking collective: expected a trace "
             f"without them, which is all that a time-independent trace can say"
         )
+    rows = int(program.trips().sum())
+    require_memory(
+        BYTES_PER_ROW * rows,
+        f"{program.name}: a trace of {rows:,} operations",
+        "take fewer steps or ranks",
+    )
     program = without_loops(program)
     names = [f"rank{rank}.tit" for rank in range(program.ranks)]
     (folder / INDEX).write_text("".join(f"{name}\n" for name in names), encoding="ascii")
