@@ -59,10 +59,10 @@ def fill_tit(folder: Path, program: Program, *, compute_scale: float = 1.0) -> N
             f"{program.name}: rank {rank} begins a non-blocking collective: expected a trace "
             f"without them, which is all that a time-independent trace can say"
         )
-    rows = int(program.trips().sum())
+    operations = int(program.trips().sum())
     require_memory(
-        BYTES_PER_ROW * rows,
-        f"{program.name}: a trace of {rows:,} operations",
+        BYTES_PER_ROW * operations,
+        f"{program.name}: a trace of {operations:,} operations",
         "take fewer steps or ranks",
     )
     program = without_loops(program)
