@@ -3,6 +3,7 @@
 from .collectives import ALGORITHMS as ALGORITHMS
 from .deadlock import DeadlockError as DeadlockError
 from .energy import Energy as Energy
+from .link_use import LinkUse as LinkUse
 from .lowering import lower as lower
 from .metrics import CONVENTIONS as CONVENTIONS
 from .metrics import HotLink as HotLink

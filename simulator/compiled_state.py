@@ -31,6 +31,9 @@ LOOP = np.dtype(
         ("cut_through", np.bool_),
         ("record_messages", np.bool_),  # whether `moments` are kept
         ("record_operations", np.bool_),  # whether `stamps` are kept
+        ("bins", np.int64),  # of each link that is tracked
+        ("width", np.float64),  # of a bin, in seconds
+        ("tracked", np.int64),  # the first servers, whose use over time is kept
         ("number_bits", np.int64),
         ("packet_bits", np.int64),
         ("now", np.float64),
@@ -130,6 +133,7 @@ RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
 MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
+USE = np.dtype([("busy", np.float64)])
 STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
 
 
@@ -150,6 +154,8 @@ class State(NamedTuple):
         Of each message, if they are kept.
     stamps : ndarray(STAMP)
         Of each operation, if they are kept.
+    use : ndarray(USE)
+        Bins of one tracked link behind those of the other.
     """
 
     loop: Any
@@ -164,6 +170,7 @@ class State(NamedTuple):
     paths: Any
     moments: Any
     stamps: Any
+    use: Any
 
 
 def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:
