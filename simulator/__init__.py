@@ -21,10 +21,12 @@ from .parameters import parameters_from as parameters_from
 from .program import Op as Op
 from .program import Program as Program
 from .program import program_of as program_of
+from .program_trace import trace_of_program as trace_of_program
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers
 from .simulate import ENGINES as ENGINES
 from .simulate import Engine as Engine
 from .simulate import simulate as simulate
+from .timeline import retimed as retimed
 from .traffic_program import program_of_traffic as program_of_traffic
