@@ -76,6 +76,7 @@ def simulate(
             program = lower(calls, parameters.algorithms)
         else:
             program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
+        files.expect_writable(program)
         node_of = read_mapping(mapping, network, program.ranks)
     with working("replaying") as progress:
         result = replay(

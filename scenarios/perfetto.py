@@ -14,19 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..simulator import Op, Operations, Program, Result
+from ..simulator import Op, Program, Result
 from ..simulator.timeline import recorded
 from ..topologies import Topology
 from ..traces.atomic import replacing
-from .perfetto_events import (
-    NAMES,
-    Slices,
-    counters,
-    messages,
-    names,
-    operations,
-    slices_of,
-)
+from .perfetto_events import counters, messages, names, operations, slices_of
 from .scenario import ScenarioError
 
 MOST = 5_000_000  # events; about what browsers can hold
@@ -46,18 +38,13 @@ def write_perfetto(
     TraceError
         Operations were not recorded.
     ScenarioError
-        More than `MOST` events; nothing is written.
+        Too many events, see `expect_viewable`; nothing is written.
     OSError
         The file cannot be written.
     """
+    expect_viewable(path, program)
     ops = recorded(program, result)
     slices = slices_of(program, result)
-    counted = _count(program, ops, slices, result)
-    if counted > MOST:
-        raise ScenarioError(
-            f"{path}: {counted:,} events or more: expected at most {MOST:,}, which viewers can "
-            f"open: take fewer steps, or an OTF2 archive"
-        )
     written = 0
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
         out.write('{"displayTimeUnit": "ns", "otherData": ')
@@ -78,9 +65,18 @@ def write_perfetto(
     return written
 
 
-def _count(program: Program, ops: Operations, slices: Slices, result: Result) -> int:
-    """Events that there will be at least."""
-    kind = program.kind[ops.row]
-    calls = int(np.isin(kind, (*NAMES, Op.START)).sum())
-    idle = int((slices.ready > slices.begin).sum() + (slices.woken > slices.posted).sum())
-    return calls + idle + 2 * result.messages
+def expect_viewable(path: str | Path, program: Program) -> None:
+    """Refuse programs of more than `MOST` operations and ends of messages, which are events.
+
+    Raises
+    ------
+    ScenarioError
+        The program has more.
+    """
+    times = program.trips()
+    events = int(times[program.kind != Op.REPEAT].sum() + 2 * times[program.sends()].sum())
+    if events > MOST:
+        raise ScenarioError(
+            f"{path}: {events:,} events or more: expected at most {MOST:,}, which viewers can "
+            f"open: take fewer steps, or an OTF2 archive"
+        )

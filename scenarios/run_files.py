@@ -47,6 +47,19 @@ class RunFiles(NamedTuple):
             if not path.absolute().parent.is_dir():
                 raise ScenarioError(f"{path}: there is no folder {path.parent}")
 
+    def expect_writable(self, program: Program) -> None:
+        """Look at the size of what is to be written.
+
+        Raises
+        ------
+        ScenarioError
+            A timeline too long for its viewers.
+        """
+        if self.perfetto is not None:
+            from .perfetto import expect_viewable
+
+            expect_viewable(self.perfetto, program)
+
     def write(
         self,
         recording: Trace | None,
