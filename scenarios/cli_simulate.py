@@ -53,6 +53,7 @@ def simulate(
     from ..simulator import simulate as replay
     from ..topologies import topology_from_spec
     from ..traces import Folded, Trace
+    from .expanded import chosen_rows
     from .mapping_files import read_mapping
     from .run_files import RunFiles
     from .settings import check_settings, configure, parse_settings
@@ -94,7 +95,7 @@ def simulate(
         files.write(recording, program, result, network, node_of, title)
     summary = result.summary()
     if as_json:
-        print_json(summary)
+        print_json(summary | {"algorithms": program.chosen})
         return
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
@@ -103,6 +104,7 @@ def simulate(
         ("  waiting", show_seconds(float(result.wait.mean()))),
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
+        *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
         ("packet hops served", summary["events"]),
