@@ -9,6 +9,7 @@ import numpy as np
 from . import model
 from .compiled_kernels import CROWDED, ENDED, advance
 from .compiled_state import (
+    BLANK,
     CHANNEL,
     ENTRY,
     LOOP,
@@ -67,6 +68,7 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
         told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
         raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
     main, servers = state.strands[plan.program.main()], state.servers
+    entries = int(plan.trips.sum())
     return Outcome(
         finish=main["finish"].copy(),
         compute=main["compute"].copy(),
@@ -75,8 +77,8 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
         events=int(state.loop["served"][0]),
         controls=int(state.loop["controls"][0]),
-        messages=Moments(*columns(state.moments, plan.messages * record.messages)),
-        operations=Stamps(*columns(state.stamps, int(plan.trips.sum()) * record.operations)),
+        messages=Moments(*columns(state.moments, Moments._fields, plan.messages * record.messages)),
+        operations=Stamps(*columns(state.stamps, Stamps._fields, entries * record.operations)),
         use=LinkUse(
             float(state.loop["width"][0]),
             state.use["busy"][: plan.links * record.bins].reshape(plan.links, record.bins),
@@ -142,7 +144,9 @@ def _state(plan: Plan, record: Record) -> State:
         heap=heap,
         paths=paths.view(STOP),
         moments=unhappened(MOMENT, plan.messages * record.messages),
-        stamps=unhappened(STAMP, int(plan.trips.sum()) * record.operations),
+        stamps=unhappened(
+            BLANK if record == NOTHING else STAMP, int(plan.trips.sum()) * record.operations
+        ),
         use=np.zeros(plan.links * record.bins, dtype=USE),
     )
     state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))

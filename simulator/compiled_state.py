@@ -135,6 +135,8 @@ STOP = np.dtype([("server", np.int32)])
 MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
 USE = np.dtype([("busy", np.float64)])
 STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
+# Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
+BLANK = np.dtype([*((name, np.float64) for name in Stamps._fields), ("blank", np.float64)])
 
 
 class State(NamedTuple):
@@ -152,7 +154,7 @@ class State(NamedTuple):
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
     moments : ndarray(MOMENT)
         Of each message, if they are kept.
-    stamps : ndarray(STAMP)
+    stamps : ndarray(STAMP), or of BLANK
         Of each operation, if they are kept.
     use : ndarray(USE)
         Bins of one tracked link behind those of the other.
@@ -178,6 +180,6 @@ def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:
     return np.full((rows, len(dtype.names or ())), np.nan).view(dtype)[:, 0]
 
 
-def columns(times: Table, rows: int) -> list[NDArray[np.float64]]:
-    """Return the columns of the first rows of such a table, each for itself."""
-    return [times[name][:rows].copy() for name in times.dtype.names or ()]
+def columns(times: Table, names: tuple[str, ...], rows: int) -> list[NDArray[np.float64]]:
+    """Return columns of the first rows of such a table, each for itself."""
+    return [times[name][:rows].copy() for name in names]

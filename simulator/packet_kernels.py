@@ -16,7 +16,7 @@ from .compiled_state import State
 from .heap_kernels import push
 from .link_use_kernels import use
 from .model import ARRIVE, DATA, DELIVER, GRANT
-from .record_kernels import nth
+from .record_kernels import nth, recording
 
 order_key = njit()(model.order_key)
 packet_count = njit()(model.packet_count)
@@ -73,7 +73,7 @@ def _serve(
         server["bytes"] += size
         if last:
             server["messages"] += 1
-    if place < run.loop["tracked"]:
+    if recording(run.stamps) and place < run.loop["tracked"]:
         use(run, place, start, end)
     return start, end
 
