@@ -3,6 +3,7 @@
 from .collectives import ALGORITHMS as ALGORITHMS
 from .deadlock import DeadlockError as DeadlockError
 from .energy import Energy as Energy
+from .link_use import LinkUse as LinkUse
 from .lowering import lower as lower
 from .metrics import CONVENTIONS as CONVENTIONS
 from .metrics import HotLink as HotLink
@@ -14,6 +15,7 @@ from .metrics import link_loads as link_loads
 from .open_loop import Load as Load
 from .open_loop import channel_load as channel_load
 from .open_loop import open_loop as open_loop
+from .operations import Operations as Operations
 from .parameters import KEYS as KEYS
 from .parameters import ParameterError as ParameterError
 from .parameters import Parameters as Parameters
@@ -22,10 +24,12 @@ from .parameters import parameters_from as parameters_from
 from .program import Op as Op
 from .program import Program as Program
 from .program import program_of as program_of
+from .program_trace import trace_of_program as trace_of_program
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers
 from .simulate import ENGINES as ENGINES
 from .simulate import Engine as Engine
 from .simulate import simulate as simulate
+from .timeline import retimed as retimed
 from .traffic_program import program_of_traffic as program_of_traffic
