@@ -32,4 +32,5 @@ from .scan import scan as scan
 from .search import Interrupted as Interrupted
 from .search import Progress as Progress
 from .sweep import sweep as sweep
+from .timer import timer as timer
 from .topdown import topdown as topdown

@@ -16,6 +16,8 @@ from .mapping import Mapping as Mapping
 from .mapping import MappingError as MappingError
 from .mapping import check_fits as check_fits
 from .mapping import check_mapping as check_mapping
+from .partial_cube import PartialCube as PartialCube
+from .partial_cube import partial_cube as partial_cube
 from .presets import PRESETS as PRESETS
 from .presets import Preset as Preset
 from .presets import preset_parameters as preset_parameters

@@ -1,0 +1,217 @@
+"""Partial cubes: networks whose hops are the Hamming distances of labels of their nodes.
+
+Source: Glantz, Predari and Meyerhenke, Topology-induced enhancement of mappings (TiMEr, ICPP 2018),
+sections 2 and 3. All meshes, tori of even sizes, hypercubes and trees are partial cubes.
+
+A graph is one if and only if it is bipartite and the classes of the Djokovic relation partition
+its edges: two edges are related where the ends of one are on different sides of the other, that is
+nearer to one of its ends than to the other. A class is the cut of one digit. `recognised` takes
+the paper's steps: a cut for every edge that is in none yet, and refusal where two overlap. These
+look at one edge of each class, which does not show that the relation is transitive; so the labels
+are compared with the hops of all pairs of vertices in the end.
+
+Vertices are nodes and switches; the labels are those of the nodes, without digits that are the same
+on all. Two kinds of networks are labelled without a search: boxes, where a mesh of size d has d - 1
+cuts and an even ring d / 2, and trees, with a cut for every link. A fat tree takes the labels of
+the tree that it thickens: the hops are the same, though switches that share two neighbours above
+and two below (K_2,3 and more) are no partial cube.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .box_kernels import GRID, BoxRouter
+from .partial_cube_kernels import cut_of, hammings, odd_edge, unlike
+from .switch_kernels import SUBTREE, FatTreeRouter
+from .topology import Topology, TopologyError
+from .tree_kernels import TreeRouter
+
+LARGEST = 2**28  # digits of all labels together, 32 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class PartialCube:
+    """Labels of the nodes of a topology.
+
+    Attributes
+    ----------
+    labels : ndarray(uint64, shape=(nodes, words))
+        Digit j is bit j % 64 of word j // 64; node 0 has zeros only.
+    dimension : int
+        Number of digits.
+    price : ndarray(int64, shape=(dimension,))
+        What it costs to cross the cut of each digit, in units of 1 / scale.
+    scale : int
+        1, and 2 in hierarchies with distances of their own, whose links may cost halves.
+    """
+
+    labels: NDArray[np.uint64]
+    dimension: int
+    price: NDArray[np.int64]
+    scale: int = 1
+
+    def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
+        """Hamming distance of each pair of nodes, shape (pairs,)."""
+        u, v = np.broadcast_arrays(
+            np.atleast_1d(np.asarray(source, dtype=np.int64)),
+            np.atleast_1d(np.asarray(target, dtype=np.int64)),
+        )
+        return hammings(self.labels, np.ascontiguousarray(u), np.ascontiguousarray(v))
+
+
+def partial_cube(topology: Topology) -> PartialCube:
+    """Label the nodes of a topology.
+
+    Raises
+    ------
+    TopologyError
+        The network is no partial cube, or its labels take more than `LARGEST` digits.
+    """
+    router = topology.router
+    if isinstance(router, BoxRouter) and router.family == GRID:
+        if not (router.dims[router.wraps] % 2).any():
+            return _box(topology, router)
+    elif isinstance(router, FatTreeRouter):
+        return _tree(topology, router.levels[:, SUBTREE])
+    elif isinstance(router, TreeRouter):
+        return _tree(topology, router.spans, router.costs)
+    return recognised(topology)
+
+
+def recognised(topology: Topology) -> PartialCube:
+    """Label any network by the classes of the Djokovic relation; see `partial_cube`.
+
+    O(vertices * (edges + vertices)).
+    """
+    starts, ends = _neighbours(topology)
+    u, v = odd_edge(starts, ends)
+    if u >= 0:
+        raise _refused(
+            topology,
+            f"it has an odd cycle through the link {topology.vertex_name(u)} - "
+            f"{topology.vertex_name(v)}",
+        )
+    source = np.repeat(np.arange(topology.vertices), np.diff(starts))
+    class_of = np.full(len(ends), -1, dtype=np.int64)
+    side = np.empty(topology.vertices, dtype=np.bool_)
+    words: list[NDArray[np.uint64]] = []
+    dimension = 0
+    for edge in range(len(ends)):
+        if class_of[edge] >= 0:
+            continue
+        x, y = int(source[edge]), int(ends[edge])
+        other = cut_of(starts, ends, x, y, class_of, dimension, side)
+        if other >= 0:
+            a, b = topology.vertex_name(source[other]), topology.vertex_name(ends[other])
+            raise _refused(topology, f"the link {a} - {b} is in two classes of links")
+        if dimension % 64 == 0:
+            _check_size(topology, dimension + 64)
+            words.append(np.zeros(topology.vertices, dtype=np.uint64))
+        words[-1] |= (side ^ side[0]).astype(np.uint64) << np.uint64(dimension % 64)
+        dimension += 1
+    labels = np.ascontiguousarray(np.stack(words, axis=1)) if words else _no_digits(topology)
+    u, v, hops = unlike(starts, ends, labels)
+    if u >= 0:
+        a, b = topology.vertex_name(u), topology.vertex_name(v)
+        raise _refused(topology, f"{a} and {b} are {hops} hops apart, and their labels are not")
+    cube = _without_constants(topology, labels[: topology.nodes], dimension)
+    every = np.arange(topology.nodes)
+    for node in range(topology.nodes):
+        # Routes may be longer than the graph's shortest paths, as in a HAEC Box.
+        off = np.flatnonzero(topology.hops(node, every) != cube.hops(node, every))
+        if len(off):
+            raise _refused(topology, f"routes from {node} to {off[0]} are not the shortest")
+    return cube
+
+
+def _neighbours(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Neighbours of each vertex, once where links are parallel."""
+    joined = topology.link_from.astype(np.int64) * topology.vertices + topology.link_to
+    joined = np.unique(joined)
+    starts = np.searchsorted(joined, np.arange(topology.vertices + 1) * topology.vertices)
+    return starts.astype(np.int64), joined % topology.vertices
+
+
+def _without_constants(
+    topology: Topology, labels: NDArray[np.uint64], dimension: int
+) -> PartialCube:
+    """Leave out the digits that are the same on all nodes."""
+    differs = np.bitwise_or.reduce(labels ^ labels[0], axis=0)
+
+    def digit(words: NDArray[np.uint64], j: int) -> NDArray[np.bool_]:
+        return (words[..., j // 64] >> np.uint64(j % 64) & np.uint64(1)).astype(np.bool_)
+
+    kept = [j for j in range(dimension) if digit(differs, j)]
+    return _packed(topology, len(kept), lambda j: digit(labels, kept[j]))
+
+
+def _box(topology: Topology, router: BoxRouter) -> PartialCube:
+    cuts = [
+        (k, at)
+        for k, size in enumerate(router.dims.tolist())
+        for at in range(size // 2 if router.wraps[k] else size - 1)
+    ]
+
+    def above(j: int) -> NDArray[np.bool_]:
+        k, at = cuts[j]
+        x, size = router.coords[:, k], int(router.dims[k])
+        if router.wraps[k]:
+            return np.asarray((x - at - 1) % size < size // 2)
+        return np.asarray(x > at)
+
+    return _packed(topology, len(cuts), above)
+
+
+def _tree(
+    topology: Topology, spans: NDArray[np.int64], costs: NDArray[np.int64] | None = None
+) -> PartialCube:
+    """Label by the subtrees that a node is in; `costs` are the distances of a hierarchy."""
+    below = [
+        (level, subtree)
+        for level, span in enumerate(spans[:-1].tolist())
+        for subtree in range(topology.nodes // span)
+        if span < topology.nodes
+    ]
+    node = np.arange(topology.nodes)
+    cube = _packed(topology, len(below), lambda j: node // spans[below[j][0]] == below[j][1])
+    if costs is None:
+        return cube
+    price = np.diff(costs)[[level for level, _ in below]].astype(np.int64)
+    return PartialCube(cube.labels, cube.dimension, price, scale=2)
+
+
+def _packed(
+    topology: Topology, dimension: int, column: Callable[[int], NDArray[np.bool_]]
+) -> PartialCube:
+    """Labels of digits of price 1, given one by one; turned so that node 0 has zeros."""
+    _check_size(topology, dimension)
+    words = np.zeros((max(1, -(-dimension // 64)), topology.nodes), dtype=np.uint64)
+    for j in range(dimension):
+        side = column(j)
+        words[j // 64] |= (side ^ side[0]).astype(np.uint64) << np.uint64(j % 64)
+    price = np.ones(dimension, dtype=np.int64)
+    return PartialCube(np.ascontiguousarray(words.T), dimension, price)
+
+
+def _no_digits(topology: Topology) -> NDArray[np.uint64]:
+    return np.zeros((topology.vertices, 1), dtype=np.uint64)
+
+
+def _check_size(topology: Topology, dimension: int) -> None:
+    if topology.vertices * dimension > LARGEST:
+        raise TopologyError(
+            f"{topology.spec}: labels of {topology.nodes} nodes take {dimension} digits or more: "
+            f"expected at most {LARGEST} digits in all"
+        )
+
+
+def _refused(topology: Topology, reason: str) -> TopologyError:
+    return TopologyError(
+        f"{topology.spec} is no partial cube, {reason}: expected a mesh, a torus of even sizes, a "
+        "hypercube, a tree, a fat tree, or another network whose hops are Hamming distances"
+    )
