@@ -13,7 +13,9 @@ free slots take part as ranks without traffic, and then the numbers change as we
 Where the print is unclear:
 
 - Algorithm 2 gives a digit if some label ends in it and the digits before. So printed, two ranks
-  can get one label, unless all 2^dim labels are in use: here a label that is taken is gone.
+  can get one label, or one that is in no use, on tori whose sizes are not 2 or 4 for instance. Here
+  ranks have the label that they prefer if there is one, as printed; to the others a label that is
+  taken is gone, and they go after them, by number.
 - It runs to level dim, of which Algorithm 1 has dim - 1: read `while i < dim - 1`. `newParentLabel`
   in line 9 is its last digit, and the most significant digit is the one from before.
 - The loop of Algorithm 1 swaps on levels 1 to dim - 2: the two most significant digits of a
@@ -48,7 +50,7 @@ from .timer_kernels import swapped, values
 
 
 class Labels(NamedTuple):
-    """The labels in use; which rank has which is kept apart.
+    """The labels in use, sorted by their words; which rank has which is kept apart.
 
     Attributes
     ----------
@@ -58,11 +60,14 @@ class Labels(NamedTuple):
         Digits of the node.
     price : ndarray(int64, shape=(digits,))
         Cost of a digit that differs, in units of 1 / scale; negative in the extension.
+    node : ndarray(int64, shape=(labels,))
+        Node of each label.
     """
 
     bits: NDArray[np.uint64]
     inner: int
     price: NDArray[np.int64]
+    node: NDArray[np.int64]
 
 
 @mapper("timer", source="Glantz, Predari, Meyerhenke 2018", initial="needed")
@@ -78,7 +83,7 @@ def timer(
     seconds: Seconds = None,
     progress: Progress | None = None,
 ) -> Mapping:
-    """Swaps of labels on every level of random hierarchies of a partial cube (TiMEr).
+    """Label swaps on every level of random hierarchies of a partial cube (TiMEr).
 
     Parameters
     ----------
@@ -107,7 +112,7 @@ def timer(
     except TopologyError as error:
         raise MappingError(f"mapper timer: {error}") from None
     node_of = with_free_slots(initial, topology) if free_slots else initial
-    labels = extended(cube, node_of, rng)
+    labels, label_of = extended(cube, node_of, rng)
     model = cost_model(traffic, topology, objective)
     indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
 
@@ -115,9 +120,8 @@ def timer(
         return values(indptr, peer, weight, labels.bits, labels.price, labels.inner, owned)
 
     watch = Watch(seconds, progress)
-    label_of = best = np.arange(len(node_of))
-    coco, plus = valued(label_of)
-    least = coco
+    best = label_of
+    least, plus = valued(label_of)
     name = objective_named(objective).name
     try:
         for done in range(hierarchies):
@@ -132,12 +136,14 @@ def timer(
                 if coco < least:
                     best, least = tried, coco
     except KeyboardInterrupt:
-        raise Interrupted(node_of[best][: traffic.ranks]) from None
-    return node_of[best][: traffic.ranks]
+        raise Interrupted(labels.node[best][: traffic.ranks]) from None
+    return labels.node[best][: traffic.ranks]
 
 
-def extended(cube: PartialCube, node_of: NDArray[np.int64], rng: np.random.Generator) -> Labels:
-    """Labels of the ranks, all different: their nodes', and their numbers on the node, shuffled."""
+def extended(
+    cube: PartialCube, node_of: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[Labels, NDArray[np.int64]]:
+    """Labels of all nodes in use with the ranks' numbers there, shuffled; and each rank's label."""
     ranks = len(node_of)
     sizes = np.bincount(node_of, minlength=len(cube.labels))
     number = np.empty(ranks, dtype=np.int64)
@@ -153,4 +159,7 @@ def extended(cube: PartialCube, node_of: NDArray[np.int64], rng: np.random.Gener
         value = number >> shuffled[node_of, e] & 1
         bits[:, j // 64] |= value.astype(np.uint64) << np.uint64(j % 64)
     price = np.concatenate((cube.price, np.full(extra, -cube.scale)))
-    return Labels(bits, cube.dimension, price)
+    rank = np.lexsort(bits.T[::-1])
+    label_of = np.empty(ranks, dtype=np.int64)
+    label_of[rank] = np.arange(ranks)
+    return Labels(bits[rank], cube.dimension, price, node_of[rank]), label_of

@@ -27,9 +27,9 @@ def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.i
     for j in digits:
         at = 0
         for value in (0, 1):
-            for label in order:
-                if digit(bits, label, j) == value:
-                    other[at] = label
+            for k in range(len(order)):
+                if digit(bits, order[k], j) == value:
+                    other[at] = order[k]
                     at += 1
         order, other = other, order
     return order
@@ -99,7 +99,7 @@ def swapped(
     indptr, peer, weight : ndarray(int64)
         The application graph, both directions of every edge.
     bits : ndarray(uint64, shape=(labels, words))
-        The labels, all different, as many as vertices.
+        The labels, all different, as many as vertices; sorted by their words.
     price : ndarray(int64, shape=(digits,))
         What a unit of weight costs where the digit differs.
     label_of : ndarray(int64, shape=(vertices,))
@@ -130,11 +130,12 @@ def swapped(
             for u in range(len(value)):
                 value[u] = digit(bits, order[first[u]], j)
             for u in range(len(value) - 1):
-                if top[first[u + 1]] == i:
-                    if price[j] * _decrease(indptr, peer, weight, value, u) > 0:
-                        value[u], value[u + 1] = value[u + 1], value[u]
-                        for k in range(first[u], first[u + 2]):
-                            wanted[at[k], j >> 6] ^= np.uint64(1) << np.uint64(j & 63)
+                if top[first[u + 1]] != i:
+                    continue
+                if price[j] * _decrease(indptr, peer, weight, value, u) > 0:
+                    value[u], value[u + 1] = value[u + 1], value[u]
+                    for k in range(first[u], first[u + 2]):
+                        wanted[at[k], j >> 6] ^= np.uint64(1) << np.uint64(j & 63)
             indptr, peer, weight, first = contract(indptr, peer, weight, first, top, i)
     return assemble(bits, wanted, digits)
 
@@ -223,18 +224,38 @@ def contract(
 
 
 @njit(cache=True)
+def exists(bits: NDArray[np.uint64], wanted: NDArray[np.uint64], row: int) -> bool:
+    """Whether a row of `wanted` is one of the labels, which are sorted; binary search."""
+    low, high = 0, len(bits)
+    while low < high:
+        middle = (low + high) // 2
+        word = 0
+        while word < bits.shape[1] and bits[middle, word] == wanted[row, word]:
+            word += 1
+        if word == bits.shape[1]:
+            return True
+        if bits[middle, word] < wanted[row, word]:
+            low = middle + 1
+        else:
+            high = middle
+    return False
+
+
+@njit(cache=True)
 def assemble(
     bits: NDArray[np.uint64], wanted: NDArray[np.uint64], digits: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Give every vertex a label of its own, digit by digit from the least significant.
 
-    Vertex after vertex takes the digit that it wants if a label is left that has it and the digits
-    before, and else the other. Here all vertices take one digit before any takes the next, which
-    comes to the same: those that agree so far stay in a range, as their labels do, sorted by the
-    digits the other way round.
+    Who wants a label that there is has it: no two want the same. Vertex after vertex the others
+    take the digit that they want if a label is left that has it and the digits before, and else the
+    other one. Here all vertices take one digit before any takes the next, which comes to the same:
+    those that agree so far stay in a range, as their labels do, sorted from the last digit on.
 
     Parameters
     ----------
+    bits : ndarray(uint64, shape=(labels, words))
+        The labels, sorted by their words.
     wanted : ndarray(uint64, shape=(vertices, words))
         Digits that the vertices prefer.
     """
@@ -243,6 +264,9 @@ def assemble(
     order = ordered(bits, turned)
     top = tops(bits, order, turned)
     splits = np.bincount(top, minlength=len(digits) + 2)
+    sure = np.empty(vertices, dtype=np.bool_)
+    for v in range(vertices):
+        sure[v] = exists(bits, wanted, v)
     vertex = np.arange(vertices)
     other = np.empty_like(vertex)
     for i in range(len(turned), 0, -1):
@@ -259,9 +283,23 @@ def assemble(
             if middle < 0:
                 other[low:high] = vertex[low:high]
             else:
+                # Labels that are left to those who are not sure.
+                zeros, ones = middle - low, high - middle
+                for k in range(low, high):
+                    if sure[vertex[k]]:
+                        if digit(wanted, vertex[k], j) == 0:
+                            zeros -= 1
+                        else:
+                            ones -= 1
                 zero, one = low, middle
                 for k in range(low, high):
-                    if (digit(wanted, vertex[k], j) == 0 and zero < middle) or one == high:
+                    value = digit(wanted, vertex[k], j)
+                    if not sure[vertex[k]]:
+                        if (value == 0 and zeros == 0) or (value == 1 and ones == 0):
+                            value = 1 - value
+                        zeros -= 1 - value
+                        ones -= value
+                    if value == 0:
                         other[zero] = vertex[k]
                         zero += 1
                     else:
@@ -270,6 +308,5 @@ def assemble(
             low = high
         vertex, other = other, vertex
     label_of = np.empty_like(vertex)
-    for k in range(vertices):
-        label_of[vertex[k]] = order[k]
+    label_of[vertex] = order
     return label_of

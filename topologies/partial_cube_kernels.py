@@ -64,7 +64,7 @@ def hops_from(
 
 @njit(cache=True)
 def odd_edge(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[int, int]:
-    """Ends of an edge that are equally far from vertex 0; (-1, -1) in a bipartite graph."""
+    """Return the ends of an edge equally far from vertex 0; (-1, -1) in a bipartite graph."""
     vertices = len(starts) - 1
     hops, queue = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
     hops_from(starts, ends, 0, hops, queue)

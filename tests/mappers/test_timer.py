@@ -1,0 +1,272 @@
+"""TiMEr: the algorithms of the paper, read once more in plain Python, and what they promise."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers.objectives import cost_model, with_free_slots
+from hopmap.mappers.timer import extended
+from hopmap.mappers.timer_kernels import assemble, swapped, values
+from hopmap.topologies import MappingError, partial_cube, topology_from_spec
+from hopmap.traces import Traffic, lu_traffic
+
+SPECS = [
+    "mesh:4x3",
+    "torus:4x4",
+    "hypercube:4",
+    "mesh:2x3*3",
+    "mesh:1*5",
+    "mesh:70",
+    "torus:6x2*2",
+    "tree:2:3:2@1:10:100",
+    "fattree:4x3",
+    "cluster:3*2+1+2*5",
+]
+
+
+@st.composite
+def cases(draw):
+    topology = topology_from_spec(draw(st.sampled_from(SPECS)))
+    ranks = draw(st.integers(1, int(topology.slots.sum())))
+    rank = st.integers(0, ranks - 1)
+    rows = draw(st.lists(st.tuples(rank, rank, st.integers(1, 9), st.integers(0, 9)), max_size=40))
+    traffic = Traffic.from_pairs(ranks, *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+    return traffic, topology, map_ranks(traffic, topology, "random", seed=draw(st.integers(0, 99)))
+
+
+def texts(bits: np.ndarray, digits: np.ndarray) -> list[str]:
+    """Labels as the paper writes them, the most significant digit first."""
+    flat = [[int(row[j // 64]) >> j % 64 & 1 for j in digits[::-1].tolist()] for row in bits]
+    return ["".join(map(str, row)) for row in flat]
+
+
+def graph_of(traffic: Traffic) -> nx.Graph:
+    pairs = traffic.without_self().undirected()
+    graph = nx.Graph()
+    graph.add_nodes_from(range(traffic.ranks))
+    ends = pairs.src.tolist(), pairs.dst.tolist(), pairs.bytes.tolist()
+    graph.add_weighted_edges_from(zip(*ends, strict=True))
+    return graph
+
+
+def coco_plus(graph: nx.Graph, label: dict, price: list[int]) -> int:
+    """Weighted digits that differ; `price` in the order of the text."""
+    return sum(
+        w * sum(p for p, a, b in zip(price, label[u], label[v], strict=True) if a != b)
+        for u, v, w in graph.edges(data="weight")
+    )
+
+
+def algorithm_1(graph: nx.Graph, labels: list[str], price: list[int]) -> tuple[list[str], list]:
+    """Lines 8 to 15, and Coco+ of every level before and after its swaps."""
+    dim = len(price)
+    levels = [(graph, dict(enumerate(labels)))]
+    parents, record = [], []
+    for i in range(2, dim + 1):
+        fine, label = levels[-1]
+        who = {text: v for v, text in label.items()}
+        if i < dim:
+            before = coco_plus(fine, label, price[: dim + 2 - i])
+            for text in sorted(who):
+                twin = text[:-1] + "1"
+                if text.endswith("0") and twin in who:
+                    u, v = who[text], who[twin]
+                    now = coco_plus(fine, label, price[: dim + 2 - i])
+                    label[u], label[v] = label[v], label[u]
+                    if coco_plus(fine, label, price[: dim + 2 - i]) >= now:
+                        label[u], label[v] = label[v], label[u]
+            record.append((before, coco_plus(fine, label, price[: dim + 2 - i])))
+        coarse = nx.Graph()
+        parent = {v: text[:-1] for v, text in label.items()}
+        coarse.add_nodes_from(parent.values())
+        for u, v, w in fine.edges(data="weight"):
+            a, b = parent[u], parent[v]
+            if a != b:
+                coarse.add_edge(
+                    a, b, weight=w + coarse.get_edge_data(a, b, {"weight": 0})["weight"]
+                )
+        parents.append(parent)
+        levels.append((coarse, {v: v for v in coarse}))
+    wanted = []
+    for v in graph:
+        text, here = "", v
+        for (_, label), parent in zip(levels, [*parents, {}], strict=True):
+            text = label[here][-1:] + text
+            here = parent.get(here)
+        wanted.append(text)
+    return wanted, record
+
+
+def algorithm_2(wanted: list[str], labels: list[str]) -> list[str]:
+    """Labels that are wanted and exist; then digit after digit, as long as a label is left."""
+    left = set(labels)
+    taken = {rank: want for rank, want in enumerate(wanted) if want in left}
+    left -= set(taken.values())
+    for rank, want in enumerate(wanted):
+        if rank in taken:
+            continue
+        text = ""
+        for digit in reversed(want):
+            exists = any(label.endswith(digit + text) for label in left)
+            text = (digit if exists else str(1 - int(digit))) + text
+        left.remove(text)
+        taken[rank] = text
+    return [taken[rank] for rank in range(len(wanted))]
+
+
+@settings(deadline=None, max_examples=60)
+@given(cases(), st.integers(0, 99))
+def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
+    traffic, topology, start = case
+    rng = np.random.default_rng(seed)
+    labels, label_of = extended(partial_cube(topology), start, rng)
+    digits = rng.permutation(len(labels.price))
+    model = cost_model(traffic, topology, "hop_bytes")
+    graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
+    made = swapped(*graph, labels.bits, labels.price, label_of, digits)
+    names = texts(labels.bits, digits)
+    price = [int(labels.price[j]) for j in digits[::-1]]
+    held = [names[label] for label in label_of]
+    wanted, levels = algorithm_1(graph_of(traffic), held, price)
+    assert [names[label] for label in made] == algorithm_2(wanted, names)
+    assert all(after <= before for before, after in levels)
+    assert sorted(made) == list(range(traffic.ranks))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data(), st.integers(1, 70))
+def test_assembled_labels_are_a_permutation_and_existing_wishes_come_true(data, dimension):
+    number = st.integers(0, 2 ** min(dimension, 5) - 1)
+    labels = sorted(data.draw(st.sets(number, min_size=1)))
+    wishes = data.draw(st.permutations(range(2 ** min(dimension, 5))))[: len(labels)]
+    spread = data.draw(st.permutations(range(dimension)))[:5]
+
+    def packed(rows):
+        words = np.zeros((len(rows), -(-dimension // 64)), dtype=np.uint64)
+        for row, value in enumerate(rows):
+            for e, j in enumerate(spread):
+                words[row, j // 64] |= np.uint64((value >> e & 1) << (j % 64))
+        return words
+
+    bits = packed(labels)
+    bits = bits[np.lexsort(bits.T[::-1])]
+    wanted = packed(wishes)
+    digits = np.array(data.draw(st.permutations(range(dimension))))
+    label_of = assemble(bits, wanted, digits)
+    assert sorted(label_of) == list(range(len(labels)))
+    names = texts(bits, digits)
+    assert [names[label] for label in label_of] == algorithm_2(texts(wanted, digits), names)
+    for row, wish in enumerate(wishes):
+        if wish in labels:
+            assert np.array_equal(bits[label_of[row]], wanted[row])
+
+
+@settings(deadline=None, max_examples=100)
+@given(cases(), st.booleans(), st.integers(0, 99))
+def test_labels_are_those_of_the_nodes_made_unique(case, free_slots, seed):
+    """Section 4: the first digits are the node's, and as few more as the fullest node needs."""
+    _, topology, start = case
+    places = with_free_slots(start, topology) if free_slots else start
+    cube = partial_cube(topology)
+    labels, label_of = extended(cube, places, np.random.default_rng(seed))
+    fullest = np.bincount(places).max()
+    assert labels.inner == cube.dimension
+    assert len(labels.price) == cube.dimension + int(np.ceil(np.log2(fullest)))
+    names = texts(labels.bits, np.arange(len(labels.price)))
+    assert len(set(names)) == len(places)
+    own = texts(cube.labels, np.arange(cube.dimension))
+    assert [names[label][len(names[0]) - cube.dimension :] for label in label_of] == [
+        own[node] for node in places
+    ]
+    assert labels.node[label_of].tolist() == places.tolist()
+
+
+@settings(deadline=None, max_examples=100)
+@given(cases(), st.sampled_from(["hop_bytes", "hop_messages"]))
+def test_coco_is_the_objective_and_div_the_distance_of_extensions(case, objective):
+    traffic, topology, start = case
+    cube = partial_cube(topology)
+    labels, label_of = extended(cube, start, np.random.default_rng(0))
+    model = cost_model(traffic, topology, objective)
+    graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
+    coco, plus = values(*graph, labels.bits, labels.price, labels.inner, label_of)
+    assert coco == cube.scale * evaluate(traffic, topology, start, objective)
+    pairs = traffic.without_self().undirected()
+    weight = pairs.bytes if objective == "hop_bytes" else pairs.messages
+    names = texts(labels.bits, np.arange(labels.inner, len(labels.price)))
+    ends = [[names[label_of[rank]] for rank in side] for side in (pairs.src, pairs.dst)]
+    div = sum(
+        int(w) * sum(a != b for a, b in zip(u, v, strict=True))
+        for w, u, v in zip(weight, *ends, strict=True)
+    )
+    assert plus == coco - cube.scale * div
+
+
+def test_more_hierarchies_are_never_worse():
+    """With one seed the first hierarchies are the same."""
+    traffic, topology = lu_traffic("A", 64), topology_from_spec("torus:8x8")
+    start = map_ranks(traffic, topology, "random", seed=3)
+    reached = [
+        evaluate(
+            traffic,
+            topology,
+            map_ranks(traffic, topology, f"timer(hierarchies={n})", initial=start),
+            "hop_bytes",
+        )
+        for n in (1, 3, 10, 30, 100)
+    ]
+    assert reached == sorted(reached, reverse=True)
+    assert reached[-1] < 0.6 * evaluate(traffic, topology, start, "hop_bytes")
+
+
+@pytest.mark.parametrize("spec", ["mesh:4x4", "torus:4x6", "hypercube:5", "torus:4x2*4"])
+def test_random_mappings_get_better(spec):
+    topology = topology_from_spec(spec)
+    traffic = lu_traffic("A", 16)
+    start = map_ranks(traffic, topology, "random", seed=1)
+    end = map_ranks(traffic, topology, "timer", initial=start)
+    before, after = (evaluate(traffic, topology, m, "hop_bytes") for m in (start, end))
+    assert after < before
+
+
+def test_it_changes_the_partition_but_not_the_sizes_of_its_blocks():
+    """Eight groups of four that talk among themselves, dealt over eight nodes of six slots."""
+    rank = np.arange(32)
+    src, dst = np.nonzero((rank[:, None] // 4 == rank // 4) & (rank[:, None] < rank))
+    traffic = Traffic.from_pairs(32, src, dst, np.ones_like(src), np.ones_like(src))
+    topology = topology_from_spec("mesh:4x2*6")
+    start = rank % 8
+    end = map_ranks(traffic, topology, "timer(hierarchies=200)", initial=start)
+    assert np.bincount(end).tolist() == np.bincount(start).tolist()
+    together = (end[src] == end[dst]).sum()
+    assert (start[src] == start[dst]).sum() == 0
+    assert together >= len(src) // 2
+
+
+def test_ranks_go_to_free_slots_only_if_told():
+    topology = topology_from_spec("mesh:8x8")
+    traffic = Traffic.from_pairs(2, [0], [1], [1], [1])
+    start = np.array([0, 63])
+    kept, moved = (
+        map_ranks(traffic, topology, f"timer(free_slots={free})", initial=start)
+        for free in ("false", "true")
+    )
+    assert sorted(kept) == [0, 63]
+    assert topology.distance(*moved) < 14
+
+
+@pytest.mark.parametrize("spec", ["torus:5x4", "haec:2x2x2"])
+def test_networks_that_are_no_partial_cubes_are_refused(spec):
+    topology, traffic = topology_from_spec(spec), lu_traffic("S", 4)
+    with pytest.raises(MappingError, match=rf"^mapper timer: {spec} is no partial cube") as refused:
+        map_ranks(traffic, topology, "sweep | timer")
+    assert "\n" not in str(refused.value)
+
+
+def test_cardinality_is_no_sum_over_cuts():
+    topology, traffic = topology_from_spec("mesh:4"), lu_traffic("S", 4)
+    with pytest.raises(MappingError, match=r"objective=cardinality: expected hop_bytes\|hop"):
+        map_ranks(traffic, topology, "sweep | timer(objective=cardinality)")
