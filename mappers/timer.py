@@ -14,13 +14,15 @@ Where the print is unclear:
 
 - Algorithm 2 gives a digit if some label ends in it and the digits before. So printed, two ranks
   can get one label, or one that is in no use, on tori whose sizes are not 2 or 4 for instance. Here
-  ranks have the label that they prefer if there is one, as printed; to the others a label that is
-  taken is gone, and they go after them, by number.
+  ranks have the label that they prefer if there is one, as printed; of the others, those whose old
+  label is left keep it, and to the rest, by number, a label that is taken is gone.
 - It runs to level dim, of which Algorithm 1 has dim - 1: read `while i < dim - 1`. `newParentLabel`
   in line 9 is its last digit, and the most significant digit is the one from before.
 - The loop of Algorithm 1 swaps on levels 1 to dim - 2: the two most significant digits of a
   hierarchy stay. So a network of two digits (4 nodes) is left as it is.
-- "The entries are shuffled" (section 4): the digits of the extension, on every node anew.
+- "The entries are shuffled" (section 4): the same way on all nodes, which the permutation of each
+  hierarchy does anyway. Shuffled on every node anew, nodes that are not full share few extensions,
+  most preferred labels do not exist, and hardly anything is gained.
 - The mapping that is returned is the one with the least Coco of all that were kept, the start among
   them: Coco+ alone may trade Coco for Div.
 
@@ -112,7 +114,7 @@ def timer(
     except TopologyError as error:
         raise MappingError(f"mapper timer: {error}") from None
     node_of = with_free_slots(initial, topology) if free_slots else initial
-    labels, label_of = extended(cube, node_of, rng)
+    labels, label_of = extended(cube, node_of)
     model = cost_model(traffic, topology, objective)
     indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
 
@@ -140,10 +142,8 @@ def timer(
     return labels.node[best][: traffic.ranks]
 
 
-def extended(
-    cube: PartialCube, node_of: NDArray[np.int64], rng: np.random.Generator
-) -> tuple[Labels, NDArray[np.int64]]:
-    """Labels of all nodes in use with the ranks' numbers there, shuffled; and each rank's label."""
+def extended(cube: PartialCube, node_of: NDArray[np.int64]) -> tuple[Labels, NDArray[np.int64]]:
+    """Labels of the nodes in use, extended by numbers of ranks; and the label of each rank."""
     ranks = len(node_of)
     sizes = np.bincount(node_of, minlength=len(cube.labels))
     number = np.empty(ranks, dtype=np.int64)
@@ -153,10 +153,9 @@ def extended(
     dimension = cube.dimension + extra
     bits = np.zeros((ranks, max(1, -(-dimension // 64))), dtype=np.uint64)
     bits[:, : cube.labels.shape[1]] = cube.labels[node_of]
-    shuffled = rng.permuted(np.tile(np.arange(extra), (len(sizes), 1)), axis=1)
     for e in range(extra):
         j = cube.dimension + e
-        value = number >> shuffled[node_of, e] & 1
+        value = number >> e & 1
         bits[:, j // 64] |= value.astype(np.uint64) << np.uint64(j % 64)
     price = np.concatenate((cube.price, np.full(extra, -cube.scale)))
     rank = np.lexsort(bits.T[::-1])

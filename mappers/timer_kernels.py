@@ -137,7 +137,7 @@ def swapped(
                     for k in range(first[u], first[u + 2]):
                         wanted[at[k], j >> 6] ^= np.uint64(1) << np.uint64(j & 63)
             indptr, peer, weight, first = contract(indptr, peer, weight, first, top, i)
-    return assemble(bits, wanted, digits)
+    return assemble(bits, wanted, label_of, digits)
 
 
 @njit(cache=True)
@@ -224,8 +224,8 @@ def contract(
 
 
 @njit(cache=True)
-def exists(bits: NDArray[np.uint64], wanted: NDArray[np.uint64], row: int) -> bool:
-    """Whether a row of `wanted` is one of the labels, which are sorted; binary search."""
+def find(bits: NDArray[np.uint64], wanted: NDArray[np.uint64], row: int) -> int:
+    """Label that a row of `wanted` is, or -1; binary search, as the labels are sorted."""
     low, high = 0, len(bits)
     while low < high:
         middle = (low + high) // 2
@@ -233,40 +233,53 @@ def exists(bits: NDArray[np.uint64], wanted: NDArray[np.uint64], row: int) -> bo
         while word < bits.shape[1] and bits[middle, word] == wanted[row, word]:
             word += 1
         if word == bits.shape[1]:
-            return True
+            return middle
         if bits[middle, word] < wanted[row, word]:
             low = middle + 1
         else:
             high = middle
-    return False
+    return -1
 
 
 @njit(cache=True)
 def assemble(
-    bits: NDArray[np.uint64], wanted: NDArray[np.uint64], digits: NDArray[np.int64]
+    bits: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+    held: NDArray[np.int64],
+    digits: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Give every vertex a label of its own, digit by digit from the least significant.
 
-    Who wants a label that there is has it: no two want the same. Vertex after vertex the others
-    take the digit that they want if a label is left that has it and the digits before, and else the
-    other one. Here all vertices take one digit before any takes the next, which comes to the same:
-    those that agree so far stay in a range, as their labels do, sorted from the last digit on.
+    Who wants a label that there is has it: no two want the same. Of the others, those whose old
+    label is left keep it. Vertex after vertex the rest take the digit that they want if a label is
+    left that has it and the digits before, and else the other one. Here all vertices take one digit
+    before any takes the next, which comes to the same: those that agree so far stay in a range, as
+    their labels do, sorted from the last digit on.
 
     Parameters
     ----------
     bits : ndarray(uint64, shape=(labels, words))
         The labels, sorted by their words.
     wanted : ndarray(uint64, shape=(vertices, words))
-        Digits that the vertices prefer.
+        Digits that the vertices prefer; those of the old label where it is kept.
+    held : ndarray(int64, shape=(vertices,))
+        The old labels.
     """
     vertices = len(wanted)
     turned = digits[::-1].copy()
     order = ordered(bits, turned)
     top = tops(bits, order, turned)
     splits = np.bincount(top, minlength=len(digits) + 2)
-    sure = np.empty(vertices, dtype=np.bool_)
+    sure = np.zeros(vertices, dtype=np.bool_)
+    taken = np.zeros(vertices, dtype=np.bool_)
     for v in range(vertices):
-        sure[v] = exists(bits, wanted, v)
+        label = find(bits, wanted, v)
+        if label >= 0:
+            sure[v] = taken[label] = True
+    for v in range(vertices):
+        if not sure[v] and not taken[held[v]]:
+            wanted[v] = bits[held[v]]
+            sure[v] = True
     vertex = np.arange(vertices)
     other = np.empty_like(vertex)
     for i in range(len(turned), 0, -1):

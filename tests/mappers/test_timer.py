@@ -100,10 +100,11 @@ def algorithm_1(graph: nx.Graph, labels: list[str], price: list[int]) -> tuple[l
     return wanted, record
 
 
-def algorithm_2(wanted: list[str], labels: list[str]) -> list[str]:
-    """Labels that are wanted and exist; then digit after digit, as long as a label is left."""
-    left = set(labels)
-    taken = {rank: want for rank, want in enumerate(wanted) if want in left}
+def algorithm_2(wanted: list[str], held: list[str]) -> list[str]:
+    """Labels that are wanted and exist, or held and left; then those that are left by digits."""
+    taken = {rank: want for rank, want in enumerate(wanted) if want in set(held)}
+    left = set(held) - set(taken.values())
+    taken |= {rank: own for rank, own in enumerate(held) if rank not in taken and own in left}
     left -= set(taken.values())
     for rank, want in enumerate(wanted):
         if rank in taken:
@@ -121,9 +122,8 @@ def algorithm_2(wanted: list[str], labels: list[str]) -> list[str]:
 @given(cases(), st.integers(0, 99))
 def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     traffic, topology, start = case
-    rng = np.random.default_rng(seed)
-    labels, label_of = extended(partial_cube(topology), start, rng)
-    digits = rng.permutation(len(labels.price))
+    labels, label_of = extended(partial_cube(topology), start)
+    digits = np.random.default_rng(seed).permutation(len(labels.price))
     model = cost_model(traffic, topology, "hop_bytes")
     graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
     made = swapped(*graph, labels.bits, labels.price, label_of, digits)
@@ -131,7 +131,7 @@ def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     price = [int(labels.price[j]) for j in digits[::-1]]
     held = [names[label] for label in label_of]
     wanted, levels = algorithm_1(graph_of(traffic), held, price)
-    assert [names[label] for label in made] == algorithm_2(wanted, names)
+    assert [names[label] for label in made] == algorithm_2(wanted, held)
     assert all(after <= before for before, after in levels)
     assert sorted(made) == list(range(traffic.ranks))
 
@@ -155,23 +155,25 @@ def test_assembled_labels_are_a_permutation_and_existing_wishes_come_true(data, 
     bits = bits[np.lexsort(bits.T[::-1])]
     wanted = packed(wishes)
     digits = np.array(data.draw(st.permutations(range(dimension))))
-    label_of = assemble(bits, wanted, digits)
+    held = np.array(data.draw(st.permutations(range(len(labels)))))
+    label_of = assemble(bits, wanted.copy(), held, digits)
     assert sorted(label_of) == list(range(len(labels)))
     names = texts(bits, digits)
-    assert [names[label] for label in label_of] == algorithm_2(texts(wanted, digits), names)
+    own = [names[label] for label in held]
+    assert [names[label] for label in label_of] == algorithm_2(texts(wanted, digits), own)
     for row, wish in enumerate(wishes):
         if wish in labels:
             assert np.array_equal(bits[label_of[row]], wanted[row])
 
 
 @settings(deadline=None, max_examples=100)
-@given(cases(), st.booleans(), st.integers(0, 99))
-def test_labels_are_those_of_the_nodes_made_unique(case, free_slots, seed):
+@given(cases(), st.booleans())
+def test_labels_are_those_of_the_nodes_made_unique(case, free_slots):
     """Section 4: the first digits are the node's, and as few more as the fullest node needs."""
     _, topology, start = case
     places = with_free_slots(start, topology) if free_slots else start
     cube = partial_cube(topology)
-    labels, label_of = extended(cube, places, np.random.default_rng(seed))
+    labels, label_of = extended(cube, places)
     fullest = np.bincount(places).max()
     assert labels.inner == cube.dimension
     assert len(labels.price) == cube.dimension + int(np.ceil(np.log2(fullest)))
@@ -189,7 +191,7 @@ def test_labels_are_those_of_the_nodes_made_unique(case, free_slots, seed):
 def test_coco_is_the_objective_and_div_the_distance_of_extensions(case, objective):
     traffic, topology, start = case
     cube = partial_cube(topology)
-    labels, label_of = extended(cube, start, np.random.default_rng(0))
+    labels, label_of = extended(cube, start)
     model = cost_model(traffic, topology, objective)
     graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
     coco, plus = values(*graph, labels.bits, labels.price, labels.inner, label_of)

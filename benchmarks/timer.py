@@ -1,0 +1,206 @@
+"""What TiMEr takes off hop-bytes: ``python benchmarks/timer.py [PART ...] [--instances FOLDER]``.
+
+PART is of partitions, hierarchies; both by default. With --instances, a folder of METIS graphs of
+256 and 512 vertices (communication graphs, a rank a node), the same on these.
+
+Starts as in the paper's section 7.1: c1 dual recursive bisection (there by Scotch, here with
+KaHIP's bisections), c2 identity, c3 GreedyAllC and c4 GreedyMin on KaHIP's blocks, here all of one
+size (there 3 % apart; --uneven does the same). Its 15 complex networks are not at hand: here are
+generated ones of 4,096 vertices, with hubs (preferential attachment, without and with triangles),
+small worlds and random geometric graphs. Figures are quotients after/before, geometric means over
+graphs. Seconds are processor seconds, compilers apart.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from math import exp, fsum, log
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.partition import kaffpa
+from hopmap.mappers.partition_kernels import Graph, fit, induced
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.traces import Traffic, load_traffic
+
+VERTICES = 4096
+SEEDS = 1
+SPECS = ("mesh:16x16", "mesh:8x8x8", "torus:16x16", "torus:8x8x8", "hypercube:8")
+STARTS = ("bisection", "identity", "greedy_all_c", "greedy_min")
+
+
+def graph(edges: NDArray[np.int64], vertices: int = VERTICES) -> Traffic:
+    """Edges of weight 1."""
+    edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
+    ones = np.ones(len(edges), dtype=np.int64)
+    return Traffic.from_pairs(vertices, edges[:, 0], edges[:, 1], ones, ones)
+
+
+def graphs() -> dict[str, Traffic]:
+    """Application graphs."""
+    points = np.random.default_rng(0).random((VERTICES, 2))
+    near = cKDTree(points).query_pairs(np.sqrt(8 / VERTICES / np.pi), output_type="ndarray")
+    return {
+        "attachment": graph(np.array(nx.barabasi_albert_graph(VERTICES, 4, seed=0).edges)),
+        "triangles": graph(np.array(nx.powerlaw_cluster_graph(VERTICES, 4, 0.8, seed=0).edges)),
+        "small world": graph(np.array(nx.watts_strogatz_graph(VERTICES, 8, 0.1, seed=0).edges)),
+        "geometric": graph(near.astype(np.int64)),
+    }
+
+
+def bisection(traffic: Traffic, topology: Topology, seed: int) -> NDArray[np.int64]:
+    """Dual recursive bisection (Pellegrini 1994): boxes across their longest side, and ranks."""
+    rng = np.random.default_rng(seed)
+    model = cost_model(traffic, topology, "hop_bytes")
+    whole = Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
+    number = np.full(traffic.ranks, -1, dtype=np.int64)
+    share = np.diff(np.arange(topology.nodes + 1) * traffic.ranks // topology.nodes)
+    node_of = np.empty(traffic.ranks, dtype=np.int64)
+    parts = [(np.arange(traffic.ranks), np.arange(topology.nodes))]
+    while parts:
+        ranks, nodes = parts.pop()
+        if len(nodes) == 1 or not len(ranks):
+            node_of[ranks] = nodes[0]
+            continue
+        coords = topology.coords[nodes]
+        axis = int(np.argmax(np.ptp(coords, axis=0)))
+        high = coords[:, axis] > (coords[:, axis].min() + coords[:, axis].max()) // 2
+        sides = [nodes[~high], nodes[high]]
+        room = np.array([share[side].sum() for side in sides])
+        inside = induced(whole, ranks, number)
+        block = kaffpa(inside, 2, 0.01, rng, "fast")
+        if (2 * block.sum() > len(block)) == (room[0] > room[1]):
+            block = 1 - block  # the larger block to the larger side
+        fit(inside, block, room)
+        parts += [(ranks[block == b], side) for b, side in enumerate(sides)]
+    return node_of
+
+
+def cut(traffic: Traffic, node_of: NDArray[np.int64]) -> int:
+    """Weight between nodes."""
+    pairs = traffic.without_self()
+    return int(pairs.bytes[node_of[pairs.src] != node_of[pairs.dst]].sum())
+
+
+class Starts:
+    """Starting mappings by name, KaHIP's seconds, and the slots that a node needs."""
+
+    def __init__(self, traffic: Traffic, nodes: int, seed: int, uneven: bool = False) -> None:
+        self.traffic, self.seed = traffic, seed
+        self.ranks, self.block = traffic, np.arange(nodes)
+        begin = time.process_time()
+        if traffic.ranks != nodes:
+            rng = np.random.default_rng(seed)
+            if uneven:
+                self.block, self.ranks = bisection_model(traffic, nodes, rng)
+            else:
+                halves = [2] * (nodes - 1).bit_length()
+                self.block, self.ranks = multisection_model(traffic, halves, rng)
+        self.seconds = time.process_time() - begin
+        self.slots = int(max(np.bincount(self.block).max(), -(-traffic.ranks // nodes)))
+
+    def on(self, topology: Topology, name: str) -> NDArray[np.int64]:
+        """Node of each vertex; the blocks go to one node each."""
+        if name == "bisection":
+            return bisection(self.traffic, topology, self.seed)
+        single = topology_from_spec(topology.spec.partition("*")[0])
+        return map_ranks(self.ranks, single, name)[self.block]
+
+
+def mean(values: list[float]) -> float:
+    """Geometric mean."""
+    return exp(fsum(map(log, values)) / len(values))
+
+
+def table(instances: dict[str, Traffic], *, seeds: int = SEEDS, uneven: bool = False) -> None:
+    """Quotients of Coco and of the cut, and seconds, by network and start."""
+    print(f"{'':<30}" + "".join(f"{name:>22}" for name in STARTS))
+    print(f"{'':<30}" + f"{'Coco   Cut  TiMEr s':>22}" * len(STARTS) + "   KaHIP s")
+    rows: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    for spec in SPECS:
+        nodes = topology_from_spec(spec).nodes
+        for label, traffic in instances.items():
+            if traffic.ranks < VERTICES and traffic.ranks != nodes:
+                continue
+            measured = {name: np.zeros((seeds, 5)) for name in STARTS}
+            kahip = 0.0
+            for seed in range(seeds):
+                starts = Starts(traffic, nodes, seed, uneven)
+                kahip += starts.seconds / seeds
+                topology = topology_from_spec(spec + f"*{starts.slots}" * (starts.slots > 1))
+                for name in STARTS:
+                    first = starts.on(topology, name)
+                    begin = time.process_time()
+                    last = map_ranks(traffic, topology, "timer", initial=first, seed=seed)
+                    seconds = time.process_time() - begin
+                    coco = [evaluate(traffic, topology, m, "hop_bytes") for m in (last, first)]
+                    cuts = [cut(traffic, m) for m in (last, first)]
+                    measured[name][seed] = *coco, *cuts, seconds
+            cells = ""
+            for name in STARTS:
+                coco_after, coco, cut_after, cut_before, seconds = measured[name].mean(axis=0)
+                quotients = np.array([coco_after / coco, cut_after / cut_before])
+                rows.setdefault((spec, name), []).append(quotients)
+                cells += "{:>9.3f}{:>6.2f}{:>7.2f}".format(*quotients, seconds)
+            print(f"{spec:<12}{label:<18}{cells}{kahip:>10.2f}", flush=True)
+    print("geometric means over graphs")
+    means = {key: np.exp(np.log(quotients).mean(axis=0)) for key, quotients in rows.items()}
+    for spec in SPECS:
+        cells = "".join("{:>9.3f}{:>6.2f}{:>7}".format(*means[spec, n], "") for n in STARTS)
+        print(f"{spec:<30}{cells}")
+    every = [mean([means[spec, name][0] for spec in SPECS]) for name in STARTS]
+    print(f"{'all networks':<30}" + "".join(f"{v:>9.3f}{'':>13}" for v in every), flush=True)
+
+
+def hierarchies() -> None:
+    """Coco and seconds by N_H, identity on KaHIP's blocks."""
+    print("\nN_H:  Coco after/before, and seconds; identity, means over graphs and networks")
+    cases = []
+    for traffic in graphs().values():
+        for spec in SPECS:
+            starts = Starts(traffic, topology_from_spec(spec).nodes, 0)
+            topology = topology_from_spec(f"{spec}*{starts.slots}")
+            cases.append((traffic, topology, starts.on(topology, "identity")))
+    for count in (1, 2, 5, 10, 25, 50, 100, 200):
+        quotients = []
+        begin = time.process_time()
+        for traffic, topology, first in cases:
+            last = map_ranks(traffic, topology, f"timer(hierarchies={count})", initial=first)
+            after, before = (evaluate(traffic, topology, m, "hop_bytes") for m in (last, first))
+            quotients.append(after / before)
+        seconds = (time.process_time() - begin) / len(cases)
+        print(f"{count:>5}{mean(quotients):>9.4f}{seconds:>9.3f}", flush=True)
+
+
+def main(words: list[str]) -> None:
+    """Run the parts."""
+    topology, small = (
+        topology_from_spec("mesh:4x4*2"),
+        graph(np.array(nx.cycle_graph(20).edges), 20),
+    )
+    map_ranks(small, topology, "greedy_all_c | timer")  # compile
+    bisection(small, topology, 0)
+    chosen = [word for word in words if word in ("partitions", "hierarchies")]
+    if "--instances" in words:
+        folder = Path(words[words.index("--instances") + 1])
+        print("\nCommunication graphs, a rank a node")
+        named = {path.stem: load_traffic(path) for path in sorted(folder.glob("*.graph"))}
+        table(named)
+    elif not chosen:
+        chosen = ["partitions", "hierarchies"]
+    if "partitions" in chosen:
+        print(f"\nGraphs of {VERTICES} vertices on KaHIP's blocks")
+        table(graphs(), uneven="--uneven" in words)
+    if "hierarchies" in chosen:
+        hierarchies()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
