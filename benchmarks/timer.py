@@ -43,16 +43,17 @@ def graph(edges: NDArray[np.int64], vertices: int = VERTICES) -> Traffic:
     return Traffic.from_pairs(vertices, edges[:, 0], edges[:, 1], ones, ones)
 
 
-def graphs() -> dict[str, Traffic]:
+def graphs(vertices: int = VERTICES) -> dict[str, Traffic]:
     """Application graphs."""
-    points = np.random.default_rng(0).random((VERTICES, 2))
-    near = cKDTree(points).query_pairs(np.sqrt(8 / VERTICES / np.pi), output_type="ndarray")
-    return {
-        "attachment": graph(np.array(nx.barabasi_albert_graph(VERTICES, 4, seed=0).edges)),
-        "triangles": graph(np.array(nx.powerlaw_cluster_graph(VERTICES, 4, 0.8, seed=0).edges)),
-        "small world": graph(np.array(nx.watts_strogatz_graph(VERTICES, 8, 0.1, seed=0).edges)),
-        "geometric": graph(near.astype(np.int64)),
+    points = np.random.default_rng(0).random((vertices, 2))
+    near = cKDTree(points).query_pairs(np.sqrt(8 / vertices / np.pi), output_type="ndarray")
+    edges = {
+        "attachment": nx.barabasi_albert_graph(vertices, 4, seed=0).edges,
+        "triangles": nx.powerlaw_cluster_graph(vertices, 4, 0.8, seed=0).edges,
+        "small world": nx.watts_strogatz_graph(vertices, 8, 0.1, seed=0).edges,
+        "geometric": near,
     }
+    return {name: graph(np.array(ends, dtype=np.int64), vertices) for name, ends in edges.items()}
 
 
 def bisection(traffic: Traffic, topology: Topology, seed: int) -> NDArray[np.int64]:
@@ -160,23 +161,27 @@ def table(instances: dict[str, Traffic], *, seeds: int = SEEDS, uneven: bool = F
 
 
 def hierarchies() -> None:
-    """Coco and seconds by N_H, identity on KaHIP's blocks."""
-    print("\nN_H:  Coco after/before, and seconds; identity, means over graphs and networks")
-    cases = []
-    for traffic in graphs().values():
-        for spec in SPECS:
-            starts = Starts(traffic, topology_from_spec(spec).nodes, 0)
-            topology = topology_from_spec(f"{spec}*{starts.slots}")
-            cases.append((traffic, topology, starts.on(topology, "identity")))
+    """Coco and seconds by N_H from random and GreedyMin's mappings, a rank a node."""
+    print(
+        "\nN_H, Coco after/before and seconds: means over graphs, networks and seeds, a rank a node"
+    )
+    print("  N_H   random  greedy_min        s")
     for count in (1, 2, 5, 10, 25, 50, 100, 200):
-        quotients = []
-        begin = time.process_time()
-        for traffic, topology, first in cases:
-            last = map_ranks(traffic, topology, f"timer(hierarchies={count})", initial=first)
-            after, before = (evaluate(traffic, topology, m, "hop_bytes") for m in (last, first))
-            quotients.append(after / before)
-        seconds = (time.process_time() - begin) / len(cases)
-        print(f"{count:>5}{mean(quotients):>9.4f}{seconds:>9.3f}", flush=True)
+        quotients: dict[str, list[float]] = {"random": [], "greedy_min": []}
+        seconds = []
+        for topology in map(topology_from_spec, SPECS):
+            for traffic in graphs(topology.nodes).values():
+                for seed in range(3):
+                    for name, values in quotients.items():
+                        first = map_ranks(traffic, topology, name, seed=seed)
+                        begin = time.process_time()
+                        stage = f"timer(hierarchies={count})"
+                        last = map_ranks(traffic, topology, stage, initial=first, seed=seed)
+                        seconds.append(time.process_time() - begin)
+                        coco = [evaluate(traffic, topology, m, "hop_bytes") for m in (last, first)]
+                        values.append(coco[0] / coco[1])
+        cells = "".join(f"{mean(values):>9.4f}" for values in quotients.values())
+        print(f"{count:>5}{cells}{fsum(seconds) / len(seconds):>9.4f}", flush=True)
 
 
 def main(words: list[str]) -> None:
