@@ -1,5 +1,7 @@
 """What a mapping costs: static metrics, and replays over the network."""
 
+from .bounds import Bound as Bound
+from .bounds import lower_bounds as lower_bounds
 from .collectives import ALGORITHMS as ALGORITHMS
 from .deadlock import DeadlockError as DeadlockError
 from .energy import Energy as Energy

@@ -89,7 +89,7 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
     of_row = np.full((2, program.operations), -1, dtype=np.int64)
     of_row[:, send] = path.reshape(2, -1)
 
-    bandwidth, latency = _speeds(topology, parameters)
+    bandwidth, latency = speeds(topology, parameters)
     largest = int(program.size[send].max(initial=parameters.control_bytes))
     return Plan(
         program=program,
@@ -145,7 +145,7 @@ def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     return indptr, servers
 
 
-def _speeds(
+def speeds(
     topology: Topology, parameters: Parameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bandwidth and latency of every server."""

@@ -26,6 +26,7 @@ from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import Collective
 
 SPECS = ["mesh:6", "torus:4x2*2", "mesh:3x3", "torus:5,ties=parity", "haec:2x2x2*2", "mesh:1*9"]
+SPECS += ["fattree:2x3:1x2"]
 COMMUNICATORS = 2  # contexts of the applications' own messages; collectives come behind
 
 
