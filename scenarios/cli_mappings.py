@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import AsJson, MappingArgument, Sets, Topology, TraceArgument, TrafficArgument
+from .cli_arguments import (
+    AsJson,
+    MappingArgument,
+    Rounds,
+    Sets,
+    Steps,
+    Topology,
+    TraceArgument,
+    TrafficArgument,
+)
+from .cli_explain import bound_label
 from .console import print_json, print_table, say, working
 from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
+    from ..simulator import Bound
     from ..simulator.metrics import HotLink
     from ..topologies import Topology as Network
 
@@ -128,55 +140,33 @@ def simulate(
     topology: Topology,
     engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
     settings: Sets = None,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
-            "message of a pair in each.",
-        ),
-    ] = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import lower, program_of_traffic
+    from ..simulator import lower_bounds
     from ..simulator import simulate as replay
-    from ..topologies import topology_from_spec
-    from .mapping_files import read_mapping
-    from .settings import check_settings, configure, parse_settings
-    from .sources import find_source
+    from .replays import read_replay
 
-    network = topology_from_spec(topology)
-    given = parse_settings(settings or [])
-    check_settings(dict(given), [network])
-    network, parameters = configure(network, given)
-    source = find_source(trace)
-    with working(f"reading {source.name}"):
-        if source.has_program:
-            if rounds is not None:
-                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
-            program = lower(source.calls(steps), parameters.algorithms)
-        else:
-            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
-        node_of = read_mapping(mapping, network, program.ranks)
+    given = read_replay(trace, mapping, topology, settings, steps, rounds)
     with working("replaying") as progress:
         result = replay(
-            program,
-            network,
-            node_of,
-            parameters=parameters,
+            given.program,
+            given.network,
+            given.node_of,
+            parameters=given.parameters,
             engine=engine,
             progress=lambda done, total: progress(done, total, "messages"),
         )
+    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     summary = result.summary()
     if as_json:
-        print_json(summary)
+        print_json(summary | {"bounds": {name: b._asdict() for name, b in bounds.items()}})
         return
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
+        *_bound_rows(engine, bounds),
         ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("  communicating", show_seconds(float(result.communicate.mean()))),
         ("  waiting", show_seconds(float(result.wait.mean()))),
@@ -189,8 +179,8 @@ def simulate(
     ]
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
-    title = f"{source.name} by {mapping} on {network.spec}, engine {engine}"
-    print_table(("", f"{program.ranks} ranks"), rows, title=title)
+    title = f"{given.title}, engine {engine}"
+    print_table(("", f"{result.ranks} ranks"), rows, title=title)
 
 
 def export(
@@ -273,6 +263,17 @@ def _print_hot(hot: list[HotLink], network: Network) -> None:
         for link in hot
     ]
     print_table(("busiest links", "kind", "heaviest rank pairs", "messages", "bytes"), rows, left=3)
+
+
+def _bound_rows(engine: str, bounds: Mapping[str, Bound]) -> list[tuple[str, object]]:
+    """Show the longest rank, and what needs longest besides where messages share servers."""
+    shared = engine in ("simpy", "compiled")
+    other = next((name for name in bounds if name != "rank"), None) if shared else None
+    return [
+        (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        for name, bound in bounds.items()
+        if name in ("rank", other)
+    ]
 
 
 def _share(summary: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from .servers import ENDS, server_kinds
 from .simulate import simulate
 
 Progress = Callable[[int, int], None]
-Doubled = tuple[str, float, Topology, Parameters]
+Doubled = tuple[str, float, str, Topology, Parameters]
 FLOW = "flow."
 
 
@@ -28,7 +28,9 @@ class Doubling:
     key : str
         As ``--set`` takes it.
     value : float
-        What was doubled.
+        What was doubled, in its `unit`.
+    unit : str
+        As in `Key`.
     makespan : float
         Seconds.
     change : float
@@ -37,6 +39,7 @@ class Doubling:
 
     key: str
     value: float
+    unit: str
     makespan: float
     change: float
 
@@ -67,18 +70,19 @@ def sensitivity(
 
     once = makespan(topology, parameters)
     doublings = []
-    for done, (key, value, network, model) in enumerate(cases):
+    for done, (key, value, unit, network, model) in enumerate(cases):
         if progress is not None:
             progress(done, len(cases))
         twice = makespan(network, model)
-        doublings.append(Doubling(key, value, twice, (twice - once) / once if once else 0.0))
+        change = (twice - once) / once if once else 0.0
+        doublings.append(Doubling(key, value, unit, twice, change))
     return sorted(doublings, key=lambda doubling: -abs(doubling.change))
 
 
 def _cases(
     program: Program, topology: Topology, node_of: Mapping, parameters: Parameters, engine: str
 ) -> Iterator[Doubled]:
-    """Keys with their values, and topology and parameters with each doubled."""
+    """Yield keys, values and units, and topology and parameters with each doubled."""
     ready = plan(program, topology, node_of, parameters)
     kind, names = server_kinds(topology)
     used = {names[k] for k in np.unique(kind[ready.servers])}
@@ -88,10 +92,10 @@ def _cases(
         prefix = "link" if len(topology.kinds) == 1 else f"link.{link.name}"
         bandwidth, latency = link.bandwidth, link.latency
         faster = topology.with_links(link.name, bandwidth=2 * bandwidth)
-        yield f"{prefix}.bandwidth", bandwidth, faster, parameters
+        yield f"{prefix}.bandwidth", bandwidth, "bytes/s", faster, parameters
         if latency > 0:
             slower = topology.with_links(link.name, latency=2 * latency)
-            yield f"{prefix}.latency", latency, slower, parameters
+            yield f"{prefix}.latency", latency, "s", slower, parameters
 
     sizes = np.unique(program.size[program.sends()])
     largest = int(sizes.max(initial=0))
@@ -115,4 +119,5 @@ def _cases(
             continue
         value = getattr(parameters, entry.field)
         if value > 0 and matters.get(key, True):
-            yield key, value, topology, replace(parameters, **{entry.field: 2 * value})
+            twice = replace(parameters, **{entry.field: 2 * value})
+            yield key, value, entry.unit, topology, twice
