@@ -23,6 +23,7 @@ import numpy as np
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
 from hopmap.simulator.plan import plan
+from hopmap.simulator.record import NOTHING
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 
@@ -58,7 +59,7 @@ def run(program: Program, topology: Topology, node_of: Any, engine: str, times: 
         times=times,
     )
     ready = plan(program, topology, node_of, parameters)
-    alone, _ = best(ENGINES[engine].run, ready, False, None, times=times)
+    alone, _ = best(ENGINES[engine].run, ready, NOTHING, None, times=times)
     return [whole, alone, result.events, result.makespan]
 
 

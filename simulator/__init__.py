@@ -22,6 +22,7 @@ from .metrics import MetricsError as MetricsError
 from .metrics import evaluate as evaluate
 from .metrics import hot_links as hot_links
 from .metrics import link_loads as link_loads
+from .operations import Operations as Operations
 from .parameters import KEYS as KEYS
 from .parameters import ParameterError as ParameterError
 from .parameters import Parameters as Parameters

@@ -13,20 +13,24 @@ from .compiled_state import (
     ENTRY,
     LOOP,
     MESSAGE,
+    MOMENT,
     PACKET,
     RANK,
     ROW,
     SERVER,
+    STAMP,
     STOP,
     STRAND,
-    TIME,
     State,
     Table,
+    columns,
+    unhappened,
 )
 from .deadlock import deadlock
 from .parameters import ParameterError
 from .plan import Plan
 from .program import Op
+from .record import NOTHING, Moments, Record, Stamps
 from .result import Outcome, Servers
 
 Progress = Callable[[int, int], None]
@@ -37,7 +41,7 @@ SHARE = (
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
 
-def run(plan: Plan, record_messages: bool = False, progress: Progress | None = None) -> Outcome:
+def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan; equal to `simpy_engine.run` in every bit.
 
     Raises
@@ -48,7 +52,7 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
         Nothing is left to happen and some strand has not finished.
     """
     _check_key(plan)
-    state = _state(plan, record_messages)
+    state = _state(plan, record)
     while (why := advance(state, SHARE)) != ENDED:
         if why == CROWDED:
             state = _enlarged(state)
@@ -58,10 +62,9 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
     if len(stuck):
         rows = state.strands["stuck"][stuck]
         awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
-        columns = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
-        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*columns, strict=True)))
+        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
+        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
     main, servers = state.strands[plan.program.main()], state.servers
-    kept = plan.messages if record_messages else 0
     return Outcome(
         finish=main["finish"].copy(),
         compute=main["compute"].copy(),
@@ -70,8 +73,8 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
         events=int(state.loop["served"][0]),
         controls=int(state.loop["controls"][0]),
-        sent=state.sent["time"][:kept],
-        delivered=state.delivered["time"][:kept],
+        messages=Moments(*columns(state.moments, plan.messages * record.messages)),
+        operations=Stamps(*columns(state.stamps, int(plan.trips.sum()) * record.operations)),
     )
 
 
@@ -87,12 +90,12 @@ def _check_key(plan: Plan) -> None:
         )
 
 
-def _state(plan: Plan, record_messages: bool) -> State:
+def _state(plan: Plan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
     program, parameters = plan.program, plan.parameters
     strands = np.zeros(program.strands, dtype=STRAND)
     strands["row"], strands["message"] = program.offsets[:-1], plan.first
-    strands["rank"] = program.rank_of
+    strands["rank"], strands["entry"] = program.rank_of, plan.first_entry()
     strands["begun_by"] = strands["stuck"] = -1
     servers = _aligned(len(plan.bandwidth), SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
@@ -116,10 +119,9 @@ def _state(plan: Plan, record_messages: bool) -> State:
         loop[name] = getattr(parameters, name)
     loop["cut_through"] = parameters.switching == "cut_through"
     loop["number_bits"], loop["packet_bits"] = bits
-    loop["record"] = record_messages
+    loop["record_messages"], loop["record_operations"] = record.messages, record.operations
     loop["queued"] = len(main)
     loop["free"] = loop["strand"] = -1
-    times = np.full(plan.messages if record_messages else 0, np.nan)
     state = State(
         loop=loop,
         rows=_rows(plan),
@@ -131,8 +133,8 @@ def _state(plan: Plan, record_messages: bool) -> State:
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
         paths=paths.view(STOP),
-        sent=times.view(TIME),
-        delivered=times.copy().view(TIME),
+        moments=unhappened(MOMENT, plan.messages * record.messages),
+        stamps=unhappened(STAMP, int(plan.trips.sum()) * record.operations),
     )
     state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))
     return _enlarged(state, SPARE)

@@ -46,8 +46,8 @@ def _advance(tables: State, budget: int) -> int:
         tables.messages[0],
         tables.heap[0],
         tables.paths[0],
-        tables.sent[0],
-        tables.delivered[0],
+        tables.moments[0],
+        tables.stamps[0],
     )
     loop = run.loop
     kind_shift = loop["number_bits"] + loop["packet_bits"]
@@ -120,6 +120,8 @@ def _go_on(run: State, number: int, now: float) -> None:
         sending = kind in (SEND, ISEND)
         if phase == COMPUTED:
             phase = READY
+            if loop["record_operations"]:
+                nth(run.stamps, strand["entry"])["ready"] = now
             pause = loop["overhead_send"]
             if sending and pause > 0:
                 strand["communicate"] += pause
@@ -137,6 +139,8 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == REPEAT:
                 row["turn"] += 1
                 phase = BEGIN
+                if loop["record_operations"]:
+                    _stamp(run, strand, now)
                 if row["turn"] < row["size"]:
                     at = row["target"]
                 else:
@@ -149,6 +153,8 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == FINISH:
                 strand["stuck"] = -1
                 strand["finish"] = now
+                if loop["record_operations"]:
+                    _stamp(run, strand, now)
                 if strand["begun_by"] >= 0:
                     _complete(run, strand["begun_by"], 0, now)
                 break
@@ -164,10 +170,19 @@ def _go_on(run: State, number: int, now: float) -> None:
                 if overhead > 0:
                     _wake(run, number, now + overhead)
                     break
+        if loop["record_operations"]:
+            _stamp(run, strand, now)
         at += 1
         phase = BEGIN
     strand["row"] = at
     strand["phase"] = phase
+
+
+@njit()
+def _stamp(run: State, strand: Any, now: float) -> None:
+    """Record that a strand leaves the operation that it is at."""
+    nth(run.stamps, strand["entry"])["ended"] = now
+    strand["entry"] += 1
 
 
 @njit()
@@ -192,6 +207,8 @@ def _complete(run: State, at: int, turn: int, now: float) -> None:
         row["waiter"] = -1
         strand = nth(run.strands, number)
         strand["wait"] += now - strand["since"]
+        if run.loop["record_operations"]:
+            nth(run.stamps, strand["entry"])["woken"] = now
         _wake(run, number, now + _overhead_of(run, row))
 
 
@@ -212,8 +229,8 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     message["rank"] = strand["rank"]
     message["send_turn"] = row["turn"]
     message["there"] = False
-    if run.loop["record"]:
-        nth(run.sent, number)["time"] = now
+    if run.loop["record_messages"]:
+        nth(run.moments, number)["sent"] = now
     waiting = queue["first"]
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
@@ -262,13 +279,19 @@ def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
+    if run.loop["record_messages"]:
+        moment = nth(run.moments, message["number"])
+        if cargo == DATA:
+            moment["delivered"] = now
+        elif cargo == GRANT:
+            moment["granted"] = now
+        else:
+            moment["requested"] = now
     if cargo == GRANT:
         _depart(run, slot, now)
         return
     if cargo == DATA:
         run.loop["arrived"] += 1
-        if run.loop["record"]:
-            nth(run.delivered, message["number"])["time"] = now
     if receive < 0:
         message["there"] = True
     elif cargo == DATA:
@@ -297,6 +320,8 @@ def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network; of a rendezvous, see when it has left."""
     transmit(run, slot, DATA, now)
     message = nth(run.messages, slot)
+    if run.loop["record_messages"]:
+        nth(run.moments, message["number"])["departed"] = now
     row = nth(run.rows, message["row"])
     if not is_eager(row["size"], run.loop["eager_limit"]):
         sent = take(run)
@@ -319,7 +344,7 @@ def _compiled(sources: str) -> Callable[[State, int], int]:
 def _digest() -> str:
     """Digest of the other files that the loop is compiled from: numba would not notice changes."""
     kernels = ("heap_kernels", "packet_kernels", "record_kernels")
-    names = ("model", "program", "compiled_state", *kernels)
+    names = ("model", "program", "compiled_state", "record", *kernels)
     files = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in names]
     return sha256(b"".join(files)).hexdigest()
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .record import Moments, Stamps
+
 Table = NDArray[np.void]
 
 # Parameters and counters; one row.
@@ -27,7 +29,8 @@ LOOP = np.dtype(
         ("packet_size", np.int64),
         ("control_bytes", np.int64),
         ("cut_through", np.bool_),
-        ("record", np.bool_),  # whether `sent` and `delivered` are kept
+        ("record_messages", np.bool_),  # whether `moments` are kept
+        ("record_operations", np.bool_),  # whether `stamps` are kept
         ("number_bits", np.int64),
         ("packet_bits", np.int64),
         ("now", np.float64),
@@ -62,6 +65,7 @@ STRAND = np.dtype(
         ("row", np.int64),
         ("phase", np.int64),
         ("message", np.int64),  # number of the next one that it sends
+        ("entry", np.int64),  # where the operation that it is at is recorded
         ("rank", np.int64),
         ("begun_by", np.int64),  # row of its START, or -1
         ("stuck", np.int64),  # row that it last waited in, or -1
@@ -125,7 +129,8 @@ MESSAGE = np.dtype(
 RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
-TIME = np.dtype([("time", np.float64)])
+MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
+STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
 
 
 class State(NamedTuple):
@@ -141,8 +146,10 @@ class State(NamedTuple):
         As long as they are.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
-    sent, delivered : ndarray(TIME)
+    moments : ndarray(MOMENT)
         Of each message, if they are kept.
+    stamps : ndarray(STAMP)
+        Of each operation, if they are kept.
     """
 
     loop: Any
@@ -155,5 +162,15 @@ class State(NamedTuple):
     messages: Any
     heap: Any
     paths: Any
-    sent: Any
-    delivered: Any
+    moments: Any
+    stamps: Any
+
+
+def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:
+    """Return a table of times, of which none has been."""
+    return np.full((rows, len(dtype.names or ())), np.nan).view(dtype)[:, 0]
+
+
+def columns(times: Table, rows: int) -> list[NDArray[np.float64]]:
+    """Return the columns of the first rows of such a table, each for itself."""
+    return [times[name][:rows].copy() for name in times.dtype.names or ()]

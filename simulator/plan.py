@@ -67,6 +67,10 @@ class Plan:
     number_bits: int
     packet_bits: int
 
+    def first_entry(self) -> Ints:
+        """Place of each strand's first operation among all of them, loops written out."""
+        return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]
+
 
 def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Parameters) -> Plan:
     """Place a program on a network.

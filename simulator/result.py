@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Energy
+from .operations import Operations
+from .record import Moments, Stamps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,8 +49,8 @@ class Outcome(NamedTuple):
         Packets served, by all servers together.
     controls : int
         Requests and grants sent.
-    sent, delivered : ndarray(float64, shape=(messages,))
-        Times of each message; NaN if it did not happen.
+    messages : Moments
+    operations : Stamps
     """
 
     finish: Floats
@@ -58,8 +60,8 @@ class Outcome(NamedTuple):
     servers: Servers
     events: int
     controls: int
-    sent: Floats
-    delivered: Floats
+    messages: Moments
+    operations: Stamps
 
 
 class MessageTimes(NamedTuple):
@@ -74,6 +76,9 @@ class MessageTimes(NamedTuple):
     sent, delivered : ndarray(float64)
         When the sender handed it over, and when its last byte reached the target's node; NaN if it
         never did.
+    requested, granted, departed : ndarray(float64)
+        When its request reached the target's node and the grant its own, NaN of eager messages; and
+        when its data, which have passed the end point of their rank, were handed to the network.
     """
 
     source: NDArray[np.int32]
@@ -81,6 +86,9 @@ class MessageTimes(NamedTuple):
     size: Ints
     sent: Floats
     delivered: Floats
+    requested: Floats
+    granted: Floats
+    departed: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +122,8 @@ class Result:
         The same of each node's own servers.
     message_times : MessageTimes or None
         If they were asked for.
+    operations : Operations or None
+        If they were asked for.
     energy : Energy or None
         If any of its parameters is set.
     """
@@ -140,6 +150,7 @@ class Result:
     memory: Servers
     message_times: MessageTimes | None = None
     energy: Energy | None = None
+    operations: Operations | None = None
 
     @property
     def ranks(self) -> int:

@@ -16,9 +16,11 @@ from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
 from .loops import unrolled
 from .lowering import lower
+from .operations import operations_of
 from .parameters import ParameterError, Parameters, unknown
 from .plan import Plan, plan
 from .program import Program
+from .record import Record
 from .result import MessageTimes, Outcome, Result, Servers
 
 Progress = Callable[[int, int], None]
@@ -30,12 +32,12 @@ class Engine(NamedTuple):
     Attributes
     ----------
     run : callable
-        ``(plan, record_messages, progress) -> Outcome``.
+        ``(plan, record, progress) -> Outcome``.
     summary : str
         One line for ``hopmap list engines``.
     """
 
-    run: Callable[[Plan, bool, Progress | None], Outcome]
+    run: Callable[[Plan, Record, Progress | None], Outcome]
     summary: str
 
 
@@ -55,6 +57,7 @@ def simulate(
     parameters: Parameters | None = None,
     engine: str = "simpy",
     record_messages: bool = False,
+    record_operations: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a run.
@@ -71,6 +74,8 @@ def simulate(
         A name in `ENGINES`.
     record_messages : bool
         Whether to keep when each message was sent and delivered.
+    record_operations : bool
+        Whether to keep when each operation ran, and the messages; see `Operations`.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
 
@@ -96,9 +101,10 @@ def simulate(
     nodes = check_mapping(node_of, topology, program.ranks)
     ready = plan(program, topology, nodes, parameters)
     begin = time.perf_counter()
-    outcome = ENGINES[engine].run(ready, record_messages, progress)
+    record = Record(record_messages or record_operations, record_operations)
+    outcome = ENGINES[engine].run(ready, record, progress)
     seconds = time.perf_counter() - begin
-    result = _result(engine, topology, ready, outcome, seconds, record_messages)
+    result = _result(engine, topology, ready, outcome, seconds, record)
     if not parameters.energy:
         return result
     energy = energy_of(
@@ -113,22 +119,21 @@ def _result(
     ready: Plan,
     outcome: Outcome,
     seconds: float,
-    record_messages: bool,
+    record: Record,
 ) -> Result:
     program = ready.program
     edges = np.cumsum([topology.links, topology.nodes, topology.nodes])
     split = zip(*(np.split(column, edges) for column in outcome.servers), strict=True)
     links, injection, ejection, memory = (Servers(*columns) for columns in split)
     times = None
-    if record_messages:
+    if record.messages:
         rows = unrolled(program)
         rows = rows[ready.path[rows] >= 0]
         times = MessageTimes(
             source=program.rank_of_row()[rows],
             target=program.peer[rows],
             size=program.size[rows],
-            sent=outcome.sent,
-            delivered=outcome.delivered,
+            **outcome.messages._asdict(),
         )
     return Result(
         engine=engine,
@@ -152,4 +157,5 @@ def _result(
         ejection=ejection,
         memory=memory,
         message_times=times,
+        operations=operations_of(program, outcome.operations) if record.operations else None,
     )

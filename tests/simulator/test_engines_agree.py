@@ -218,9 +218,9 @@ def runs(draw):
 
 
 @settings(max_examples=300, deadline=None)
-@given(runs(), st.booleans())
-def test_both_engines_say_the_same(run, record_messages):
-    agree(*run, record_messages=record_messages)
+@given(runs(), st.booleans(), st.booleans())
+def test_both_engines_say_the_same(run, record_messages, record_operations):
+    agree(*run, record_messages=record_messages, record_operations=record_operations)
 
 
 def exchange(ranks, size, rounds):
@@ -244,7 +244,7 @@ def test_they_agree_where_many_packets_meet(switching, eager_limit):
         packet_size=500, eager_limit=eager_limit, switching=switching, control_bytes=1200
     )
     program, topology = exchange(12, 6_400, 2), torus((3, 2, 2))
-    said = agree(program, topology, np.arange(12), parameters, record_messages=True)
+    said = agree(program, topology, np.arange(12), parameters, record_operations=True)
     assert said["link_waited"] != np.zeros(topology.links).tobytes()
 
 
