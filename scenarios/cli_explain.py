@@ -153,13 +153,10 @@ def _print_doublings(doublings: list[Doubling]) -> None:
 
 def _value(doubling: Doubling) -> str:
     """Write what was doubled, in its unit."""
-    show = {
-        "bytes": show_bytes,
-        "bytes/s": lambda value: f"{show_bytes(value)}/s",
-        "s": show_seconds,
-        "s/byte": lambda value: f"{show_seconds(value)}/B",
-    }
-    return show.get(doubling.unit, "{:g}".format)(doubling.value)
+    whole, _, per = doubling.unit.partition("/")
+    show = {"bytes": show_bytes, "s": show_seconds}.get(whole)
+    shown = f"{doubling.value:g}" if show is None else show(doubling.value)
+    return f"{shown}/{per}" if per else shown
 
 
 def _pairs(pairs: Iterable[tuple[int, int, float]]) -> str:

@@ -108,9 +108,8 @@ def _crossing(
     topology: Topology, source: NDArray[np.int64], target: NDArray[np.int64], server: int
 ) -> NDArray[np.bool_]:
     if server < topology.links:
-        over: NDArray[np.bool_] = kernels.pairs_over_link(topology.router, source, target, server)
-        return over
+        return np.asarray(kernels.pairs_over_link(topology.router, source, target, server))
     end, node = divmod(server - topology.links, topology.nodes)
     away = source != target
     kept = {"injection": away & (source == node), "ejection": away & (target == node)}
-    return kept.get(ENDS[end], ~away & (source == node))
+    return np.asarray(kept.get(ENDS[end], ~away & (source == node)))

@@ -106,8 +106,8 @@ def _rank_seconds(ready: Plan) -> Floats:
     receiving = (kind == Op.RECV) | ((kind == Op.WAIT) & (kind[begun] == Op.IRECV))
     sending = (kind == Op.SEND) | (kind == Op.ISEND)
     once = ready.compute + sending * parameters.overhead_send + receiving * parameters.overhead_recv
-    of_strand: Floats = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
-    return of_strand[program.main()]
+    of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
+    return of_strand[program.main()].astype(np.float64)
 
 
 def _end_point_seconds(ready: Plan, sends: Ints) -> Floats:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import model
 from .compiled_kernels import CROWDED, ENDED, advance
 from .compiled_state import (
     CHANNEL,
     ENTRY,
+    HOP,
+    LATEST,
     LOOP,
     MESSAGE,
     MOMENT,
@@ -21,12 +24,14 @@ from .compiled_state import (
     STAMP,
     STOP,
     STRAND,
+    WATCHED,
     State,
     Table,
     columns,
     unhappened,
 )
 from .deadlock import deadlock
+from .loops import unrolled
 from .parameters import ParameterError
 from .plan import Plan
 from .program import Op
@@ -51,19 +56,7 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    _check_key(plan)
-    state = _state(plan, record)
-    while (why := advance(state, SHARE)) != ENDED:
-        if why == CROWDED:
-            state = _enlarged(state)
-        if progress is not None:
-            progress(int(state.loop["arrived"][0]), plan.messages)
-    stuck = np.flatnonzero(state.strands["stuck"] >= 0)
-    if len(stuck):
-        rows = state.strands["stuck"][stuck]
-        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
-        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
-        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
+    state = _finished(plan, _state(plan, record), progress)
     main, servers = state.strands[plan.program.main()], state.servers
     return Outcome(
         finish=main["finish"].copy(),
@@ -76,6 +69,59 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
         messages=Moments(*columns(state.moments, plan.messages * record.messages)),
         operations=Stamps(*columns(state.stamps, int(plan.trips.sum()) * record.operations)),
     )
+
+
+def watch(plan: Plan, numbers: NDArray[np.int64]) -> Table:
+    """Replay a plan; return how the packets of some messages crossed the network.
+
+    Parameters
+    ----------
+    numbers : ndarray(int64)
+        Messages.
+
+    Returns
+    -------
+    ndarray(HOP)
+        In order of their arrival, those of each packet in order of its path.
+    """
+    state = _state(plan, NOTHING)
+    state.loop["watch"] = True
+    watched = np.zeros(plan.messages + 1, dtype=WATCHED)
+    watched["yes"][numbers] = True
+    latest = np.full(len(plan.bandwidth), -1).view(LATEST)
+    hops = np.zeros(_hops(plan, numbers) + 1, dtype=HOP)
+    state = _finished(plan, state._replace(watched=watched, latest=latest, hops=hops), None)
+    kept: Table = state.hops[: int(state.loop["hops"][0])]
+    return kept
+
+
+def _hops(plan: Plan, numbers: NDArray[np.int64]) -> int:
+    """Packet-hops of messages, their requests and grants included."""
+    parameters = plan.parameters
+    rows = unrolled(plan.program)
+    rows = rows[plan.path[rows] >= 0][numbers]
+    size, length = plan.program.size[rows], np.diff(plan.indptr)
+    packets = np.maximum(1, -(-size // parameters.packet_size))
+    controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
+    asked = size >= parameters.eager_limit
+    way, back = length[plan.path[rows]], length[plan.back[rows]]
+    return int((packets * way + asked * controls * (way + back)).sum())
+
+
+def _finished(plan: Plan, state: State, progress: Progress | None) -> State:
+    """Run to the end, or to where it gets stuck."""
+    while (why := advance(state, SHARE)) != ENDED:
+        if why == CROWDED:
+            state = _enlarged(state)
+        if progress is not None:
+            progress(int(state.loop["arrived"][0]), plan.messages)
+    stuck = np.flatnonzero(state.strands["stuck"] >= 0)
+    if len(stuck):
+        rows = state.strands["stuck"][stuck]
+        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
+        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
+        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
+    return state
 
 
 def _check_key(plan: Plan) -> None:
@@ -92,6 +138,7 @@ def _check_key(plan: Plan) -> None:
 
 def _state(plan: Plan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
+    _check_key(plan)
     program, parameters = plan.program, plan.parameters
     strands = np.zeros(program.strands, dtype=STRAND)
     strands["row"], strands["message"] = program.offsets[:-1], plan.first
@@ -135,6 +182,9 @@ def _state(plan: Plan, record: Record) -> State:
         paths=paths.view(STOP),
         moments=unhappened(MOMENT, plan.messages * record.messages),
         stamps=unhappened(STAMP, int(plan.trips.sum()) * record.operations),
+        watched=np.zeros(0, dtype=WATCHED),
+        latest=np.zeros(0, dtype=LATEST),
+        hops=np.zeros(0, dtype=HOP),
     )
     state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))
     return _enlarged(state, SPARE)

@@ -31,6 +31,7 @@ LOOP = np.dtype(
         ("cut_through", np.bool_),
         ("record_messages", np.bool_),  # whether `moments` are kept
         ("record_operations", np.bool_),  # whether `stamps` are kept
+        ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
         ("number_bits", np.int64),
         ("packet_bits", np.int64),
         ("now", np.float64),
@@ -42,6 +43,7 @@ LOOP = np.dtype(
         ("controls", np.int64),
         ("arrived", np.int64),
         ("served", np.int64),  # packets, by all servers
+        ("hops", np.int64),  # kept
     ]
 )
 ROW = np.dtype(
@@ -130,6 +132,22 @@ RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
 MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
+WATCHED = np.dtype([("yes", np.bool_)])
+LATEST = np.dtype([("message", np.int64)])
+HOP = np.dtype(
+    [
+        ("message", np.int64),
+        ("packet", np.int64),
+        ("server", np.int64),
+        ("size", np.int64),
+        ("arrival", np.float64),
+        ("start", np.float64),  # of being served
+        ("end", np.float64),
+        ("behind", np.int64),  # message of the packet that the server served before, or -1
+        ("cargo", np.int8),
+    ],
+    align=True,
+)
 STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
 
 
@@ -150,6 +168,8 @@ class State(NamedTuple):
         Of each message, if they are kept.
     stamps : ndarray(STAMP)
         Of each operation, if they are kept.
+    watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
+        By message, whether its hops are kept; by server, the message served last; those hops.
     """
 
     loop: Any
@@ -164,6 +184,9 @@ class State(NamedTuple):
     paths: Any
     moments: Any
     stamps: Any
+    watched: Any
+    latest: Any
+    hops: Any
 
 
 def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:

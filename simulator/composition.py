@@ -15,8 +15,6 @@ from .critical_path import CriticalPath, Segment
 from .result import Result
 from .servers import server_name
 
-AT_SERVERS = (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE)
-
 
 @dataclass(frozen=True)
 class ServerShare:
@@ -74,35 +72,40 @@ def composition(
     of_rank = np.bincount(path.rank[path.rank >= 0], seconds[path.rank >= 0])
     ranks = np.argsort(-of_rank, kind="stable")[:top]
     placed = path.server >= 0
-    at_server = np.zeros((int(path.server.max(initial=-1)) + 1, len(AT_SERVERS)))
-    for k, kind in enumerate(AT_SERVERS):
-        here = path.kind == kind
-        np.add.at(at_server[:, k], path.server[here], seconds[here])
-    servers = np.argsort(-at_server.sum(axis=1), kind="stable")[:top]
+    at_server = np.bincount(path.server[placed], seconds[placed])
+    servers = np.argsort(-at_server, kind="stable")[:top]
     return Composition(
         seconds={kind.name.lower(): float(by_kind[kind]) for kind in Segment},
         control=float(seconds[placed & (path.cargo > 0)].sum()),
         messages=len(np.unique(path.message[placed])),
         ranks=[(rank, float(of_rank[rank])) for rank in ranks.tolist() if of_rank[rank] > 0],
         servers=[
-            ServerShare(
-                *server_name(topology, server),
-                *at_server[server].tolist(),
-                behind=_behind(path, result, server, top),
-            )
+            _server_share(path, result, topology, server, top)
             for server in servers.tolist()
-            if at_server[server].any()
+            if at_server[server] > 0
         ],
     )
 
 
+def _server_share(
+    path: CriticalPath, result: Result, topology: Topology, server: int, top: int
+) -> ServerShare:
+    here = path.server == server
+    serialization, latency, queue = (
+        float(path.seconds[here & (path.kind == kind)].sum())
+        for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE)
+    )
+    kind, place = server_name(topology, server)
+    behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
+    return ServerShare(kind, place, serialization, latency, queue, behind)
+
+
 def _behind(
-    path: CriticalPath, result: Result, server: int, most: int
+    path: CriticalPath, result: Result, queued: NDArray[np.bool_], most: int
 ) -> list[tuple[int, int, float]]:
-    """Rank pairs whose packets the path's messages queued behind at a server."""
+    """Rank pairs whose packets were served before those of these segments."""
     times = result.message_times
     assert times is not None
-    queued: NDArray[np.bool_] = (path.server == server) & (path.kind == Segment.QUEUE)
     front = path.behind[queued]
     pair = times.source[front].astype(np.int64) * result.ranks + times.target[front]
     pairs, place = np.unique(pair, return_inverse=True)

@@ -110,9 +110,8 @@ def critical_path(ready: Plan, result: Result) -> CriticalPath:
         kernels.walk_operations(replayed, last, coarse, True)
     fine = _divided(ready, coarse)[::-1]
     rank = np.where(fine["strand"] < 0, -1, ready.program.rank_of[fine["strand"]])
-    columns = (fine[name].copy() for name in ("kind", "begin", "end"))
-    rest = (fine[name].copy() for name in ("message", "cargo", "server", "behind"))
-    return CriticalPath(*columns, rank.astype(np.int32), *rest)
+    names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
+    return CriticalPath(rank=rank.astype(np.int32), **{name: fine[name].copy() for name in names})
 
 
 def _replayed(ready: Plan, result: Result) -> Replayed:
