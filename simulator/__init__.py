@@ -14,6 +14,7 @@ from .deadlock import DeadlockError as DeadlockError
 from .energy import Energy as Energy
 from .explain import Explanation as Explanation
 from .explain import explain as explain
+from .link_use import LinkUse as LinkUse
 from .lowering import lower as lower
 from .metrics import CONVENTIONS as CONVENTIONS
 from .metrics import HotLink as HotLink

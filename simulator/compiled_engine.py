@@ -24,6 +24,7 @@ from .compiled_state import (
     STAMP,
     STOP,
     STRAND,
+    USE,
     WATCHED,
     State,
     Table,
@@ -31,6 +32,7 @@ from .compiled_state import (
     unhappened,
 )
 from .deadlock import deadlock
+from .link_use import FINEST, LinkUse
 from .loops import unrolled
 from .parameters import ParameterError
 from .plan import Plan
@@ -68,6 +70,10 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
         controls=int(state.loop["controls"][0]),
         messages=Moments(*columns(state.moments, plan.messages * record.messages)),
         operations=Stamps(*columns(state.stamps, int(plan.trips.sum()) * record.operations)),
+        use=LinkUse(
+            float(state.loop["width"][0]),
+            state.use["busy"][: plan.links * record.bins].reshape(plan.links, record.bins),
+        ),
     )
 
 
@@ -167,6 +173,8 @@ def _state(plan: Plan, record: Record) -> State:
     loop["cut_through"] = parameters.switching == "cut_through"
     loop["number_bits"], loop["packet_bits"] = bits
     loop["record_messages"], loop["record_operations"] = record.messages, record.operations
+    loop["bins"], loop["width"] = record.bins, FINEST
+    loop["tracked"] = plan.links if record.bins else 0
     loop["queued"] = len(main)
     loop["free"] = loop["strand"] = -1
     state = State(
@@ -185,6 +193,7 @@ def _state(plan: Plan, record: Record) -> State:
         watched=np.zeros(0, dtype=WATCHED),
         latest=np.zeros(0, dtype=LATEST),
         hops=np.zeros(0, dtype=HOP),
+        use=np.zeros(plan.links * record.bins, dtype=USE),
     )
     state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))
     return _enlarged(state, SPARE)

@@ -51,6 +51,7 @@ def _advance(tables: State, budget: int) -> int:
         tables.watched[0],
         tables.latest[0],
         tables.hops[0],
+        tables.use[0],
     )
     loop = run.loop
     kind_shift = loop["number_bits"] + loop["packet_bits"]
@@ -346,7 +347,7 @@ def _compiled(sources: str) -> Callable[[State, int], int]:
 
 def _digest() -> str:
     """Digest of the other files that the loop is compiled from: numba would not notice changes."""
-    kernels = ("heap_kernels", "packet_kernels", "record_kernels")
+    kernels = ("heap_kernels", "link_use_kernels", "packet_kernels", "record_kernels")
     names = ("model", "program", "compiled_state", "record", *kernels)
     files = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in names]
     return sha256(b"".join(files)).hexdigest()

@@ -32,6 +32,9 @@ LOOP = np.dtype(
         ("record_messages", np.bool_),  # whether `moments` are kept
         ("record_operations", np.bool_),  # whether `stamps` are kept
         ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
+        ("bins", np.int64),  # of each link that is tracked
+        ("width", np.float64),  # of a bin, in seconds
+        ("tracked", np.int64),  # the first servers, whose use over time is kept
         ("number_bits", np.int64),
         ("packet_bits", np.int64),
         ("now", np.float64),
@@ -148,6 +151,7 @@ HOP = np.dtype(
     ],
     align=True,
 )
+USE = np.dtype([("busy", np.float64)])
 STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
 
 
@@ -170,6 +174,8 @@ class State(NamedTuple):
         Of each operation, if they are kept.
     watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
         By message, whether its hops are kept; by server, the message served last; those hops.
+    use : ndarray(USE)
+        Bins of one tracked link behind those of the other.
     """
 
     loop: Any
@@ -187,6 +193,7 @@ class State(NamedTuple):
     watched: Any
     latest: Any
     hops: Any
+    use: Any
 
 
 def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .compiled_state import columns
 from .deadlock import deadlock
 from .flow_state import enlarged
+from .link_use import FINEST, LinkUse
 from .message_kernels import CROWDED, ENDED, advance
 from .message_state import begin
 from .plan import Plan, flat
@@ -72,6 +73,7 @@ def _run(plan: Plan, record: Record, progress: Progress | None, *, flow: bool) -
         controls=int(run.loop["controls"][0]),
         messages=Moments(*columns(run.moments, plan.messages * record.messages)),
         operations=Stamps(*columns(run.stamps, plan.program.operations * record.operations)),
+        use=LinkUse(FINEST, np.zeros((plan.links, 0))),
     )
 
 

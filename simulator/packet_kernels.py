@@ -14,6 +14,7 @@ from numba import njit
 from . import model
 from .compiled_state import State
 from .heap_kernels import push
+from .link_use_kernels import use
 from .model import ARRIVE, DATA, DELIVER, GRANT
 from .record_kernels import nth
 
@@ -57,9 +58,10 @@ def server_at(stop: int) -> int:
 
 @njit()
 def _serve(
-    server: Any, now: float, size: int, tail: float, data: bool, last: bool
+    run: State, place: int, now: float, size: int, tail: float, data: bool, last: bool
 ) -> tuple[float, float]:
     """Serve a packet: when it arrives it is known when the server will be done with it."""
+    server = nth(run.servers, place)
     start = service_start(now, server["free"])
     end = service_end(start, size, server["bandwidth"], tail)
     server["free"] = end
@@ -71,6 +73,8 @@ def _serve(
         server["bytes"] += size
         if last:
             server["messages"] += 1
+    if place < run.loop["tracked"]:
+        use(run, place, start, end)
     return start, end
 
 
@@ -115,21 +119,20 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> None:
         if cargo == GRANT:
             path = row["back"]
     stop = nth(run.paths, path)["server"]
-    server = nth(run.servers, server_at(stop))
+    place = server_at(stop)
     count = packet_count(size, loop["packet_size"])
     loop["served"] += count
     first_start = first_end = end = 0.0
     for packet in range(count):
         part = packet_bytes(size, loop["packet_size"], packet)
-        start, end = _serve(server, now, part, now, cargo == DATA, packet == count - 1)
+        start, end = _serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
         if loop["watch"]:
-            number, at = message["number"], server_at(stop)
-            _watch(run, number, cargo, packet, at, part, now, start, end)
+            _watch(run, message["number"], cargo, packet, place, part, now, start, end)
     nth(run.packets, slot)["cargo"] = cargo
     if stop < 0:
-        _arrived(run, slot, tail_arrival(end, server["latency"]))
+        _arrived(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
     else:
         message["path"] = path
         message["size"] = size
@@ -182,18 +185,16 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     packet = nth(run.packets, slot)
     whole, leads = packet["message"], packet["leads"]
     stop = nth(run.paths, packet["at"])["server"]
-    server = nth(run.servers, server_at(stop))
+    place = server_at(stop)
+    server = nth(run.servers, place)
     last = whole == slot
     run.loop["served"] += 1
     data = packet["cargo"] == DATA
-    start, end = _serve(server, now, packet["size"], packet["tail"], data, last)
+    start, end = _serve(run, place, now, packet["size"], packet["tail"], data, last)
     if run.loop["watch"]:
-        number, place = (
-            nth(run.messages, whole)["number"],
-            key & ((1 << run.loop["packet_bits"]) - 1),
-        )
-        at, size = server_at(stop), packet["size"]
-        _watch(run, number, packet["cargo"], place, at, size, now, start, end)
+        number, size = nth(run.messages, whole)["number"], packet["size"]
+        part = key & ((1 << run.loop["packet_bits"]) - 1)
+        _watch(run, number, packet["cargo"], part, place, size, now, start, end)
     if stop >= 0:
         packet["at"] += 1
         packet["leads"] = False

@@ -13,7 +13,7 @@ class Record(NamedTuple):
     messages, operations : bool
         Times of messages (`Moments`), and of operations (`Stamps`).
     bins : int
-        How finely to keep the use of links over time, see `link_use`; 0: not at all.
+        In how many bins at most to keep the use of links over time, see `link_use.py`; 0: not.
     """
 
     messages: bool = False

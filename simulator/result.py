@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Energy
+from .link_use import LinkUse
 from .operations import Operations
 from .record import Moments, Stamps
 
@@ -51,6 +52,8 @@ class Outcome(NamedTuple):
         Requests and grants sent.
     messages : Moments
     operations : Stamps
+    use : LinkUse
+        Not trimmed; without bins if they were not asked for.
     """
 
     finish: Floats
@@ -62,6 +65,7 @@ class Outcome(NamedTuple):
     controls: int
     messages: Moments
     operations: Stamps
+    use: LinkUse
 
 
 class MessageTimes(NamedTuple):
@@ -124,6 +128,8 @@ class Result:
         If they were asked for.
     operations : Operations or None
         If they were asked for.
+    link_use : LinkUse or None
+        If it was asked for.
     energy : Energy or None
         If any of its parameters is set.
     """
@@ -151,6 +157,7 @@ class Result:
     message_times: MessageTimes | None = None
     energy: Energy | None = None
     operations: Operations | None = None
+    link_use: LinkUse | None = None
 
     @property
     def ranks(self) -> int:

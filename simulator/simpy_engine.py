@@ -49,7 +49,7 @@ class _Replay:
         parameters, program = plan.parameters, plan.program
         self.plan = plan
         self.clock = Clock()
-        self.network = Network(plan, self.clock, self.deliver)
+        self.network = Network(plan, self.clock, record.bins, self.deliver)
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
@@ -105,6 +105,7 @@ class _Replay:
             controls=self.network.controls,
             messages=Moments(*map(np.array, self.moments)),
             operations=Stamps(*map(np.array, self.stamps)),
+            use=self.network.use(),
         )
 
     def key(self, kind: int, number: int, packet: int = 0) -> int:

@@ -120,6 +120,7 @@ class Server:
         "bytes",
         "free",
         "latency",
+        "link",
         "longest_wait",
         "messages",
         "packets",
@@ -129,6 +130,7 @@ class Server:
     def __init__(self, bandwidth: float, latency: float) -> None:
         self.bandwidth = bandwidth
         self.latency = latency
+        self.link = -1  # its number, of one whose use over time is kept
         self.free = 0.0
         self.messages = self.bytes = self.packets = 0
         self.busy = self.longest_wait = self.waited = 0.0

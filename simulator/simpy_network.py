@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from . import model
+from .link_use import Bins, LinkUse
 from .plan import Plan
 from .result import Servers
 from .simpy_events import Clock, Message, Packet, Server
@@ -22,7 +23,9 @@ class Network:
         Requests and grants sent so far.
     """
 
-    def __init__(self, plan: Plan, clock: Clock, deliver: Callable[[Message], None]) -> None:
+    def __init__(
+        self, plan: Plan, clock: Clock, bins: int, deliver: Callable[[Message], None]
+    ) -> None:
         parameters = plan.parameters
         self.plan = plan
         self.clock = clock
@@ -32,6 +35,10 @@ class Network:
             Server(*speed)
             for speed in zip(plan.bandwidth.tolist(), plan.latency.tolist(), strict=True)
         ]
+        # Links come first; the use of nothing else is kept.
+        self.bins = Bins(plan.links, bins)
+        for link, server in enumerate(self.servers[: plan.links if bins else 0]):
+            server.link = link
         numbers = plan.servers.tolist()
         self.paths: list[list[Server]] = [
             [self.servers[s] for s in numbers[a:b]] for a, b in pairwise(plan.indptr.tolist())
@@ -52,6 +59,11 @@ class Network:
             longest_wait=np.array([server.longest_wait for server in servers]),
             waited=np.array([server.waited for server in servers]),
         )
+
+    def use(self) -> LinkUse:
+        """Return the use of links over time."""
+        busy = np.array(self.bins.busy).reshape(self.plan.links, self.bins.bins)
+        return LinkUse(self.bins.width, busy)
 
     def key(self, kind: int, number: int, packet: int = 0) -> int:
         """Rank of an event, see `model.order_key`."""
@@ -96,6 +108,8 @@ class Network:
             server.bytes += packet.size
             if packet.last:
                 server.messages += 1
+        if server.link >= 0:
+            self.bins.add(server.link, start, end)
 
         tail = model.tail_arrival(end, server.latency)
         packet.hop += 1

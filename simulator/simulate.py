@@ -14,6 +14,7 @@ from ..topologies import Topology, check_mapping
 from ..traces import Folded, Trace
 from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
+from .link_use import fitted
 from .loops import unrolled
 from .lowering import lower
 from .operations import operations_of
@@ -35,15 +36,18 @@ class Engine(NamedTuple):
         ``(plan, record, progress) -> Outcome``.
     summary : str
         One line for ``hopmap list engines``.
+    packets : bool
+        Whether links serve packets one after the other, so that their use over time is known.
     """
 
     run: Callable[[Plan, Record, Progress | None], Outcome]
     summary: str
+    packets: bool = False
 
 
 ENGINES: Mapping[str, Engine] = {
-    "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
-    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled"),
+    "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference", True),
+    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled", True),
     "flow": Engine(message_engine.run_flow, "messages as flows that share links max-min fairly"),
     "analytic": Engine(message_engine.run_analytic, "messages that never meet: no contention"),
 }
@@ -58,6 +62,7 @@ def simulate(
     engine: str = "simpy",
     record_messages: bool = False,
     record_operations: bool = False,
+    record_links: int = 0,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a run.
@@ -76,13 +81,17 @@ def simulate(
         Whether to keep when each message was sent and delivered.
     record_operations : bool
         Whether to keep when each operation ran, and the messages; see `Operations`.
+    record_links : int
+        In how many bins at most to keep the use of every link over time, see `LinkUse`; more than
+        half of them are used. Engines of packets only.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
 
     Raises
     ------
     ParameterError
-        Unknown engine, or algorithms other than those the program was lowered with.
+        Unknown engine, algorithms other than those the program was lowered with, or the use of
+        links over time from an engine that does not know it.
     MappingError
         See `check_mapping`.
     DeadlockError
@@ -90,6 +99,13 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ParameterError(unknown("engine", engine, ENGINES))
+    if record_links < 0:
+        raise ParameterError(f"record_links {record_links}: expected at least 0 bins")
+    if record_links and not ENGINES[engine].packets:
+        packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
+        raise ParameterError(
+            f"use of links over time: engine {engine} does not serve packets: expected {packets}"
+        )
     parameters = parameters or Parameters()
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
@@ -101,7 +117,7 @@ def simulate(
     nodes = check_mapping(node_of, topology, program.ranks)
     ready = plan(program, topology, nodes, parameters)
     begin = time.perf_counter()
-    record = Record(record_messages or record_operations, record_operations)
+    record = Record(record_messages or record_operations, record_operations, record_links)
     outcome = ENGINES[engine].run(ready, record, progress)
     seconds = time.perf_counter() - begin
     result = _result(engine, topology, ready, outcome, seconds, record)
@@ -125,6 +141,7 @@ def _result(
     edges = np.cumsum([topology.links, topology.nodes, topology.nodes])
     split = zip(*(np.split(column, edges) for column in outcome.servers), strict=True)
     links, injection, ejection, memory = (Servers(*columns) for columns in split)
+    makespan = float(outcome.finish.max(initial=0.0))
     times = None
     if record.messages:
         rows = unrolled(program)
@@ -138,7 +155,7 @@ def _result(
     return Result(
         engine=engine,
         topology=topology.spec,
-        makespan=float(outcome.finish.max(initial=0.0)),
+        makespan=makespan,
         messages=ready.messages,
         bytes=ready.bytes,
         events=outcome.events,
@@ -157,5 +174,6 @@ def _result(
         ejection=ejection,
         memory=memory,
         message_times=times,
+        link_use=fitted(*outcome.use, makespan) if record.bins else None,
         operations=operations_of(program, outcome.operations) if record.operations else None,
     )
