@@ -96,7 +96,7 @@ def _print_path(makespan: float, path: Composition) -> None:
         [(name, show_seconds(seconds), share(seconds, makespan)) for name, seconds in rows],
     )
     say(f"{path.messages:,} messages; ranks {ranks or 'none'}")
-    if path.servers:
+    if path.kinds:
         say()
         print_table(
             ("path's messages at", "kind", "behind pairs", "bytes / bw", "latency", "queue"),
@@ -107,7 +107,7 @@ def _print_path(makespan: float, path: Composition) -> None:
                     _pairs(server.behind),
                     *map(show_seconds, (server.serialization, server.latency, server.queue)),
                 )
-                for server in path.servers
+                for server in path.kinds + path.servers
             ],
             left=3,
         )

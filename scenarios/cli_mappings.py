@@ -159,11 +159,11 @@ def simulate(
             engine=engine,
             progress=lambda done, total: progress(done, total, "messages"),
         )
-    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     summary = result.summary()
     if as_json:
-        print_json(summary | {"bounds": {name: b._asdict() for name, b in bounds.items()}})
+        print_json(summary)
         return
+    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
         *_bound_rows(engine, bounds),

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from ..topologies import Topology
 from .critical_path import CriticalPath, Segment
 from .result import Result
-from .servers import server_name
+from .servers import ServerName, server_kinds, server_name
 
 
 @dataclass(frozen=True)
 class ServerShare:
-    """What the path spends at one server, in seconds.
+    """What the path spends at one server, or at all of a kind, in seconds.
 
     Attributes
     ----------
     kind, place : str
-        See `ServerName`.
+        See `ServerName`; the place of all is "all".
     serialization, latency, queue : float
     behind : list of (int, int, float)
         (source rank, target rank, seconds) of the messages that were served last before the path's
@@ -52,14 +52,15 @@ class Composition:
         Messages on the path.
     ranks : list of (int, float)
         (rank, seconds) of the ranks that compute or handle messages on the path, longest first.
-    servers : list of ServerShare
-        Where messages spend most.
+    kinds, servers : list of ServerShare
+        Where messages spend most, by kind of server and by server.
     """
 
     seconds: dict[str, float]
     control: float
     messages: int
     ranks: list[tuple[int, float]]
+    kinds: list[ServerShare]
     servers: list[ServerShare]
 
 
@@ -74,30 +75,39 @@ def composition(
     placed = path.server >= 0
     at_server = np.bincount(path.server[placed], seconds[placed])
     servers = np.argsort(-at_server, kind="stable")[:top]
+    kind, names = server_kinds(topology)
+    kind_of = np.where(placed, kind[path.server], -1)
     return Composition(
         seconds={kind.name.lower(): float(by_kind[kind]) for kind in Segment},
         control=float(seconds[placed & (path.cargo > 0)].sum()),
         messages=len(np.unique(path.message[placed])),
         ranks=[(rank, float(of_rank[rank])) for rank in ranks.tolist() if of_rank[rank] > 0],
+        kinds=sorted(
+            (
+                _share(path, result, kind_of == k, ServerName(name, "all"), top)
+                for k, name in enumerate(names)
+                if (kind_of == k).any()
+            ),
+            key=lambda share: -(share.serialization + share.latency + share.queue),
+        ),
         servers=[
-            _server_share(path, result, topology, server, top)
+            _share(path, result, path.server == server, server_name(topology, server), top)
             for server in servers.tolist()
             if at_server[server] > 0
         ],
     )
 
 
-def _server_share(
-    path: CriticalPath, result: Result, topology: Topology, server: int, top: int
+def _share(
+    path: CriticalPath, result: Result, here: NDArray[np.bool_], name: ServerName, top: int
 ) -> ServerShare:
-    here = path.server == server
+    """Sum the segments up that are `here`."""
     serialization, latency, queue = (
         float(path.seconds[here & (path.kind == kind)].sum())
         for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE)
     )
-    kind, place = server_name(topology, server)
     behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
-    return ServerShare(kind, place, serialization, latency, queue, behind)
+    return ServerShare(name.kind, name.place, serialization, latency, queue, behind)
 
 
 def _behind(

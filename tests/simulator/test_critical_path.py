@@ -75,8 +75,11 @@ def test_segments_follow_one_another_from_the_beginning_to_the_makespan(drawn_ru
     assert fsum(part for _, part in whole.ranks) == pytest.approx(
         fsum(path.seconds[of_rank]), rel=1e-12
     )
-    behind = fsum(part for server in whole.servers for *_, part in server.behind)
-    assert behind == pytest.approx(fsum(path.seconds[queued]), rel=1e-12)
+    for shares in (whole.kinds, whole.servers):
+        behind = fsum(part for server in shares for *_, part in server.behind)
+        assert behind == pytest.approx(fsum(path.seconds[queued]), rel=1e-12)
+        latency = fsum(server.latency for server in shares)
+        assert latency == pytest.approx(whole.seconds["latency"], rel=1e-12)
 
 
 @EXAMPLES
