@@ -144,7 +144,7 @@ def _print_doublings(doublings: list[Doubling]) -> None:
                 doubling.key,
                 _value(doubling),
                 show_seconds(doubling.makespan),
-                f"{100 * doubling.change:+.2f} %",
+                f"{round(100 * doubling.change, 2) + 0.0:+.2f} %",  # never -0.00
             )
             for doubling in doublings
         ],

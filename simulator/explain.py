@@ -89,15 +89,15 @@ def explain(
     """
     parameters = parameters or Parameters()
     nodes = check_mapping(node_of, topology, program.ranks)
-    result = simulate(
-        program, topology, nodes, parameters=parameters, engine="compiled", record_operations=True
-    )
-    ready = plan(program, topology, nodes, parameters)
     # With gaps, what contention delays may leave an end point to what then is earlier.
     without = replace(parameters, gap=0.0, gap_per_byte=0.0)
     alone = simulate(program, topology, nodes, parameters=without, engine="analytic")
+    ready = plan(program, topology, nodes, parameters)
     bounds = {**bounds_of(ready, topology)}
     bounds["no contention"] = Bound(alone.makespan, f"rank {int(alone.finish.argmax())}")
+    result = simulate(
+        program, topology, nodes, parameters=parameters, engine="compiled", record_operations=True
+    )
     path = critical_path(ready, result)
     traffic = program.traffic()
     loaded, queued = (
