@@ -1,31 +1,18 @@
-"""Commands on mappings: map, evaluate, simulate, export."""
+"""Commands on mappings: map, evaluate, export."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import (
-    AsJson,
-    MappingArgument,
-    Rounds,
-    Sets,
-    Steps,
-    Topology,
-    TraceArgument,
-    TrafficArgument,
-)
-from .cli_explain import bound_label
+from .cli_arguments import AsJson, MappingArgument, Topology, TrafficArgument
 from .console import print_json, print_table, say, working
-from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
-    from ..simulator import Bound
     from ..simulator.metrics import HotLink
     from ..topologies import Topology as Network
 
@@ -134,55 +121,6 @@ def evaluate(
         _print_hot(hot, network)
 
 
-def simulate(
-    trace: TraceArgument,
-    mapping: MappingArgument,
-    topology: Topology,
-    engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
-    settings: Sets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
-    as_json: AsJson = False,
-) -> None:
-    """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import lower_bounds
-    from ..simulator import simulate as replay
-    from .replays import read_replay
-
-    given = read_replay(trace, mapping, topology, settings, steps, rounds)
-    with working("replaying") as progress:
-        result = replay(
-            given.program,
-            given.network,
-            given.node_of,
-            parameters=given.parameters,
-            engine=engine,
-            progress=lambda done, total: progress(done, total, "messages"),
-        )
-    summary = result.summary()
-    if as_json:
-        print_json(summary)
-        return
-    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
-    rows: list[tuple[str, object]] = [
-        ("makespan", show_seconds(summary["makespan"])),
-        *_bound_rows(engine, bounds),
-        ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
-        ("  communicating", show_seconds(float(result.communicate.mean()))),
-        ("  waiting", show_seconds(float(result.wait.mean()))),
-        ("messages", summary["messages"]),
-        ("bytes", summary["bytes"]),
-        ("busiest link", show_seconds(summary["links"]["max_busy"])),
-        ("  its share of the makespan", _share(summary)),
-        ("packet hops served", summary["events"]),
-        ("replayed in", show_seconds(summary["wall_seconds"])),
-    ]
-    if result.energy is not None:
-        rows.insert(-2, ("energy", joules(result.energy.total)))
-    title = f"{given.title}, engine {engine}"
-    print_table(("", f"{result.ranks} ranks"), rows, title=title)
-
-
 def export(
     mapping: MappingArgument,
     to: Annotated[str, typer.Option(help="Launcher; see: list formats.")],
@@ -263,20 +201,3 @@ def _print_hot(hot: list[HotLink], network: Network) -> None:
         for link in hot
     ]
     print_table(("busiest links", "kind", "heaviest rank pairs", "messages", "bytes"), rows, left=3)
-
-
-def _bound_rows(engine: str, bounds: Mapping[str, Bound]) -> list[tuple[str, object]]:
-    """Show the longest rank, and what needs longest besides where messages share servers."""
-    shared = engine in ("simpy", "compiled")
-    other = next((name for name in bounds if name != "rank"), None) if shared else None
-    return [
-        (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
-        for name, bound in bounds.items()
-        if name in ("rank", other)
-    ]
-
-
-def _share(summary: dict[str, Any]) -> str:
-    if not summary["makespan"]:
-        return "-"
-    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

@@ -12,6 +12,7 @@ from .console import working
 if TYPE_CHECKING:
     from ..simulator import Parameters, Program
     from ..topologies import Mapping, Topology
+    from ..traces import Folded, Trace
 
 
 class Replay(NamedTuple):
@@ -21,6 +22,8 @@ class Replay(NamedTuple):
     ----------
     title : str
         "TRACE by MAPPING on TOPOLOGY".
+    calls : Trace, Folded or None
+        What the program was lowered from; None of traffic.
     """
 
     title: str
@@ -28,6 +31,7 @@ class Replay(NamedTuple):
     network: Topology
     node_of: Mapping
     parameters: Parameters
+    calls: Trace | Folded | None
 
 
 def read_replay(
@@ -37,8 +41,15 @@ def read_replay(
     settings: list[str] | None,
     steps: int | None,
     rounds: int | None,
+    *,
+    written_out: bool = False,
 ) -> Replay:
     """Read what ``simulate`` and ``explain`` are given.
+
+    Parameters
+    ----------
+    written_out : bool
+        Whether a benchmark is to be a `Trace`, without loops.
 
     Raises
     ------
@@ -58,13 +69,15 @@ def read_replay(
     check_settings(dict(given), [network])
     network, parameters = configure(network, given)
     source = find_source(trace)
+    calls: Trace | Folded | None = None
     with working(f"reading {source.name}"):
         if source.has_program:
             if rounds is not None:
                 raise typer.BadParameter("--rounds: only for traffic, this is a trace")
-            program = lower(source.calls(steps), parameters.algorithms)
+            calls = source.trace(steps) if written_out else source.calls(steps)
+            program = lower(calls, parameters.algorithms)
         else:
             program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
         node_of = read_mapping(mapping, network, program.ranks)
     title = f"{source.name} by {mapping} on {network.spec}"
-    return Replay(title, program, network, node_of, parameters)
+    return Replay(title, program, network, node_of, parameters, calls)

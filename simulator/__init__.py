@@ -32,6 +32,7 @@ from .parameters import parameters_from as parameters_from
 from .program import Op as Op
 from .program import Program as Program
 from .program import program_of as program_of
+from .program_trace import trace_of_program as trace_of_program
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers
@@ -40,4 +41,5 @@ from .sensitivity import sensitivity as sensitivity
 from .simulate import ENGINES as ENGINES
 from .simulate import Engine as Engine
 from .simulate import simulate as simulate
+from .timeline import retimed as retimed
 from .traffic_program import program_of_traffic as program_of_traffic

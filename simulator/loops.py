@@ -69,5 +69,6 @@ def without_loops(program: Program) -> Program:
         ).astype(np.int64),
         size=np.where(loops, 1, program.size[order]),
         target=target,
+        event=program.event[order] if len(program.event) else program.event,
         **{column: getattr(program, column)[order] for column in columns},
     )

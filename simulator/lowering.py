@@ -25,12 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Folded, Kind, Trace, TraceError
+from ..traces import Folded, Kind, Trace, TraceError, require_memory
 from .lowering_calls import Calls, calls_of
 from .lowering_collectives import collective_rows, find_collectives
 from .program import Op, Program
 
 Ints = NDArray[np.int64]
+
+BYTES_PER_EVENT = 130  # that lowering takes at its peak, measured on LU; the program takes 15
 
 POST_RECEIVES, POST_SENDS, REST, AGAIN = 0, 1, 2, 3  # order within a call
 
@@ -74,6 +76,8 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     TraceError
         A LEAVE without its ENTER, a completion without its request, collectives that do not agree
         between the members of a communicator.
+    OutOfMemoryError
+        Lowering takes more than there is.
     """
     algorithms = dict(algorithms or {})
     if isinstance(trace, Folded):
@@ -81,6 +85,11 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     else:
         none = np.zeros(0, dtype=np.int64)
         folded = Folded(trace, none, none, none)
+    require_memory(
+        BYTES_PER_EVENT * trace.events,
+        f"{trace.name}: lowering {trace.events:,} events",
+        "take fewer steps or ranks",
+    )
     calls = calls_of(trace)
     events = np.flatnonzero(trace.kind > Kind.LEAVE)
     kind = trace.kind[events]
@@ -308,6 +317,7 @@ def _assemble(
         context=column(rows.context, -1).astype(np.int32),
         size=column(rows.size, 0),
         target=target,
+        event=column(rows.event, -1),
         communicators=len(trace.communicators),
         collectives=background.collectives,
         algorithms=algorithms,

@@ -59,6 +59,8 @@ class Program:
     target : ndarray(int64)
         Row that a WAIT waits for, which is the latest that this row began; strand that a START
         begins; first row of the body that a REPEAT ends.
+    event : ndarray(int64)
+        Event of the trace that each row was lowered from, -1 of a FINISH; empty without a trace.
     communicators : int
         Number of communicators.
     collectives : mapping of int to ndarray(uint8)
@@ -79,6 +81,7 @@ class Program:
     context: NDArray[np.int32]
     size: NDArray[np.int64]
     target: NDArray[np.int64]
+    event: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     communicators: int = 1
     collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
-from ..traces import Folded, Trace
+from ..traces import Folded, Trace, require_memory
 from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
 from .link_use import fitted
@@ -26,6 +26,10 @@ from .result import MessageTimes, Outcome, Result, Servers
 
 Progress = Callable[[int, int], None]
 
+BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
+BYTES_PER_MESSAGE = 80  # that is kept, measured
+BYTES_PER_OPERATION = 180  # that is kept, measured
+
 
 class Engine(NamedTuple):
     """A way to run a plan.
@@ -37,7 +41,8 @@ class Engine(NamedTuple):
     summary : str
         One line for ``hopmap list engines``.
     packets : bool
-        Whether links serve packets one after the other, so that their use over time is known.
+        Whether links serve packets one after the other, so that their use over time is known; and
+        what repeats stands in memory once.
     """
 
     run: Callable[[Plan, Record, Progress | None], Outcome]
@@ -96,6 +101,8 @@ def simulate(
         See `check_mapping`.
     DeadlockError
         The run gets stuck.
+    OutOfMemoryError
+        The tables of the run would not fit; what is in flight comes on top and is not known before.
     """
     if engine not in ENGINES:
         raise ParameterError(unknown("engine", engine, ENGINES))
@@ -115,9 +122,10 @@ def simulate(
             f"{dict(program.algorithms)}: expected the same"
         )
     nodes = check_mapping(node_of, topology, program.ranks)
+    record = Record(record_messages or record_operations, record_operations, record_links)
+    _require_memory(program, engine, record, topology.links)
     ready = plan(program, topology, nodes, parameters)
     begin = time.perf_counter()
-    record = Record(record_messages or record_operations, record_operations, record_links)
     outcome = ENGINES[engine].run(ready, record, progress)
     seconds = time.perf_counter() - begin
     result = _result(engine, topology, ready, outcome, seconds, record)
@@ -127,6 +135,28 @@ def simulate(
         parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
     )
     return replace(result, energy=energy)
+
+
+def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:
+    times = program.trips()
+    ran = int(times.sum())
+    rows = program.operations if ENGINES[engine].packets else ran
+    kept = int(times[program.sends()].sum()) if record.messages else 0
+    need = BYTES_PER_ROW * rows + BYTES_PER_MESSAGE * kept + 8 * links * record.bins
+    what = f" that keeps {kept:,} messages" if kept else ""
+    if record.operations:
+        need += BYTES_PER_OPERATION * ran
+        what = f" that keeps {ran:,} operations"
+    if record.bins:
+        what += f"{' and' if what else ' that keeps'} {record.bins:,} bins of {links:,} links"
+    loops = rows > program.operations
+    require_memory(
+        need,
+        f"{program.name}: a replay of {rows:,} operations{what}",
+        "take fewer steps or ranks"
+        + (" or bins" if record.bins else "")
+        + (", or engine compiled, which keeps loops" if loops else ""),
+    )
 
 
 def _result(

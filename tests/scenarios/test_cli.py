@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli import app
-from hopmap.traces import load_traffic
+from hopmap.traces import load_traffic, nas_trace, summarize
 
 DATA = Path(__file__).parent.parent / "data"
 LU = str(DATA / "lu.S.4")
@@ -336,3 +337,35 @@ def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     assert "lu.S.4 on mesh:4" in result.stdout
     (line,) = result.stderr.splitlines()
     assert line.startswith("hopmap: lu.S.4 on mesh:3 by sweep, seed 0: 4 ranks do not fit")
+
+
+def test_simulate_writes_the_run(mapping, tmp_path):
+    files = [tmp_path / name for name in ("run.otf2", "run.json", "use.parquet", "use.svg")]
+    archive, timeline, table, figure = files
+    said = hopmap(
+        *("simulate", LU, mapping, "-t", "mesh:2x2", "--engine", "compiled"),
+        *("--otf2", archive, "--perfetto", timeline),
+        *("--links", table, "--links", figure, "--bins", 32),
+    )
+    assert said.splitlines()[-4:] == [f"written: {path}" for path in files]
+    before, after = as_json("info", LU), as_json("info", archive)
+    for key in ("ranks", "messages", "bytes", "pairs", "collectives"):
+        assert after[key] == before[key]
+    events = json.loads(timeline.read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == set(range(5))  # ranks and links
+    assert 16 < pq.read_table(table).num_rows / 8 <= 32
+    assert figure.read_text().count("<svg") == 1
+
+
+def test_simulate_writes_benchmarks_and_traffic_as_archives(mapping, tmp_path):
+    run = ("simulate", "lu.S.4", mapping, "-t", "mesh:2x2", "--engine", "flow", "--steps", 2)
+    summary = as_json(*run, "--otf2", tmp_path / "run")
+    counted, made = as_json("info", tmp_path / "run"), summarize(nas_trace("lu.S.4", steps=2))
+    assert counted["collectives"] == made.collectives
+    assert (counted["messages"], counted["bytes"]) == (made.messages, made.bytes)
+    assert counted["duration"] <= summary["makespan"]
+    hopmap("matrix", LU, "--out", tmp_path / "t.npz")
+    words = ("simulate", tmp_path / "t.npz", mapping, "-t", "mesh:2x2", "--engine", "analytic")
+    hopmap(*words, "--rounds", 4, "--otf2", tmp_path / "rounds")
+    rounds = as_json("info", tmp_path / "rounds")
+    assert (rounds["messages"], rounds["bytes"]) == (4520, 3305152)

@@ -51,7 +51,13 @@ def everything(folder):
 
 
 MAP = "map lu.S.4 -t mesh:4 -m sweep --out new.csv"
+FLOW = "simulate good map.csv -t mesh:4 --engine flow"
 BAD = {
+    f"{FLOW} --links new.svg": "engine flow does not serve packets",
+    f"{FLOW} --otf2 empty/new --links new.txt": "--links new.txt: expected a name",
+    f"{FLOW} --perfetto none/new.json": "none/new.json: there is no folder none",
+    "simulate lu.E.4 map.csv -t mesh:4 --perfetto new.json": "expected at most 5,000,000",
+    f"{FLOW} --otf2 file": "file: a file, expected the place of",
     "matrix cut --out new.csv": "cut",
     "matrix undefined --out new.npz": "undefined",
     "matrix empty --out new.npz": "empty",
