@@ -67,13 +67,13 @@ class Replayed(NamedTuple):
 
 
 @njit(cache=True)
-def walk_operations(run: Replayed, at: int, segments: Any, write: bool) -> int:
+def walk_operations(run: Replayed, at: int, segments: Any) -> int:
     """Walk back from the end of entry `at` to the beginning of the run; count the segments.
 
     Parameters
     ----------
     segments : ndarray(SEGMENT)
-        Filled if `write`; the first call only counts.
+        Filled as far as it is long; given none, the call counts.
     """
     count = 0
     stage, message = ENDED, -1
@@ -88,7 +88,7 @@ def walk_operations(run: Replayed, at: int, segments: Any, write: bool) -> int:
             elif run.kind[at] in (SEND, ISEND):
                 begin = run.sent[own]
             strand = run.strand[at]
-            count = _segment(segments, count, write, RECV_OVERHEAD, begin, end, strand, -1, DATA)
+            count = _segment(segments, count, RECV_OVERHEAD, begin, end, strand, -1, DATA)
             if not awaits:
                 stage = POSTED
                 continue
@@ -100,7 +100,7 @@ def walk_operations(run: Replayed, at: int, segments: Any, write: bool) -> int:
             takes = run.kind[cause] in (RECV, IRECV)
             kind = TRANSIT if takes else DISPATCH
             begin = run.departed[message]
-            count = _segment(segments, count, write, kind, begin, woken, -1, message, DATA)
+            count = _segment(segments, count, kind, begin, woken, -1, message, DATA)
             stage = DEPARTED
         elif stage == DEPARTED:
             at = run.send[message]
@@ -110,27 +110,27 @@ def walk_operations(run: Replayed, at: int, segments: Any, write: bool) -> int:
             if not eager:
                 begin = run.granted[message]
             strand = run.strand[at]
-            count = _segment(segments, count, write, END_POINT, begin, end, strand, message, DATA)
+            count = _segment(segments, count, END_POINT, begin, end, strand, message, DATA)
             if eager:
                 continue
             # The later of request and receive is what the grant followed.
             receive, requested = run.receive[message], run.requested[message]
             posted = run.ready[receive]
             answered = max(requested, posted)
-            count = _segment(segments, count, write, TRANSIT, answered, begin, -1, message, GRANT)
+            count = _segment(segments, count, TRANSIT, answered, begin, -1, message, GRANT)
             if posted > requested:
                 at = receive
                 continue
             count = _segment(
-                segments, count, write, TRANSIT, run.sent[message], requested, -1, message, REQUEST
+                segments, count, TRANSIT, run.sent[message], requested, -1, message, REQUEST
             )
         else:
             begin, end = run.begin[at], run.ready[at]
             strand = run.strand[at]
             if run.kind[at] in (SEND, ISEND):
                 sent = run.sent[run.message[at]]
-                count = _segment(segments, count, write, SEND_OVERHEAD, end, sent, strand, -1, DATA)
-            count = _segment(segments, count, write, COMPUTE, begin, end, strand, -1, DATA)
+                count = _segment(segments, count, SEND_OVERHEAD, end, sent, strand, -1, DATA)
+            count = _segment(segments, count, COMPUTE, begin, end, strand, -1, DATA)
             stage = ENDED
             if at > 0 and run.strand[at - 1] == strand:
                 at -= 1
@@ -144,7 +144,6 @@ def walk_operations(run: Replayed, at: int, segments: Any, write: bool) -> int:
 def _segment(
     segments: Any,
     count: int,
-    write: bool,
     kind: int,
     begin: float,
     end: float,
@@ -155,7 +154,7 @@ def _segment(
     """Note a segment, if it takes any time; return how many there are."""
     if end <= begin:
         return count
-    if write:
+    if count < len(segments):
         segment = segments[count]
         segment["kind"] = kind
         segment["begin"] = begin
@@ -178,7 +177,6 @@ def walk_hops(
     packets: NDArray[np.int64],
     cut_through: bool,
     segments: Any,
-    write: bool,
 ) -> int:
     """Divide every TRANSIT and DISPATCH; copy the other segments; count.
 
@@ -197,7 +195,7 @@ def walk_hops(
     for k in range(len(coarse)):
         whole = coarse[k]
         if whole["kind"] not in (TRANSIT, DISPATCH):
-            if write:
+            if count < len(segments):
                 segments[count] = whole
             count += 1
             continue
@@ -205,57 +203,31 @@ def walk_hops(
         at = first[k] + (packets[k] - 1) * length[k] + hop
         stage = SERVED
         if whole["kind"] == TRANSIT:
-            count = _part(
-                segments, count, write, whole, LATENCY, hops[at], hops[at]["end"], whole["end"], -1
-            )
+            count = _part(segments, count, whole, LATENCY, hops[at], hops[at]["end"], whole["end"])
         while True:
             here = hops[at]
             before = hops[at - 1]  # at the server before; not looked at if there is none
-            if stage == SERVED:
-                if hop > 0 and late[at]:
-                    count = _part(
-                        segments,
-                        count,
-                        write,
-                        whole,
-                        LATENCY,
-                        before,
-                        before["end"],
-                        here["end"],
-                        -1,
-                    )
-                    at, hop = at - 1, hop - 1
-                else:
-                    count = _part(
-                        segments,
-                        count,
-                        write,
-                        whole,
-                        SERIALIZATION,
-                        here,
-                        here["start"],
-                        here["end"],
-                        -1,
-                    )
-                    stage = SERVICE
+            begin, end = here["start"], here["end"]
+            if stage == SERVED and hop > 0 and late[at]:
+                count = _part(segments, count, whole, LATENCY, before, before["end"], end)
+                at, hop = at - 1, hop - 1
+            elif stage == SERVED:
+                count = _part(segments, count, whole, SERIALIZATION, here, begin, end)
+                stage = SERVICE
             elif stage == SERVICE:
                 stage, begin = ARRIVAL, here["arrival"]
                 # The message's packet before this one is no queue.
                 own = at - length[k]
                 if own >= first[k] and hops[own]["end"] > begin:
                     stage, begin = SERVED, hops[own]["end"]
-                count = _part(
-                    segments, count, write, whole, QUEUE, here, begin, here["start"], here["behind"]
-                )
+                count = _part(segments, count, whole, QUEUE, here, begin, here["start"])
                 if stage == SERVED:
                     at = own
             elif hop == 0:
                 break
             else:
                 begin = before["start"] if cut_through else before["end"]
-                count = _part(
-                    segments, count, write, whole, LATENCY, before, begin, here["arrival"], -1
-                )
+                count = _part(segments, count, whole, LATENCY, before, begin, here["arrival"])
                 stage = SERVICE if cut_through else SERVED
                 at, hop = at - 1, hop - 1
     return count
@@ -263,19 +235,12 @@ def walk_hops(
 
 @njit()
 def _part(
-    segments: Any,
-    count: int,
-    write: bool,
-    whole: Any,
-    kind: int,
-    hop: Any,
-    begin: float,
-    end: float,
-    behind: int,
+    segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
 ) -> int:
     """Note a part of a segment, at the server of a hop."""
-    count = _segment(segments, count, write, kind, begin, end, -1, whole["message"], whole["cargo"])
-    if write and end > begin:
-        segments[count - 1]["server"] = hop["server"]
-        segments[count - 1]["behind"] = behind
-    return count
+    total = _segment(segments, count, kind, begin, end, -1, whole["message"], whole["cargo"])
+    if count < min(total, len(segments)):
+        segments[count]["server"] = hop["server"]
+        if kind == QUEUE:
+            segments[count]["behind"] = hop["behind"]
+    return total

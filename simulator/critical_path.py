@@ -105,9 +105,8 @@ def critical_path(ready: Plan, result: Result) -> CriticalPath:
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
     coarse = np.empty(0, dtype=SEGMENT)
     if last >= 0:
-        count = kernels.walk_operations(replayed, last, coarse, False)
-        coarse = np.empty(count, dtype=SEGMENT)
-        kernels.walk_operations(replayed, last, coarse, True)
+        coarse = np.empty(kernels.walk_operations(replayed, last, coarse), dtype=SEGMENT)
+        kernels.walk_operations(replayed, last, coarse)
     fine = _divided(ready, coarse)[::-1]
     rank = np.where(fine["strand"] < 0, -1, ready.program.rank_of[fine["strand"]])
     names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
@@ -159,6 +158,6 @@ def _divided(ready: Plan, coarse: NDArray[np.void]) -> NDArray[np.void]:
     given = coarse, hops, late, first, length, packets
     cut_through = ready.parameters.switching == "cut_through"
     fine = np.empty(0, dtype=SEGMENT)
-    fine = np.empty(kernels.walk_hops(*given, cut_through, fine, False), dtype=SEGMENT)
-    kernels.walk_hops(*given, cut_through, fine, True)
+    fine = np.empty(kernels.walk_hops(*given, cut_through, fine), dtype=SEGMENT)
+    kernels.walk_hops(*given, cut_through, fine)
     return fine
