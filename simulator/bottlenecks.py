@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
 from . import kernels
-from .parameters import Parameters
+from .parameters import ParameterError, Parameters, unknown
 from .plan import speeds
 from .result import Result
 from .servers import ENDS, server_name
-
-ORDERS = ("bytes", "queued")
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,11 @@ def bottlenecks(
         Whether bytes / bandwidth counts, or the time that packets queued.
     top, pairs : int
         Servers to return, and rank pairs of each, at most; what is 0 is left out.
+
+    Raises
+    ------
+    ParameterError
+        Unknown order.
     """
     load, busy, queued = (
         np.concatenate((links, *(getattr(getattr(result, end), field) for end in ENDS)))
@@ -78,7 +81,10 @@ def bottlenecks(
         )
     )
     seconds = load / speeds(topology, parameters)[0]
-    measure = seconds if by == "bytes" else queued
+    measures = {"bytes": seconds, "queued": queued}
+    if by not in measures:
+        raise ParameterError(unknown("order of bottlenecks", by, measures))
+    measure = measures[by]
     order = np.argsort(-measure, kind="stable")[:top]
     return [
         Bottleneck(

@@ -16,14 +16,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ..topologies import Topology, check_mapping
 from . import critical_kernels as kernels
 from .compiled_engine import watch
 from .critical_kernels import Replayed
-from .plan import Plan
-from .program import Op
+from .parameters import ParameterError, Parameters
+from .plan import Plan, plan
+from .program import Op, Program
 from .result import Result
+
+ENGINES_OF_PACKETS = ("simpy", "compiled")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -92,15 +96,37 @@ SEGMENT = np.dtype(
 )
 
 
-def critical_path(ready: Plan, result: Result) -> CriticalPath:
-    """Follow a replay of a plan back from its end.
+def critical_path(
+    result: Result,
+    program: Program,
+    topology: Topology,
+    node_of: ArrayLike,
+    *,
+    parameters: Parameters | None = None,
+) -> CriticalPath:
+    """Follow a replay back from its end.
 
     Parameters
     ----------
     result : Result
-        Of an engine of packets, with its operations.
+        Of an engine of packets, with its operations, and of all that follows.
+
+    Raises
+    ------
+    ParameterError
+        Another engine, or operations were not recorded.
     """
-    assert result.operations is not None
+    nodes = check_mapping(node_of, topology, program.ranks)
+    return path_of(plan(program, topology, nodes, parameters or Parameters()), result)
+
+
+def path_of(ready: Plan, result: Result) -> CriticalPath:
+    """Follow a replay of a plan back from its end, see `critical_path`."""
+    if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
+        raise ParameterError(
+            f"critical path of a replay by {result.engine}: expected one by "
+            f"{' or '.join(ENGINES_OF_PACKETS)}, with record_operations"
+        )
     replayed = _replayed(ready, result)
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
     coarse = np.empty(0, dtype=SEGMENT)

@@ -12,7 +12,7 @@ from ..topologies import Topology, check_mapping
 from .bottlenecks import Bottleneck, bottlenecks
 from .bounds import Bound, bounds_of
 from .composition import Composition, composition
-from .critical_path import critical_path
+from .critical_path import path_of
 from .parameters import Parameters
 from .plan import plan
 from .program import Program
@@ -98,7 +98,7 @@ def explain(
     result = simulate(
         program, topology, nodes, parameters=parameters, engine="compiled", record_operations=True
     )
-    path = critical_path(ready, result)
+    path = path_of(ready, result)
     traffic = program.traffic()
     loaded, queued = (
         bottlenecks(result, traffic, topology, nodes, parameters, by=by, top=top)

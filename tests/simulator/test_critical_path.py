@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hopmap.simulator import (
     DeadlockError,
+    ParameterError,
     Parameters,
     Segment,
     composition,
@@ -30,7 +31,7 @@ COLUMNS = ("kind", "begin", "end", "rank", "message", "cargo", "server", "behind
 
 
 def followed(program, topology, node_of, parameters=None, engine="compiled"):
-    """Plan, result and critical path of a run."""
+    """Result and critical path of a run."""
     parameters = parameters or Parameters()
     result = simulate(
         program,
@@ -40,8 +41,7 @@ def followed(program, topology, node_of, parameters=None, engine="compiled"):
         engine=engine,
         record_operations=True,
     )
-    ready = plan(program, topology, np.asarray(node_of), parameters)
-    return ready, result, critical_path(ready, result)
+    return result, critical_path(result, program, topology, node_of, parameters=parameters)
 
 
 def told(path):
@@ -54,7 +54,7 @@ def told(path):
 def test_segments_follow_one_another_from_the_beginning_to_the_makespan(drawn_runs, data):
     program, topology, node_of, parameters = data.draw(drawn_runs)
     try:
-        _, result, path = followed(program, topology, node_of, parameters)
+        result, path = followed(program, topology, node_of, parameters)
     except DeadlockError:
         return
     ends = np.concatenate(([0.0], path.end))
@@ -90,7 +90,7 @@ def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_p
     program, topology, node_of, parameters = data.draw(drawn_runs)
     parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
     try:
-        _, result, path = followed(program, topology, node_of, parameters)
+        result, path = followed(program, topology, node_of, parameters)
         alone = simulate(program, topology, node_of, parameters=parameters, engine="analytic")
     except DeadlockError:
         return
@@ -104,7 +104,7 @@ def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_p
 def test_both_engines_of_packets_have_the_same_path(drawn_runs, data):
     run = data.draw(drawn_runs)
     try:
-        paths = [followed(*run, engine=engine)[2] for engine in ("simpy", "compiled")]
+        paths = [followed(*run, engine=engine)[1] for engine in ("simpy", "compiled")]
     except DeadlockError:
         return
     for name in COLUMNS:
@@ -139,7 +139,7 @@ def test_a_message_alone_spends_its_time_at_the_slowest_server():
     program = program_of("alone", [[("compute", 1e-5), ("send", 1, 50_000)], [("recv", 0, 50_000)]])
     parameters = Parameters(overhead_recv=3e-7, injection_bandwidth=5e9)
     topology = mesh((4,)).with_links(bandwidth=1e10, latency=1e-7)
-    _, _, path = followed(program, topology, [0, 2], parameters)
+    _, path = followed(program, topology, [0, 2], parameters)
     kinds, seconds = told(path)
     # All seven packets at the injection link; the tail of the last follows over the rest.
     assert kinds[:2] == ["COMPUTE", "SEND_OVERHEAD"]
@@ -160,7 +160,7 @@ def test_store_and_forward_serializes_at_every_server():
         ejection_bandwidth=1e9,
     )
     topology = mesh((4,)).with_links(bandwidth=1e9)
-    _, result, path = followed(program, topology, [0, 3], parameters)
+    result, path = followed(program, topology, [0, 3], parameters)
     shares = composition(path, result, topology).seconds
     assert shares["serialization"] == pytest.approx((3 + 2 + 4 - 1) * 1000 / 1e9)
     assert shares["queue"] == 0.0
@@ -180,7 +180,7 @@ def test_a_queue_names_the_link_and_who_is_in_front():
     )
     parameters = Parameters(injection_bandwidth=1e300, ejection_bandwidth=1e300)
     topology = mesh((4,), slots=2).with_links(bandwidth=1e9, latency=0.0)
-    _, result, path = followed(program, topology, [1, 1, 2, 2], parameters)
+    result, path = followed(program, topology, [1, 1, 2, 2], parameters)
     whole = composition(path, result, topology)
     assert whole.seconds["queue"] == pytest.approx(size / 1e9)
     (link,) = [server for server in whole.servers if server.queue]
@@ -199,7 +199,7 @@ def test_a_rendezvous_follows_whoever_is_late(late):
             [("compute", pauses[1]), ("recv", 0, 10**5)],
         ],
     )
-    _, result, path = followed(program, mesh((2,)), [0, 1])
+    result, path = followed(program, mesh((2,)), [0, 1])
     assert Segment(path.kind[0]) == Segment.COMPUTE
     assert path.rank[0] == ("sender", "receiver").index(late)
     assert path.seconds[0] == 5e-6
@@ -212,7 +212,7 @@ def test_a_rendezvous_follows_whoever_is_late(late):
 
 def test_a_sender_that_waits_follows_its_own_message_out_of_the_node():
     program = program_of("out", [[("send", 1, 10**6)], [("irecv", 0, 10**6)]])
-    _, result, path = followed(program, mesh((2,)), [0, 1], Parameters(control_bytes=64))
+    result, path = followed(program, mesh((2,)), [0, 1], Parameters(control_bytes=64))
     data = (path.cargo == 0) & (path.server >= 0)
     assert set(path.server[data]) == {2}  # injection of node 0, behind two links
     assert fsum(path.seconds[data]) == pytest.approx(10**6 / 24e9)
@@ -222,7 +222,7 @@ def test_a_sender_that_waits_follows_its_own_message_out_of_the_node():
 def test_end_points_are_on_the_path():
     program = program_of("gaps", [[("send", 1, 1001)] * 2, [("recv", 0, 1001)] * 2])
     parameters = Parameters(gap=1e-3, gap_per_byte=1e-6, overhead_send=0.0)
-    _, _, path = followed(program, mesh((2,)), [0, 1], parameters)
+    _, path = followed(program, mesh((2,)), [0, 1], parameters)
     assert fsum(path.seconds[path.kind == Segment.END_POINT]) == pytest.approx(2e-3 + 1e-3)
     assert path.rank[0] == 0
 
@@ -234,7 +234,7 @@ def test_the_path_of_a_recorded_run_adds_up(data, spec, eager_limit):
     topology = topology_from_spec(spec)
     node_of = np.arange(16) // topology.slots[0]
     parameters = Parameters(eager_limit=eager_limit, compute_scale=1e-3)
-    _, result, path = followed(program, topology, node_of, parameters)
+    result, path = followed(program, topology, node_of, parameters)
     assert fsum(path.seconds) == pytest.approx(result.makespan, rel=1e-12)
     assert (path.begin[1:] == path.end[:-1]).all()
     assert len(np.unique(path.message)) > 100
@@ -242,11 +242,19 @@ def test_the_path_of_a_recorded_run_adds_up(data, spec, eager_limit):
 
 def test_the_path_of_a_run_in_loops_adds_up():
     program = lower(nas_folded("lu.S.16", steps=4))
-    _, result, path = followed(program, torus((4, 4)), np.arange(16))
+    result, path = followed(program, torus((4, 4)), np.arange(16))
     assert path.begin[0] == 0.0
     assert fsum(path.seconds) == pytest.approx(result.makespan, rel=1e-12)
 
 
+@pytest.mark.parametrize(("engine", "recorded"), [("analytic", True), ("compiled", False)])
+def test_a_path_needs_packets_and_recorded_operations(engine, recorded):
+    run = program_of("one", [[("send", 1, 1)], [("recv", 0, 1)]]), mesh((2,)), [0, 1]
+    result = simulate(*run, engine=engine, record_operations=recorded)
+    with pytest.raises(ParameterError, match=f"by {engine}: expected one by simpy or compiled"):
+        critical_path(result, *run)
+
+
 def test_nothing_takes_no_path():
-    _, _, path = followed(program_of("nothing", [[], []]), mesh((2,)), [0, 1])
+    _, path = followed(program_of("nothing", [[], []]), mesh((2,)), [0, 1])
     assert len(path.kind) == 0

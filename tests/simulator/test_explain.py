@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import (
     KEYS,
     DeadlockError,
+    ParameterError,
     Parameters,
     bottlenecks,
     explain,
@@ -56,6 +57,8 @@ def test_the_pairs_behind_a_server_carry_all_its_bytes(mg):
     parameters = Parameters(control_bytes=64, eager_limit=1000, compute_scale=0.0)
     result = simulate(mg, topology, node_of, parameters=parameters, engine="compiled")
     given = result, mg.traffic(), topology, node_of, parameters
+    with pytest.raises(ParameterError, match="expected one of bytes, queued"):
+        bottlenecks(*given, by="byte")
     loaded, queued = (bottlenecks(*given, by=by, top=999, pairs=999) for by in ("bytes", "queued"))
     kinds = {"optical", "wireless", "injection", "ejection", "memory"}
     assert {server.kind for server in loaded} == kinds
