@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Collectives(StrEnum):
+    """Whether traffic counts what collectives send."""
+
+    IGNORE = "ignore"
+    EXPAND = "expand"
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Topology = Annotated[
@@ -41,5 +50,19 @@ Rounds = Annotated[
         min=1,
         help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
         "message of a pair in each.",
+    ),
+]
+CollectivesOption = Annotated[
+    Collectives,
+    typer.Option(
+        "--collectives", help="Of a trace's collectives, count no messages, or all that they send."
+    ),
+]
+Algorithms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="collective.OPERATION=ALGORITHM",
+        help="With --collectives expand; may be repeated (see: list algorithms).",
     ),
 ]

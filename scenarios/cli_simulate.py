@@ -48,6 +48,7 @@ def simulate(
     from ..simulator import lower_bounds
     from ..simulator import simulate as replay
     from ..traces import Trace
+    from .expanded import chosen_rows
     from .replays import read_replay
     from .run_files import RunFiles
 
@@ -74,7 +75,7 @@ def simulate(
         files.write(recording, given.program, result, given.network, given.node_of, title)
     summary = result.summary()
     if as_json:
-        print_json(summary)
+        print_json(summary | {"algorithms": given.program.chosen})
         return
     bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
@@ -85,6 +86,7 @@ def simulate(
         ("  waiting", show_seconds(float(result.wait.mean()))),
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
+        *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
         ("packet hops served", summary["events"]),

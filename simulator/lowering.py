@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..traces import Folded, Kind, Trace, TraceError, require_memory
 from .lowering_calls import Calls, calls_of
-from .lowering_collectives import collective_rows, find_collectives
+from .lowering_collectives import Carried, collective_rows, find_collectives
 from .program import Op, Program
 
 Ints = NDArray[np.int64]
@@ -57,10 +57,10 @@ class Rows(NamedTuple):
 
 
 class Background(NamedTuple):
-    """Rank of each strand that is not a rank's own, and `Program.collectives`."""
+    """Rank of each strand that is not a rank's own, and what collectives became."""
 
     rank: Ints
-    collectives: dict[int, NDArray[np.uint8]]
+    carried: Carried
 
 
 def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) -> Program:
@@ -96,7 +96,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     partner, dropped = _requests(trace, events, kind)
     messages = _message_rows(trace, calls, events, kind, partner)
     found = find_collectives(trace, _rank_of(trace, events), events, kind, partner)
-    made, operations = collective_rows(trace, found, algorithms)
+    made, carried = collective_rows(trace, found, algorithms)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
         phase=np.full(len(made.event), REST),
@@ -106,7 +106,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    background = Background(found.rank[found.strand >= 0], operations)
+    background = Background(found.rank[found.strand >= 0], carried)
     return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped)
 
 
@@ -319,7 +319,8 @@ def _assemble(
         target=target,
         event=column(rows.event, -1),
         communicators=len(trace.communicators),
-        collectives=background.collectives,
+        collectives=background.carried.operations,
         algorithms=algorithms,
+        chosen=background.carried.chosen,
         dropped=dropped,
     )

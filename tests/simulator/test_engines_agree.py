@@ -21,7 +21,7 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.collectives import schedule_of
+from hopmap.simulator.collectives import choose
 from hopmap.simulator.lowering_collectives import template_of
 from hopmap.topologies import from_networkx, mesh, topology_from_spec, torus
 from hopmap.traces import Collective
@@ -150,8 +150,8 @@ def add_collective(draw, world, members, step, late):
     size = np.array(draw(st.lists(st.sampled_from([0, 8, 9000]), min_size=1))) * len(members)
     size = np.resize(size, len(members))
     root = draw(st.integers(0, len(members) - 1))
-    schedule = schedule_of(Collective[operation.upper()], root, size, size, {operation: algorithm})
-    template = template_of(schedule, len(members))
+    chosen = choose(Collective[operation.upper()], root, size, size, {operation: algorithm})
+    template = template_of(chosen.schedule, len(members))
     background = draw(st.booleans())
     for place, here in enumerate(members):
         strand = None
