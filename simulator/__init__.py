@@ -23,6 +23,9 @@ from .metrics import MetricsError as MetricsError
 from .metrics import evaluate as evaluate
 from .metrics import hot_links as hot_links
 from .metrics import link_loads as link_loads
+from .open_loop import Load as Load
+from .open_loop import channel_load as channel_load
+from .open_loop import open_loop as open_loop
 from .operations import Operations as Operations
 from .parameters import KEYS as KEYS
 from .parameters import ParameterError as ParameterError

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli import app
-from hopmap.traces import load_traffic, nas_trace, summarize
+from hopmap.traces import load_traffic, nas_trace, summarize, synthetic_traffic
 
 DATA = Path(__file__).parent.parent / "data"
 LU = str(DATA / "lu.S.4")
@@ -118,6 +118,13 @@ def test_generate_traffic_and_trace(tmp_path):
     assert load_traffic(tmp_path / "lu.npz").ranks == 64
     hopmap("generate", "lu", "--class", "S", "--ranks", 4, "--out", tmp_path / "lu.S.4.otf2")
     assert as_json("info", tmp_path / "lu.S.4.otf2")["messages"] == 4520
+
+
+def test_generate_a_textbook_pattern(tmp_path):
+    out = tmp_path / "shuffle.npz"
+    facts = as_json("generate", "shuffle", "--dims", "4x4", "--bytes", 8192, "--out", out)
+    assert (facts["ranks"], facts["messages"], facts["bytes"]) == (16, 16, 16 * 8192)
+    assert load_traffic(out).same_as(synthetic_traffic("shuffle", (4, 4), size=8192))
 
 
 def test_a_benchmark_goes_wherever_traffic_does(tmp_path):
