@@ -24,6 +24,7 @@ from ..traces import Traffic
 from .injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
 from .metrics import link_loads
 from .parameters import ParameterError, Parameters, unknown
+from .record import Record
 from .simulate import ENGINES
 
 # Only links take time.
@@ -137,10 +138,10 @@ def open_loop(
     order = np.lexsort((sent, flows.src[flow]))
     flow, sent = flow[order], sent[order]
     ready = planned(program_at(traffic.ranks, flows, flow, sent), flows.way[flow], ways, parameters)
-    outcome = ENGINES[engine].run(ready, True, None)
+    times = ENGINES[engine].run(ready, Record(messages=True), None).messages
 
-    inside = (outcome.sent >= warm_up) & (outcome.sent < end)
-    arrived = (outcome.delivered >= warm_up) & (outcome.delivered < end)
+    inside = (times.sent >= warm_up) & (times.sent < end)
+    arrived = (times.delivered >= warm_up) & (times.delivered < end)
     told = np.bincount(flow[inside], minlength=len(flows.src))
     out = np.bincount(flow[arrived], minlength=len(flows.src))
     talks = told > 0
@@ -149,6 +150,6 @@ def open_loop(
         offered=offered,
         accepted=offered * float(share),
         mean_accepted=float(out.sum()) / window / traffic.ranks,
-        latency=float((outcome.delivered - outcome.sent)[inside].mean()),
+        latency=float((times.delivered - times.sent)[inside].mean()),
         packets=int(told.sum()),
     )
