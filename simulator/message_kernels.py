@@ -294,7 +294,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     message["cargo"] = cargo
     data = cargo == DATA
     size = message["size"] if data else loop["control_bytes"]
-    begin, end = _path(run, message)
+    begin, end, _ = _path(run, message)
     loop["events"] += end - begin
     cut_through = loop["cut_through"]
     latencies = charge(servers, stops, begin, end, size, cut_through, data)
@@ -308,10 +308,11 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
 
 
 @njit(cache=True)
-def _path(run: Run, message: Any) -> tuple[int, int]:
-    """Return the stops of what of a message is under way: the first, and behind the last."""
-    path = message["back"] if message["cargo"] == GRANT else message["path"]
-    return nth(run.paths, path)["begin"], nth(run.paths, path + 1)["begin"]
+def _path(run: Run, message: Any) -> tuple[int, int, float]:
+    """Return the first stop of what of a message is under way, behind the last, and its weight."""
+    number = message["back"] if message["cargo"] == GRANT else message["path"]
+    path = nth(run.paths, number)
+    return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
 
 
 @njit(cache=True)
@@ -319,8 +320,8 @@ def _enter(run: Run, number: int, now: float) -> None:
     """Begin a flow; its latency is over."""
     message = nth(run.messages, number)
     size = message["size"] if message["cargo"] == DATA else run.loop["control_bytes"]
-    begin, end = _path(run, message)
-    message["slot"] = open_flow(run.flows, begin, end, number, float(size), now)
+    begin, end, weight = _path(run, message)
+    message["slot"] = open_flow(run.flows, begin, end, number, float(size), weight, now)
 
 
 @njit(cache=True)

@@ -81,7 +81,12 @@ MESSAGE = np.dtype(
     align=True,
 )
 RANK = np.dtype([("free", np.float64)])  # when its end point is
-PATH = np.dtype([("begin", np.int64)])  # its first stop; the next path begins where it ends
+PATH = np.dtype(
+    [
+        ("begin", np.int64),  # its first stop; the next path begins where it ends
+        ("weight", np.float64),  # of its flows
+    ]
+)
 
 
 class Run(NamedTuple):
@@ -137,7 +142,7 @@ def begin(plan: Plan, record: Record, *, flow: bool) -> Run:
         strands=strands,
         messages=_messages(plan, send, receive),
         ranks=_table(RANK, program.ranks),
-        paths=plan.indptr.astype(np.int64).view(PATH),
+        paths=_paths(plan),
         moments=unhappened(MOMENT, max(1, messages * record.messages)),
         stamps=unhappened(STAMP, max(1, program.operations * record.operations)),
         schedule=schedule,
@@ -190,6 +195,22 @@ def _messages(plan: Plan, send: Ints, receive: Ints) -> Table:
         messages[name][: len(column)] = column
     messages["slot"] = -1
     return messages
+
+
+def _paths(plan: Plan) -> Table:
+    """Return the paths; where round trips count, weights are as SimGrid's CM02 and LV08 have them.
+
+    A path of no latency counts there as one of a second.
+    """
+    table, parameters = _table(PATH, len(plan.indptr)), plan.parameters
+    table["begin"], table["weight"] = plan.indptr, 1.0
+    if parameters.flow_sharing == "round_trip" and len(plan.servers):
+        delay, slow = (
+            np.add.reduceat(column[plan.servers], plan.indptr[:-1])
+            for column in (plan.latency, parameters.flow_weight_s / plan.bandwidth)
+        )
+        table["weight"][:-1] = 1 / np.where(delay > 0, delay + slow, 1.0)
+    return table
 
 
 def _table(dtype: np.dtype[np.void], rows: int) -> Table:

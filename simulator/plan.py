@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..topologies import Mapping, Topology
 from .loops import unrolled, without_loops
+from .numbering import numbered
 from .parameters import Parameters
 from .program import Op, Program
 
@@ -88,8 +89,8 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
     source = node_of[program.rank_of_row()[send]]
     target = node_of[program.peer[send]]
     pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
-    pairs, path = np.unique(pairs, return_inverse=True)
-    indptr, servers = _paths(topology, pairs // topology.nodes, pairs % topology.nodes)
+    pairs, path = numbered(pairs)
+    indptr, servers = paths(topology, pairs // topology.nodes, pairs % topology.nodes)
     of_row = np.full((2, program.operations), -1, dtype=np.int64)
     of_row[:, send] = path.reshape(2, -1)
 
@@ -134,7 +135,7 @@ def flat(ready: Plan) -> Plan:
     )
 
 
-def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
+def paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     """Paths between node pairs: injection, route, ejection; or the memory."""
     links, nodes = topology.links, topology.nodes
     starts, route = topology.routes(source, target)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..traces import Collective, Traffic
+from .numbering import numbered
 
 
 class Op(IntEnum):
@@ -172,13 +173,12 @@ class Program:
         rows = np.flatnonzero((self.kind >= Op.SEND) & (self.kind <= Op.IRECV))
         own, peer = self.rank_of_row()[rows].astype(np.int64), self.peer[rows].astype(np.int64)
         sending = self.kind[rows] <= Op.ISEND
-        label = (self.context[rows].astype(np.int64) << 32) | self.tag[rows].astype(np.uint32)
-        _, label = np.unique(label, return_inverse=True)
+        tag = self.tag[rows].astype(np.uint32).astype(np.int64)
+        width = int(tag.max(initial=0)) + 1
+        _, label = numbered(self.context[rows].astype(np.int64) * width + tag)
         pair = np.where(sending, own * self.ranks + peer, peer * self.ranks + own)
         channels = np.full(self.operations, -1, dtype=np.int64)
-        _, channels[rows] = np.unique(
-            pair * (int(label.max(initial=0)) + 1) + label, return_inverse=True
-        )
+        _, channels[rows] = numbered(pair * (int(label.max(initial=0)) + 1) + label)
         return channels
 
     def receives(self) -> NDArray[np.int64]:

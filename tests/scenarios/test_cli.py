@@ -306,6 +306,35 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert shown["text"] == "a\nb\nd\nc\n"
 
 
+def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
+    out = tmp_path / "simgrid"
+    said = hopmap("convert", LU, "--to", "simgrid", "--out", out, "--mapping", mapping)
+    assert "smpirun -replay traces.txt -platform platform.xml -hostfile hosts.txt" in said
+    names = [f"rank{rank}.tit" for rank in range(4)]
+    assert {file.name for file in out.iterdir()} == {
+        *("traces.txt", "platform.xml", "hosts.txt"),
+        *names,
+    }
+    assert (out / "traces.txt").read_text().split() == names
+    # The traffic of the trace, and the messages of its collectives.
+    sends = [
+        line
+        for name in names
+        for line in (out / name).read_text().splitlines()
+        if line.split()[1] in ("send", "isend")
+    ]
+    assert len(sends) >= as_json("info", LU)["messages"]
+    assert (out / "hosts.txt").read_text().split() == ["node0", "node1", "node3", "node2"]
+    # Again, and with a parameter of the model: replaced as a whole.
+    facts = as_json(
+        *("convert", "lu.S.4", "--steps", 2, "--to", "simgrid", "--out", out),
+        *("--set", "eager_limit=1kB", "--set", "compute.scale=0"),
+    )
+    assert "--cfg=smpi/async-small-thresh:1000" in facts["command"].split()
+    assert {file.name for file in out.iterdir()} == {"traces.txt", *names}
+    assert "compute" not in (out / names[0]).read_text()
+
+
 @pytest.mark.parametrize(
     ("what", "name"),
     [
