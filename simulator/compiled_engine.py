@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from . import model
 from .compiled_kernels import CROWDED, ENDED, advance
 from .compiled_state import (
+    BLANK,
     CHANNEL,
     ENTRY,
     HOP,
@@ -60,6 +61,7 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
     """
     state = _finished(plan, _state(plan, record), progress)
     main, servers = state.strands[plan.program.main()], state.servers
+    entries = int(plan.trips.sum())
     return Outcome(
         finish=main["finish"].copy(),
         compute=main["compute"].copy(),
@@ -68,8 +70,8 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
         events=int(state.loop["served"][0]),
         controls=int(state.loop["controls"][0]),
-        messages=Moments(*columns(state.moments, plan.messages * record.messages)),
-        operations=Stamps(*columns(state.stamps, int(plan.trips.sum()) * record.operations)),
+        messages=Moments(*columns(state.moments, Moments._fields, plan.messages * record.messages)),
+        operations=Stamps(*columns(state.stamps, Stamps._fields, entries * record.operations)),
         use=LinkUse(
             float(state.loop["width"][0]),
             state.use["busy"][: plan.links * record.bins].reshape(plan.links, record.bins),
@@ -90,13 +92,16 @@ def watch(plan: Plan, numbers: NDArray[np.int64]) -> Table:
     ndarray(HOP)
         In order of their arrival, those of each packet in order of its path.
     """
-    state = _state(plan, NOTHING)
-    state.loop["watch"] = True
     watched = np.zeros(plan.messages + 1, dtype=WATCHED)
     watched["yes"][numbers] = True
-    latest = np.full(len(plan.bandwidth), -1).view(LATEST)
-    hops = np.zeros(_hops(plan, numbers) + 1, dtype=HOP)
-    state = _finished(plan, state._replace(watched=watched, latest=latest, hops=hops), None)
+    state = _state(plan, NOTHING)._replace(
+        stamps=unhappened(STAMP, 1),  # not BLANK: this run records
+        watched=watched,
+        latest=np.full(len(plan.bandwidth), -1).view(LATEST),
+        hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
+    )
+    state.loop["watch"] = True
+    state = _finished(plan, state, None)
     kept: Table = state.hops[: int(state.loop["hops"][0])]
     return kept
 
@@ -189,7 +194,9 @@ def _state(plan: Plan, record: Record) -> State:
         heap=heap,
         paths=paths.view(STOP),
         moments=unhappened(MOMENT, plan.messages * record.messages),
-        stamps=unhappened(STAMP, int(plan.trips.sum()) * record.operations),
+        stamps=unhappened(
+            BLANK if record == NOTHING else STAMP, int(plan.trips.sum()) * record.operations
+        ),
         watched=np.zeros(0, dtype=WATCHED),
         latest=np.zeros(0, dtype=LATEST),
         hops=np.zeros(0, dtype=HOP),

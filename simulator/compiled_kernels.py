@@ -15,7 +15,7 @@ from .heap_kernels import close, push
 from .model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from .packet_kernels import arrive, free, key_of, server_at, take, transmit
 from .program import Op
-from .record_kernels import nth
+from .record_kernels import nth, recording
 
 SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
 WAIT, START, FINISH, REPEAT = int(Op.WAIT), int(Op.START), int(Op.FINISH), int(Op.REPEAT)
@@ -124,7 +124,7 @@ def _go_on(run: State, number: int, now: float) -> None:
         sending = kind in (SEND, ISEND)
         if phase == COMPUTED:
             phase = READY
-            if loop["record_operations"]:
+            if recording(run.stamps) and loop["record_operations"]:
                 nth(run.stamps, strand["entry"])["ready"] = now
             pause = loop["overhead_send"]
             if sending and pause > 0:
@@ -143,7 +143,7 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == REPEAT:
                 row["turn"] += 1
                 phase = BEGIN
-                if loop["record_operations"]:
+                if recording(run.stamps) and loop["record_operations"]:
                     _stamp(run, strand, now)
                 if row["turn"] < row["size"]:
                     at = row["target"]
@@ -157,7 +157,7 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == FINISH:
                 strand["stuck"] = -1
                 strand["finish"] = now
-                if loop["record_operations"]:
+                if recording(run.stamps) and loop["record_operations"]:
                     _stamp(run, strand, now)
                 if strand["begun_by"] >= 0:
                     _complete(run, strand["begun_by"], 0, now)
@@ -174,7 +174,7 @@ def _go_on(run: State, number: int, now: float) -> None:
                 if overhead > 0:
                     _wake(run, number, now + overhead)
                     break
-        if loop["record_operations"]:
+        if recording(run.stamps) and loop["record_operations"]:
             _stamp(run, strand, now)
         at += 1
         phase = BEGIN
@@ -211,7 +211,7 @@ def _complete(run: State, at: int, turn: int, now: float) -> None:
         row["waiter"] = -1
         strand = nth(run.strands, number)
         strand["wait"] += now - strand["since"]
-        if run.loop["record_operations"]:
+        if recording(run.stamps) and run.loop["record_operations"]:
             nth(run.stamps, strand["entry"])["woken"] = now
         _wake(run, number, now + _overhead_of(run, row))
 
@@ -233,7 +233,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     message["rank"] = strand["rank"]
     message["send_turn"] = row["turn"]
     message["there"] = False
-    if run.loop["record_messages"]:
+    if recording(run.stamps) and run.loop["record_messages"]:
         nth(run.moments, number)["sent"] = now
     waiting = queue["first"]
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
@@ -283,7 +283,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
-    if run.loop["record_messages"]:
+    if recording(run.stamps) and run.loop["record_messages"]:
         moment = nth(run.moments, message["number"])
         if cargo == DATA:
             moment["delivered"] = now
@@ -324,7 +324,7 @@ def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network; of a rendezvous, see when it has left."""
     transmit(run, slot, DATA, now)
     message = nth(run.messages, slot)
-    if run.loop["record_messages"]:
+    if recording(run.stamps) and run.loop["record_messages"]:
         nth(run.moments, message["number"])["departed"] = now
     row = nth(run.rows, message["row"])
     if not is_eager(row["size"], run.loop["eager_limit"]):

@@ -153,6 +153,8 @@ HOP = np.dtype(
 )
 USE = np.dtype([("busy", np.float64)])
 STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
+# Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
+BLANK = np.dtype([*((name, np.float64) for name in Stamps._fields), ("blank", np.float64)])
 
 
 class State(NamedTuple):
@@ -170,7 +172,7 @@ class State(NamedTuple):
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
     moments : ndarray(MOMENT)
         Of each message, if they are kept.
-    stamps : ndarray(STAMP)
+    stamps : ndarray(STAMP), or of BLANK
         Of each operation, if they are kept.
     watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
         By message, whether its hops are kept; by server, the message served last; those hops.
@@ -201,6 +203,6 @@ def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:
     return np.full((rows, len(dtype.names or ())), np.nan).view(dtype)[:, 0]
 
 
-def columns(times: Table, rows: int) -> list[NDArray[np.float64]]:
-    """Return the columns of the first rows of such a table, each for itself."""
-    return [times[name][:rows].copy() for name in times.dtype.names or ()]
+def columns(times: Table, names: tuple[str, ...], rows: int) -> list[NDArray[np.float64]]:
+    """Return columns of the first rows of such a table, each for itself."""
+    return [times[name][:rows].copy() for name in names]

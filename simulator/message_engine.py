@@ -63,6 +63,7 @@ def _run(plan: Plan, record: Record, progress: Progress | None, *, flow: bool) -
     main = strands[plan.program.main()]
     servers = run.flows.servers[: len(plan.bandwidth)]
     messages, size, busy = (servers[name].copy() for name in ("messages", "bytes", "busy"))
+    rows = plan.program.operations
     return Outcome(
         finish=main["finish"].copy(),
         compute=main["compute"].copy(),
@@ -71,8 +72,8 @@ def _run(plan: Plan, record: Record, progress: Progress | None, *, flow: bool) -
         servers=Servers(messages, size, busy, np.zeros(len(servers)), np.zeros(len(servers))),
         events=int(run.loop["events"][0]),
         controls=int(run.loop["controls"][0]),
-        messages=Moments(*columns(run.moments, plan.messages * record.messages)),
-        operations=Stamps(*columns(run.stamps, plan.program.operations * record.operations)),
+        messages=Moments(*columns(run.moments, Moments._fields, plan.messages * record.messages)),
+        operations=Stamps(*columns(run.stamps, Stamps._fields, rows * record.operations)),
         use=LinkUse(FINEST, np.zeros((plan.links, 0))),
     )
 

@@ -138,7 +138,8 @@ def open_loop(
     order = np.lexsort((sent, flows.src[flow]))
     flow, sent = flow[order], sent[order]
     ready = planned(program_at(traffic.ranks, flows, flow, sent), flows.way[flow], ways, parameters)
-    times = ENGINES[engine].run(ready, Record(messages=True), None).messages
+    outcome = ENGINES[engine].run(ready, Record(messages=True), None)
+    times = outcome.messages
 
     inside = (times.sent >= warm_up) & (times.sent < end)
     arrived = (times.delivered >= warm_up) & (times.delivered < end)
