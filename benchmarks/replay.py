@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from textbook_simpy import Replay
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
 from hopmap.simulator.plan import plan
@@ -85,6 +86,32 @@ def traces(archives: list[Path]) -> None:
                 f"{whole:>8.2f}{alone:>8.3f}{hops / alone:>12.0f}{reference[0] / alone:>7.1f}"
                 f"{makespan:>12.6f}"
             )
+
+
+def textbook(archive: Path) -> None:
+    """Compare with SimPy as its documentation would have it; packets are stored and forwarded."""
+    program, topology = lower(read_trace(archive)), torus((4, 4))
+    parameters = Parameters(compute_scale=0, eager_limit=2**40, switching="store_and_forward")
+    node_of = np.random.default_rng(0).permutation(topology.nodes)[: program.ranks]
+    ready = plan(program, topology, node_of, parameters)
+    peer = Replay(ready)
+    rates = []
+    seconds, makespan = best(peer.run, times=1)
+    print(f"\n{archive.name}, store-and-forward{'':<6}{'packet-hops':>13}{'run s':>8}{'hops/s':>12}")
+    for label, engine, times in (
+        ("a Resource a link", "", 0),
+        ("engine simpy", "simpy", 1),
+        ("engine compiled", "compiled", 3),
+    ):
+        hops, span = peer.hops, makespan
+        if engine:
+            seconds, outcome = best(ENGINES[engine].run, ready, NOTHING, None, times=times)
+            hops, span = outcome.events, float(outcome.finish.max())
+        rates.append(hops / seconds)
+        print(
+            f"{label:<{len(archive.name) + 25}}{hops:>13}{seconds:>8.2f}{rates[-1]:>12.0f}"
+            f"{rates[-1] / rates[0]:>7.1f}  makespan {span:.9f}"
+        )
 
 
 def halo(side: int, rounds: int) -> Program:
