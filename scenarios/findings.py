@@ -211,22 +211,20 @@ def of_variation(cases: Sequence[Case]) -> str:
     first, last = cases[0], cases[-1]
     kept = order_kept(first, last)
     names = [case.variant for case in (first, last)]
-    best = [_fastest(case) for case in (first, last)]
-    times = [float(case.best.best["makespan"]) for case in (first, last)]
-    text = f"From {names[0]} to {names[1]} the shortest run changes by {change(times[1], times[0])}"
+    (best, before), (best_then, after) = (_fastest(case) for case in (first, last))
+    text = f"From {names[0]} to {names[1]} the shortest run changes by {change(after, before)}"
     text += (
-        f", by {best[0]} throughout"
-        if best[0] == best[1]
-        else f", by {best[1]} instead of {best[0]}"
+        f", by {best} throughout" if best == best_then else f", by {best_then} instead of {best}"
     )
     if kept.known:
         text += f"; the order of the mappings by runtime is kept with τ {signed(kept.value)}"
     return f"{text}."
 
 
-def _fastest(case: Case) -> str:
+def _fastest(case: Case) -> tuple[str, float]:
     runs = pd.concat([entry.runs for entry in case.entries])
-    return str(runs.sort_values(["makespan", "hop_bytes"], kind="stable")["mapper"].iloc[0])
+    row = runs.sort_values(["makespan", "hop_bytes"], kind="stable").iloc[0]
+    return str(row["mapper"]), float(row["makespan"])
 
 
 def _cases(number: int) -> str:
