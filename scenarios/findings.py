@@ -29,7 +29,7 @@ class Gap(NamedTuple):
     ties : int
         Mappings with the fewest hop-bytes.
     mapper, fastest : str
-        One that found the fewest hop-bytes, and one that found the fastest mapping.
+        Of the slowest mapping with the fewest hop-bytes, and of the fastest mapping.
     more : float
         How many more hop-bytes the fastest mapping has, 0.2 for 20 %.
     """
@@ -65,7 +65,7 @@ def gap(relation: Relation) -> Gap:
         float(times[fewest.index].min()),
         float(times[fewest.index].max()),
         len(fewest),
-        str(fewest["mapper"].iloc[0]),
+        str(fewest["mapper"].iloc[-1]),
         str(fastest["mapper"]),
         float(fastest["hop_bytes"]) / few - 1,
     )

@@ -169,11 +169,11 @@ def variation(
     scale, unit = time_unit(max(known, default=1.0))
     mappers = list(runtimes)
     legend = 0.17 * -(-len(mappers) // _COLUMNS)
-    height = 2.9 + legend
+    height = 3.05 + legend
     with style():
         figure = new_figure(height)
         figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
-        bottom = 0.4 + legend
+        bottom = 0.55 + legend
         axes = figure.add_axes(
             (
                 0.62 / WIDTH,
@@ -186,7 +186,9 @@ def variation(
         for place, row in enumerate(runtimes.values()):
             values = [np.nan if value is None else value / scale for value in row]
             axes.plot(x, values, **_mark(place) | {"linestyle": "-", "linewidth": 1.1})
-        axes.set_xticks(x, [label(point, 16, 1) for point in points])
+        common, ticks = _shared(points)
+        axes.set_xticks(x, [label(tick, 16, 1) for tick in ticks])
+        axes.set_xlabel(label(common, 40, 1))
         axes.set_xlim(-0.15, len(points) - 0.85)
         axes.grid(axis="y")
         axes.yaxis.set_major_locator(MaxNLocator(6))
@@ -194,6 +196,15 @@ def variation(
         axes.set_ylabel(f"simulated runtime ({unit})")
         _legend(figure, mappers, mappers, height)
     return figure
+
+
+def _shared(points: Sequence[str]) -> tuple[str, list[str]]:
+    """Split labels into the words that all begin with, and the rest of each."""
+    words = [point.split(" ") for point in points]
+    same = 0
+    while len(points) > 1 and all(len(w) > same + 1 and w[same] == words[0][same] for w in words):
+        same += 1
+    return " ".join(words[0][:same]), [" ".join(w[same:]) for w in words]
 
 
 def _mark(place: int) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .console import Progress
 from .failures import debugging, one_line
 from .scenario import Exclude, Scenario, canonical_mapper
 from .settings import Settings, configure
-from .sources import Source, find_source
+from .sources import Source
 from .timed import timed_mapping
 from .variants import variants
 from .workers import share
@@ -151,26 +151,20 @@ def run_scenario(
 
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
     axes = [vary.axis for vary in scenario.vary]
-    left_out = [_patterns(rule) for rule in scenario.exclude]
-    digests = {trace: find_source(trace, folder).digest() for trace in scenario.traced()}
+    rules = [_rule(exclude) for exclude in scenario.exclude]
+    sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
+    digests = {trace: source.digest() for trace, source in sources.items()}
     for group in scenario.groups():
         networks = [topology_from_spec(spec) for spec in group.topologies]
         mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
         for trace, network in product(group.traces, networks):
-            source = find_source(trace, folder)
+            source = sources[trace]
             engine = (scenario.replay.engine or None) if source.has_program else None
             steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
-            for variant in variants(axes, scenario.parameters, network):
-                for mapper, seed in product(mappers, group.seeds or ()):
-                    cell = (trace, network.spec, mapper)
-                    if any(
-                        all(
-                            rule is None or value in rule
-                            for value, rule in zip(cell, rules, strict=True)
-                        )
-                        for rules in left_out
-                    ):
-                        continue
+            for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
+                if any(_matches(rule, (trace, network.spec, mapper)) for rule in rules):
+                    continue
+                for seed in group.seeds or ():
                     yield Run(
                         source,
                         digests[trace],
@@ -184,11 +178,15 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                     )
 
 
-def _patterns(rule: Exclude) -> tuple[Sequence[str] | None, ...]:
-    """Traces, topologies and mappers of a rule as runs have them; None for all."""
-    specs = rule.topologies and [topology_from_spec(spec).spec for spec in rule.topologies]
-    mappers = rule.mappers and [canonical_mapper(mapper) for mapper in rule.mappers]
-    return rule.traces, specs, mappers
+def _rule(exclude: Exclude) -> tuple[Sequence[str] | None, ...]:
+    """Traces, topologies and mappers to leave out, as runs have them; None for all."""
+    specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
+    mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
+    return exclude.traces, specs, mappers
+
+
+def _matches(rule: tuple[Sequence[str] | None, ...], cell: tuple[str, ...]) -> bool:
+    return all(some is None or value in some for some, value in zip(rule, cell, strict=True))
 
 
 def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:

@@ -291,18 +291,15 @@ def _check(scenario: Scenario, path: Path) -> None:
     for place, rule in enumerate(scenario.exclude):
         at = f"exclude[{place}]"
         specs = each(f"{at}.topologies", rule.topologies or [], topology_from_spec)
+        names = each(f"{at}.mappers", rule.mappers or [], canonical_mapper)
         unused = [
-            *(f"traces: {t!r}" for t in rule.traces or [] if t not in scenario.traced()),
-            *(f"topologies: {t.spec!r}" for t in specs if t.spec not in topologies),
-            *(
-                f"mappers: {mapper!r}"
-                for mapper in each(f"{at}.mappers", rule.mappers or [], canonical_mapper)
-                if mapper not in mappers
-            ),
+            *(f".traces: {t!r}" for t in rule.traces or [] if t not in scenario.traced()),
+            *(f".topologies: {t.spec!r}" for t in specs if t.spec not in topologies),
+            *(f".mappers: {mapper!r}" for mapper in names if mapper not in mappers),
+            *([": empty"] if rule == Exclude() else []),
         ]
-        if unused or rule == Exclude():
-            what = unused[0] if unused else "empty"
-            raise ScenarioError(f"{path}: {at}.{what}: expected something that the scenario runs")
+        for what in unused:
+            raise ScenarioError(f"{path}: {at}{what}: expected something that the scenario runs")
     every = list(topologies.values())
     each("parameters", [scenario.parameters], lambda given: check_settings(given, every))
     axes = each("vary", scenario.vary, lambda vary: vary.axis)
@@ -344,6 +341,8 @@ def _one_line(error: ValidationError) -> str:
     for start, types in _EITHER.items():
         if where[:2] == tuple(start.split(".")) or where[:1] == (start,):
             where, expected = where[:2], types
+    if where[0] == "vary" and len(where) > 5:  # a value in a list
+        where, expected = where[:5], _EITHER["parameters"]
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
     if first["type"] == "missing":
         return f"key {key!r} is missing"

@@ -81,7 +81,7 @@ def test_choosing_by_hop_bytes_is_measured_on_the_worst_case(found):
 def test_a_gap_knows_all_mappings_of_fewest_hop_bytes(found):
     measured = gap(found([2.0, 1.0, 1.5, 3.0], [5, 8, 5, 9]))
     assert (measured.least, measured.most, measured.ties) == (0.5, 1.0, 2)
-    assert (measured.spread, measured.fastest) == (2.0, "m1")
+    assert (measured.spread, measured.fastest, measured.mapper) == (2.0, "m1", "m0")
     assert measured.more == pytest.approx(0.6)
 
 

@@ -128,7 +128,7 @@ def test_every_shipped_scenario_is_right(entry):
             "[[include]]\ntraces = ['lu.A.4']\ntopologies = ['mesh:2x2']\nmappers = ['swep']",
             r"include\[0\].mappers: unknown mapper 'swep'",
         ),
-        ({}, "[[exclude]]", r"exclude\[0\].empty: expected something that the scenario runs"),
+        ({}, "[[exclude]]", r"exclude\[0\]: empty: expected something that the scenario runs"),
         (
             {},
             "[[exclude]]\nmappers = ['scan']",
@@ -139,6 +139,7 @@ def test_every_shipped_scenario_is_right(entry):
         ({}, "[[vary]]\nname = 'x'", r"key 'vary\[0\].parameters' is missing"),
         ({}, "[[vary]]\n[vary.parameters]", r"vary\[0\].parameters: {}: expected|should have"),
         ({}, "[[vary]]\nparameters.gap = []", r"vary\[0\].parameters.gap: \[\]: expected"),
+        ({}, "[[vary]]\nparameters.gap = [[1]]", r"parameters.gap\[0\]: \[1\]: expected a number"),
         ({}, "[[vary]]\nparameters.gap = [-1]", "vary: gap -1.0: expected at least 0"),
         ({}, "[[vary]]\nparameters.gpa = [1]", "vary: unknown parameter 'gpa'"),
         ({}, "[[vary]]\nlabels = ['a']\nparameters.gap = [1, 2]", "vary: labels: 1 of them"),
