@@ -73,7 +73,8 @@ def gap(relation: Relation) -> Gap:
 
 def overall(found: Sequence[Relation]) -> list[str]:
     """Say what holds over all cases: runtime, choosing by hop-bytes, the best metric, energy."""
-    return [*_runtime(found), *_choosing(found), *_metrics(found), *_energy(found)]
+    sentences = (_runtime, _variants, _choosing, _metrics, _energy)
+    return [sentence for about in sentences for sentence in about(found)]
 
 
 def _runtime(found: Sequence[Relation]) -> Iterator[str]:
@@ -107,6 +108,28 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
             f"{signed(median(halves))} in the median, and clearly positive in {clear} of "
             f"{_cases(len(found))}."
         )
+
+
+def _variants(found: Sequence[Relation]) -> Iterator[str]:
+    """Set the variants side by side, for hop-bytes and for what weighs them by link."""
+    labels = list(dict.fromkeys(r.case.variant for r in found))
+    if len(labels) < 2:
+        return
+    texts = []
+    for metric in ("hop_bytes", "link_seconds_total"):
+        parts = []
+        for label in labels:
+            taus = [r.taus[metric, "makespan"] for r in found if r.case.variant == label]
+            if known := [tau.value for tau in taus if tau.known]:
+                parts.append(f"{signed(median(known))} {_at(label)}")
+        if parts:
+            texts.append(f"of {METRICS[metric]} {', '.join(parts)}")
+    if texts:
+        yield f"The median τ with runtime is, {'; '.join(texts)}."
+
+
+def _at(label: str) -> str:
+    return f"at {label}" if label else "where nothing varies"
 
 
 def _choosing(found: Sequence[Relation]) -> Iterator[str]:

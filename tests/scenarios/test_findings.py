@@ -71,6 +71,17 @@ def test_energy_is_split_into_what_bytes_cost_and_the_rest(found):
     assert not any("energy" in sentence for sentence in overall([found(TIMES, MANY)]))
 
 
+def test_variants_stand_side_by_side(case_of, runs_of):
+    same = case_of(runs_of(TIMES, MANY))
+    slow = case_of(runs_of(TIMES, MANY[::-1], link_seconds_total=MANY), "ratio 10:1")
+    sentences = overall([relation(same), relation(slow)])
+    assert (
+        "The median τ with runtime is, of hop-bytes +1.00 where nothing varies, −1.00 at ratio "
+        "10:1; of link time, sum +1.00 where nothing varies, +1.00 at ratio 10:1." in sentences
+    )
+    assert not any("varies" in text for text in overall([relation(same)]))
+
+
 def test_choosing_by_hop_bytes_is_measured_on_the_worst_case(found):
     sentences = overall([found(TIMES, MANY), found([1.5, *TIMES[1:]], MANY)])
     choosing = next(text for text in sentences if text.startswith("Choosing"))
