@@ -262,7 +262,7 @@ def signed(value: float) -> str:
 def percent(value: float) -> str:
     """Write a share or an excess: 0.123 is "12 %", 0.0123 is "1.2 %"."""
     hundredths = 100 * value
-    digits = 0 if hundredths >= 9.95 or value == 0 else 1 if hundredths >= 0.095 else 2
+    digits = 0 if hundredths >= 9.95 or hundredths < 0.005 else 1 if hundredths >= 0.095 else 2
     return f"{hundredths:,.{digits}f}\u00a0%"
 
 

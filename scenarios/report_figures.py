@@ -112,7 +112,7 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
             [entry.mapper for entry in entries],
             [[e.mean(part) or 0.0 for part in ("compute", "communicate", "wait")] for e in entries],
             [_spread(entry, "makespan") for entry in entries],
-            title=f"simulated runtime on {case.where}",
+            title=f"runtime on {case.where}",
             limit=limit,
         )
 

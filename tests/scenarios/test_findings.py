@@ -107,7 +107,8 @@ def test_what_varies_may_change_the_winner_and_the_order(case_of, runs_of):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (0.0004, "0.04"), (0.0123, "1.2"), (0.1, "10"), (2.734, "273")]
+    ("value", "text"),
+    [(0, "0"), (0.00001, "0"), (0.0004, "0.04"), (0.0123, "1.2"), (0.1, "10"), (2.734, "273")],
 )
 def test_percentages_keep_two_digits_at_most(value, text):
     assert percent(value) == f"{text}\u00a0%"
