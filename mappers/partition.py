@@ -125,7 +125,7 @@ def _best(
     best = np.repeat(np.arange(blocks), room)[:vertices]
     least = cut_of(graph, best) if in_order else -1
     for _ in range(tries):
-        block = _kaffpa(graph, blocks, imbalance, rng, preset)
+        block = kaffpa(graph, blocks, imbalance, rng, preset)
         size = np.bincount(block, minlength=blocks)
         if (size > room).any():
             fitting = np.empty(blocks, dtype=np.int64)
@@ -138,10 +138,10 @@ def _best(
     return best
 
 
-def _kaffpa(
+def kaffpa(
     graph: Graph, blocks: int, imbalance: float, rng: np.random.Generator, preset: Preset
 ) -> NDArray[np.int64]:
-    """Call KaHIP."""
+    """Call KaHIP: blocks of up to (1 + imbalance) ceil(vertices / blocks), for what it is worth."""
     import kahip
 
     keep = graph.weight > 0
