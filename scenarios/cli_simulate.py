@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import AsJson, MappingArgument, Sets, Topology, TraceArgument
+from .cli_arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceArgument
+from .cli_explain import bound_label
 from .console import print_json, print_table, say, working
 from .report_units import joules
 from .units import show_seconds
+
+if TYPE_CHECKING:
+    from ..simulator import Bound
 
 
 def simulate(
@@ -19,17 +24,8 @@ def simulate(
     topology: Topology,
     engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
     settings: Sets = None,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
-            "message of a pair in each.",
-        ),
-    ] = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
     otf2: Annotated[
         Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
     ] = None,
@@ -49,62 +45,48 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import lower, program_of_traffic
+    from ..simulator import lower_bounds
     from ..simulator import simulate as replay
-    from ..topologies import topology_from_spec
-    from ..traces import Folded, Trace
+    from ..traces import Trace
     from .expanded import chosen_rows
-    from .mapping_files import read_mapping
+    from .replays import read_replay
     from .run_files import RunFiles
-    from .settings import check_settings, configure, parse_settings
-    from .sources import find_source
 
     files = RunFiles(otf2, perfetto, tuple(links or ()))
     files.check()
-    network = topology_from_spec(topology)
-    given = parse_settings(settings or [])
-    check_settings(dict(given), [network])
-    network, parameters = configure(network, given)
-    source = find_source(trace)
-    title = f"{source.name} by {mapping} on {network.spec}, engine {engine}"
-    calls: Trace | Folded | None = None
-    with working(f"reading {source.name}"):
-        if source.has_program:
-            if rounds is not None:
-                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
-            # An archive has all that the trace has, so that loops are written out for it.
-            calls = source.calls(steps) if otf2 is None else source.trace(steps)
-            program = lower(calls, parameters.algorithms)
-        else:
-            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
-        files.expect_writable(program)
-        node_of = read_mapping(mapping, network, program.ranks)
+    # An archive has all that the trace has, so that loops are written out for it.
+    written_out = otf2 is not None
+    given = read_replay(trace, mapping, topology, settings, steps, rounds, written_out=written_out)
+    files.expect_writable(given.program)
+    title = f"{given.title}, engine {engine}"
     with working("replaying") as progress:
         result = replay(
-            program,
-            network,
-            node_of,
-            parameters=parameters,
+            given.program,
+            given.network,
+            given.node_of,
+            parameters=given.parameters,
             engine=engine,
             record_operations=files.operations,
             record_links=bins if files.links else 0,
             progress=lambda done, total: progress(done, total, "messages"),
         )
-    recording = calls if isinstance(calls, Trace) else None
+    recording = given.calls if isinstance(given.calls, Trace) else None
     with working("writing"):
-        files.write(recording, program, result, network, node_of, title)
+        files.write(recording, given.program, result, given.network, given.node_of, title)
     summary = result.summary()
     if as_json:
-        print_json(summary | {"algorithms": program.chosen})
+        print_json(summary | {"algorithms": given.program.chosen})
         return
+    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
+        *_bound_rows(engine, bounds),
         ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("  communicating", show_seconds(float(result.communicate.mean()))),
         ("  waiting", show_seconds(float(result.wait.mean()))),
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
-        *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
+        *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
         ("packet hops served", summary["events"]),
@@ -112,9 +94,20 @@ def simulate(
     ]
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
-    print_table(("", f"{program.ranks} ranks"), rows, title=title)
+    print_table(("", f"{result.ranks} ranks"), rows, title=title)
     for path in files.paths:
         say(f"written: {path}")
+
+
+def _bound_rows(engine: str, bounds: Mapping[str, Bound]) -> list[tuple[str, object]]:
+    """Show the longest rank, and what needs longest besides where messages share servers."""
+    shared = engine in ("simpy", "compiled")
+    other = next((name for name in bounds if name != "rank"), None) if shared else None
+    return [
+        (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        for name, bound in bounds.items()
+        if name in ("rank", other)
+    ]
 
 
 def _share(summary: dict[str, Any]) -> str:

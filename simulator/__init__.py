@@ -1,8 +1,19 @@
 """What a mapping costs: static metrics, and replays over the network."""
 
+from .bottlenecks import Bottleneck as Bottleneck
+from .bottlenecks import bottlenecks as bottlenecks
+from .bounds import Bound as Bound
+from .bounds import lower_bounds as lower_bounds
 from .collectives import ALGORITHMS as ALGORITHMS
+from .composition import Composition as Composition
+from .composition import composition as composition
+from .critical_path import CriticalPath as CriticalPath
+from .critical_path import Segment as Segment
+from .critical_path import critical_path as critical_path
 from .deadlock import DeadlockError as DeadlockError
 from .energy import Energy as Energy
+from .explain import Explanation as Explanation
+from .explain import explain as explain
 from .link_use import LinkUse as LinkUse
 from .lowering import lower as lower
 from .metrics import CONVENTIONS as CONVENTIONS
@@ -28,6 +39,8 @@ from .program_trace import trace_of_program as trace_of_program
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers
+from .sensitivity import Doubling as Doubling
+from .sensitivity import sensitivity as sensitivity
 from .simulate import ENGINES as ENGINES
 from .simulate import Engine as Engine
 from .simulate import simulate as simulate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import model
 from .compiled_kernels import CROWDED, ENDED, advance
@@ -12,6 +13,8 @@ from .compiled_state import (
     BLANK,
     CHANNEL,
     ENTRY,
+    HOP,
+    LATEST,
     LOOP,
     MESSAGE,
     MOMENT,
@@ -23,6 +26,7 @@ from .compiled_state import (
     STOP,
     STRAND,
     USE,
+    WATCHED,
     State,
     Table,
     columns,
@@ -30,6 +34,7 @@ from .compiled_state import (
 )
 from .deadlock import deadlock
 from .link_use import FINEST, LinkUse
+from .loops import unrolled
 from .parameters import ParameterError
 from .plan import Plan
 from .program import Op
@@ -54,19 +59,7 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    _check_key(plan)
-    state = _state(plan, record)
-    while (why := advance(state, SHARE)) != ENDED:
-        if why == CROWDED:
-            state = _enlarged(state)
-        if progress is not None:
-            progress(int(state.loop["arrived"][0]), plan.messages)
-    stuck = np.flatnonzero(state.strands["stuck"] >= 0)
-    if len(stuck):
-        rows = state.strands["stuck"][stuck]
-        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
-        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
-        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
+    state = _finished(plan, _state(plan, record), progress)
     main, servers = state.strands[plan.program.main()], state.servers
     entries = int(plan.trips.sum())
     return Outcome(
@@ -86,6 +79,62 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
     )
 
 
+def watch(plan: Plan, numbers: NDArray[np.int64]) -> Table:
+    """Replay a plan; return how the packets of some messages crossed the network.
+
+    Parameters
+    ----------
+    numbers : ndarray(int64)
+        Messages.
+
+    Returns
+    -------
+    ndarray(HOP)
+        In order of their arrival, those of each packet in order of its path.
+    """
+    watched = np.zeros(plan.messages + 1, dtype=WATCHED)
+    watched["yes"][numbers] = True
+    state = _state(plan, NOTHING)._replace(
+        stamps=unhappened(STAMP, 1),  # not BLANK: this run records
+        watched=watched,
+        latest=np.full(len(plan.bandwidth), -1).view(LATEST),
+        hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
+    )
+    state.loop["watch"] = True
+    state = _finished(plan, state, None)
+    kept: Table = state.hops[: int(state.loop["hops"][0])]
+    return kept
+
+
+def _hops(plan: Plan, numbers: NDArray[np.int64]) -> int:
+    """Packet-hops of messages, their requests and grants included."""
+    parameters = plan.parameters
+    rows = unrolled(plan.program)
+    rows = rows[plan.path[rows] >= 0][numbers]
+    size, length = plan.program.size[rows], np.diff(plan.indptr)
+    packets = np.maximum(1, -(-size // parameters.packet_size))
+    controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
+    asked = size >= parameters.eager_limit
+    way, back = length[plan.path[rows]], length[plan.back[rows]]
+    return int((packets * way + asked * controls * (way + back)).sum())
+
+
+def _finished(plan: Plan, state: State, progress: Progress | None) -> State:
+    """Run to the end, or to where it gets stuck."""
+    while (why := advance(state, SHARE)) != ENDED:
+        if why == CROWDED:
+            state = _enlarged(state)
+        if progress is not None:
+            progress(int(state.loop["arrived"][0]), plan.messages)
+    stuck = np.flatnonzero(state.strands["stuck"] >= 0)
+    if len(stuck):
+        rows = state.strands["stuck"][stuck]
+        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
+        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
+        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
+    return state
+
+
 def _check_key(plan: Plan) -> None:
     spare_bits = (
         63 - model.order_key(model.RESUME, 0, 0, plan.number_bits, plan.packet_bits).bit_length()
@@ -100,6 +149,7 @@ def _check_key(plan: Plan) -> None:
 
 def _state(plan: Plan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
+    _check_key(plan)
     program, parameters = plan.program, plan.parameters
     strands = np.zeros(program.strands, dtype=STRAND)
     strands["row"], strands["message"] = program.offsets[:-1], plan.first
@@ -147,6 +197,9 @@ def _state(plan: Plan, record: Record) -> State:
         stamps=unhappened(
             BLANK if record == NOTHING else STAMP, int(plan.trips.sum()) * record.operations
         ),
+        watched=np.zeros(0, dtype=WATCHED),
+        latest=np.zeros(0, dtype=LATEST),
+        hops=np.zeros(0, dtype=HOP),
         use=np.zeros(plan.links * record.bins, dtype=USE),
     )
     state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))

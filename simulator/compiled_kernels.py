@@ -48,6 +48,9 @@ def _advance(tables: State, budget: int) -> int:
         tables.paths[0],
         tables.moments[0],
         tables.stamps[0],
+        tables.watched[0],
+        tables.latest[0],
+        tables.hops[0],
         tables.use[0],
     )
     loop = run.loop

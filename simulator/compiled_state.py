@@ -31,6 +31,7 @@ LOOP = np.dtype(
         ("cut_through", np.bool_),
         ("record_messages", np.bool_),  # whether `moments` are kept
         ("record_operations", np.bool_),  # whether `stamps` are kept
+        ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
         ("bins", np.int64),  # of each link that is tracked
         ("width", np.float64),  # of a bin, in seconds
         ("tracked", np.int64),  # the first servers, whose use over time is kept
@@ -45,6 +46,7 @@ LOOP = np.dtype(
         ("controls", np.int64),
         ("arrived", np.int64),
         ("served", np.int64),  # packets, by all servers
+        ("hops", np.int64),  # kept
     ]
 )
 ROW = np.dtype(
@@ -133,6 +135,22 @@ RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
 MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
+WATCHED = np.dtype([("yes", np.bool_)])
+LATEST = np.dtype([("message", np.int64)])
+HOP = np.dtype(
+    [
+        ("message", np.int64),
+        ("packet", np.int64),
+        ("server", np.int64),
+        ("size", np.int64),
+        ("arrival", np.float64),
+        ("start", np.float64),  # of being served
+        ("end", np.float64),
+        ("behind", np.int64),  # message of the packet that the server served before, or -1
+        ("cargo", np.int8),
+    ],
+    align=True,
+)
 USE = np.dtype([("busy", np.float64)])
 STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
 # Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
@@ -156,6 +174,8 @@ class State(NamedTuple):
         Of each message, if they are kept.
     stamps : ndarray(STAMP), or of BLANK
         Of each operation, if they are kept.
+    watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
+        By message, whether its hops are kept; by server, the message served last; those hops.
     use : ndarray(USE)
         Bins of one tracked link behind those of the other.
     """
@@ -172,6 +192,9 @@ class State(NamedTuple):
     paths: Any
     moments: Any
     stamps: Any
+    watched: Any
+    latest: Any
+    hops: Any
     use: Any
 
 

@@ -79,6 +79,35 @@ def _serve(
 
 
 @njit()
+def _watch(
+    run: State,
+    number: int,
+    cargo: int,
+    packet: int,
+    server: int,
+    size: int,
+    arrival: float,
+    start: float,
+    end: float,
+) -> None:
+    """Write down a hop, if its message is watched, and whose packet was served before."""
+    latest = nth(run.latest, server)
+    if nth(run.watched, number)["yes"]:
+        hop = nth(run.hops, run.loop["hops"])
+        run.loop["hops"] += 1
+        hop["message"] = number
+        hop["cargo"] = cargo
+        hop["packet"] = packet
+        hop["server"] = server
+        hop["size"] = size
+        hop["arrival"] = arrival
+        hop["start"] = start
+        hop["end"] = end
+        hop["behind"] = latest["message"]
+    latest["message"] = number
+
+
+@njit()
 def transmit(run: State, slot: int, cargo: int, now: float) -> None:
     """Hand a message to its first server, where its packets queue at once."""
     loop, message = run.loop, nth(run.messages, slot)
@@ -99,6 +128,8 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> None:
         start, end = _serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
+        if recording(run.stamps) and loop["watch"]:
+            _watch(run, message["number"], cargo, packet, place, part, now, start, end)
     nth(run.packets, slot)["cargo"] = cargo
     if stop < 0:
         _arrived(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
@@ -160,6 +191,10 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     run.loop["served"] += 1
     data = packet["cargo"] == DATA
     start, end = _serve(run, place, now, packet["size"], packet["tail"], data, last)
+    if recording(run.stamps) and run.loop["watch"]:
+        number, size = nth(run.messages, whole)["number"], packet["size"]
+        part = key & ((1 << run.loop["packet_bits"]) - 1)
+        _watch(run, number, packet["cargo"], part, place, size, now, start, end)
     if stop >= 0:
         packet["at"] += 1
         packet["leads"] = False

@@ -101,7 +101,7 @@ def test_the_same_seed_gives_the_same_mapping(name):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_what_starts_from_a_mapping_never_worsens_its_objective(name, objective, topology):
     if not makes_sense(name, topology) or (name, objective) == ("timer", "cardinality"):
-        return
+        return  # refused: the first test, and test_timer.py
     ranks = max(1, int(topology.slots.sum()) - 1)
     traffic = random_traffic(ranks, seed=3)
     start = map_ranks(traffic, topology, "random", seed=1)

@@ -229,6 +229,52 @@ def test_simulate_with_every_engine(mapping, engine):
     assert summary["links"]["max_bytes"] == packets["links"]["max_bytes"]
 
 
+def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
+    words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
+    slow = hopmap(*words, "--set", "link.bandwidth=1MB/s")
+    assert re.search(
+        r"makespan +\S+ m?s\n  at least, link \d -> \d +\S+ m?s\n  at least, rank", slow
+    )
+    # Without contention a link takes any number of messages at once.
+    alone = hopmap(*words, "--engine", "analytic")
+    assert "at least, rank" in alone
+    assert "at least, link" not in alone
+
+
+def test_explain_says_why(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--set", "link.bandwidth=1MB/s")
+    found = as_json(*words)
+    makespan = found["makespan"]
+    assert sum(found["critical_path"]["seconds"].values()) == pytest.approx(makespan, rel=1e-12)
+    assert found["critical_path"]["servers"][0]["kind"] == "link"
+    assert found["loaded"][0]["place"] == found["bounds"]["link"]["place"]
+    assert all(bound["seconds"] <= makespan * (1 + 1e-12) for bound in found["bounds"].values())
+    changes = {row["key"]: row["change"] for row in found["doubled"]}
+    assert changes["link.bandwidth"] < 0 < changes["overhead.send"]
+    assert next(iter(changes)) == "link.bandwidth"
+    text = hopmap(*words)
+    for part in ("at least, no contention", "critical path", "queues", "most queued", "doubled"):
+        assert part in text
+    assert re.search(r"link.bandwidth +1 MB/s .* -\d", text)
+
+
+def test_explain_without_servers_and_doubling(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--top", 0, "--no-doubled")
+    found = as_json(*words)
+    assert found["doubled"] == found["loaded"] == found["critical_path"]["servers"] == []
+    text = hopmap(*words)
+    assert "critical path" in text
+    assert "doubled" not in text
+
+
+def test_explain_sends_traffic_in_rounds(mapping, tmp_path):
+    traffic = tmp_path / "lu.npz"
+    hopmap("matrix", LU, "--out", traffic)
+    found = as_json("explain", traffic, mapping, "-t", "mesh:2x2", "--rounds", 1, "--no-doubled")
+    assert found["messages"] == 4520
+    assert found["critical_path"]["seconds"]["compute"] == 0
+
+
 def test_simulate_says_what_energy_a_run_takes(mapping):
     figures = ("--set", "energy.link.per_byte=5 pJ/bit", "--set", "energy.node.idle=100 W")
     summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", *figures)
