@@ -50,6 +50,8 @@ from .objectives import cost_model, objective_named, with_free_slots
 from .search import Interrupted, Progress, Watch
 from .timer_kernels import swapped, values
 
+LARGEST = 2**31  # digits of all labels together, 256 MiB
+
 
 class Labels(NamedTuple):
     """The labels in use, sorted by their words; which rank has which is kept apart.
@@ -105,7 +107,7 @@ def timer(
     Raises
     ------
     MappingError
-        The topology is no partial cube.
+        The topology is no partial cube, or the labels take more than `LARGEST` digits.
     """
     if initial is None:
         raise MappingError("mapper timer: expected a mapping to start from")
@@ -151,6 +153,11 @@ def extended(cube: PartialCube, node_of: NDArray[np.int64]) -> tuple[Labels, NDA
     number[order] = np.arange(ranks) - (np.cumsum(sizes) - sizes)[node_of[order]]
     extra = int(sizes.max(initial=1) - 1).bit_length()
     dimension = cube.dimension + extra
+    if ranks * dimension > LARGEST:
+        raise MappingError(
+            f"mapper timer: labels of {ranks} ranks take {dimension} digits each: expected at most "
+            f"{LARGEST} in all"
+        )
     bits = np.zeros((ranks, max(1, -(-dimension // 64))), dtype=np.uint64)
     bits[:, : cube.labels.shape[1]] = cube.labels[node_of]
     for e in range(extra):

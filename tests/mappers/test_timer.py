@@ -272,3 +272,10 @@ def test_cardinality_is_no_sum_over_cuts():
     topology, traffic = topology_from_spec("mesh:4"), lu_traffic("S", 4)
     with pytest.raises(MappingError, match=r"objective=cardinality: expected hop_bytes\|hop"):
         map_ranks(traffic, topology, "sweep | timer(objective=cardinality)")
+
+
+def test_labels_that_are_too_long_are_refused():
+    topology = topology_from_spec("cluster:12000*15")
+    traffic = Traffic.from_pairs(180_000, [0], [1], [1], [1])
+    with pytest.raises(MappingError, match="labels of 180000 ranks take 12004 digits each: expect"):
+        map_ranks(traffic, topology, "sweep | timer")
