@@ -1,5 +1,6 @@
 """Where each rank goes: mappers, pipelines of them, and the objectives they work for."""
 
+from .annealing import annealing as annealing
 from .astar import astar as astar
 from .bokhari import bokhari as bokhari
 from .genetic import genetic as genetic
