@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..topologies.kernels import Router, distance
+from .draw_kernels import below, following
 from .kernels import CostModel, priced
 
 
@@ -53,21 +54,6 @@ class Seating(NamedTuple):
     draws: NDArray[np.uint64]
 
 
-@njit(cache=True, inline="always")
-def _next(state: np.uint64) -> np.uint64:
-    state ^= state >> np.uint64(12)
-    state ^= state << np.uint64(25)
-    state ^= state >> np.uint64(27)
-    return state
-
-
-@njit(cache=True, inline="always")
-def _below(state: np.uint64, bound: int) -> int:
-    """Return a number 0..bound-1, bound below 2^32."""
-    mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
-    return np.int64((mixed * np.uint64(bound)) >> np.uint64(32))
-
-
 @njit(cache=True)
 def anneal(
     model: CostModel, seating: Seating, hot: float, cold: float, proposals: int
@@ -90,18 +76,18 @@ def anneal(
     for step in range(proposals):
         if step % stretch == 0 and step > 0:
             temperature *= factor
-        state = _next(state)
-        u = talkers[_below(state, len(talkers))]
-        state = _next(state)
-        p = peer[indptr[u] + _below(state, indptr[u + 1] - indptr[u])]
+        state = following(state)
+        u = talkers[below(state, len(talkers))]
+        state = following(state)
+        p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
         x = places[p]
-        state = _next(state)
-        seat = near[near_indptr[x] + _below(state, near_indptr[x + 1] - near_indptr[x])]
+        state = following(state)
+        seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
         v = item_at[seat]
         a, b = places[u], places[v]
         if a == b:
             continue
-        state = _next(state)
+        state = following(state)
         threshold = 0.0
         if temperature > 0:
             threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
@@ -162,13 +148,13 @@ def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
     state = seating.draws[0]
     total, count = 0, 0
     for _ in range(proposals):
-        state = _next(state)
-        u = seating.talkers[_below(state, len(seating.talkers))]
-        state = _next(state)
-        x = places[peer[indptr[u] + _below(state, indptr[u + 1] - indptr[u])]]
-        state = _next(state)
+        state = following(state)
+        u = seating.talkers[below(state, len(seating.talkers))]
+        state = following(state)
+        x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
+        state = following(state)
         first = seating.near_indptr[x]
-        seat = seating.near[first + _below(state, seating.near_indptr[x + 1] - first)]
+        seat = seating.near[first + below(state, seating.near_indptr[x + 1] - first)]
         v = seating.item_at[seat]
         a, b = places[u], places[v]
         if a == b:
