@@ -4,6 +4,7 @@ from .annealing import annealing as annealing
 from .astar import astar as astar
 from .bisection import recursive_bisection as recursive_bisection
 from .bokhari import bokhari as bokhari
+from .fold import fold as fold
 from .genetic import genetic as genetic
 from .gray import gray as gray
 from .hilbert import hilbert as hilbert
