@@ -13,6 +13,7 @@ from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter
 from .mapper import mapper as mapper
 from .minmd import minmd as minmd
+from .multilevel import multilevel as multilevel
 from .objectives import OBJECTIVES as OBJECTIVES
 from .objectives import Objective as Objective
 from .objectives import evaluate as evaluate

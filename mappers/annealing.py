@@ -16,7 +16,7 @@ import numpy as np
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
-from .cooling import Cooling
+from .cooling import Search
 from .mapper import AtLeast, CountOrZero, Seconds, mapper
 from .objectives import ObjectiveName
 from .random_mapping import random_mapping
@@ -66,7 +66,7 @@ def annealing(
         initial = random_mapping(traffic, topology, rng=rng)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
-    search = Cooling(traffic, topology, initial, objective, rng, watch)
+    search = Search(traffic, topology, initial, objective, rng, watch)
     try:
         scale = search.scale()
         search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.left())

@@ -57,18 +57,17 @@ class Seating(NamedTuple):
 @njit(cache=True)
 def anneal(
     model: CostModel, seating: Seating, hot: float, cold: float, proposals: int
-) -> tuple[int, int]:
+) -> int:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
-    Returns the decrease of the cost, and how many proposals were accepted. At temperature 0 only
-    exchanges that cost nothing are accepted.
+    Returns the decrease of the cost. At temperature 0 only exchanges that cost nothing are accepted.
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
     places, seat_of, item_at, own = seating.places, seating.seat_of, seating.item_at, seating.own
     talkers, near_indptr, near = seating.talkers, seating.near_indptr, seating.near
     state = seating.draws[0]
-    saved, accepted = 0, 0
+    saved = 0
     here_cost = priced(kind, 0)
     temperature = hot
     stretch = 1000
@@ -112,9 +111,8 @@ def anneal(
         item_at[seat] = u
         item_at[seat_of[v]] = v
         saved -= worse
-        accepted += 1
     seating.draws[0] = state
-    return saved, accepted
+    return saved
 
 
 @njit(cache=True, inline="always")

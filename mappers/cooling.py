@@ -1,6 +1,6 @@
-"""One search by exchanges: who sits where now, the best so far, and cooling runs between the two.
+"""Searches by exchanges: who sits where now, the best so far, and cooling runs between the two.
 
-Every mapper that anneals uses it, and `auto` runs all of its members on one.
+Every mapper that anneals uses them, and `auto` runs all of its members on one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
-from . import annealing_kernels, kernels
+from . import annealing_kernels
+from .annealing_kernels import Seating
+from .kernels import CostModel
 from .objectives import cost_bound, cost_model, objective_named, with_free_slots
 from .search import Watch
 from .seating import cost_of, seated, sit, with_table
@@ -20,6 +22,91 @@ SAMPLE = 10_000  # proposals that a temperature scale is taken from
 
 
 class Cooling:
+    """Exchanges that keep the best places met.
+
+    Parameters
+    ----------
+    model : CostModel
+        What the places cost.
+    seating : Seating
+        Where everybody sits; changed in place.
+    watch : Watch
+        Time budget and progress.
+    bound : int
+        Cost at which the search is over.
+
+    Attributes
+    ----------
+    cost, best_cost : int
+        Of the present and of the best places.
+    best : ndarray(int64, shape=(slots,))
+        Best places.
+    moves : int
+        Proposals made.
+    """
+
+    def __init__(
+        self, model: CostModel, seating: Seating, watch: Watch, bound: int | None = None
+    ) -> None:
+        self.model, self.seating, self.watch = model, seating, watch
+        self.bound = bound
+        self.cost = cost_of(seating)
+        self.best, self.best_cost = seating.places.copy(), self.cost
+        self.moves = 0
+
+    def done(self) -> bool:
+        """Whether nothing can be gained any more, or the time is over."""
+        return (self.bound is not None and self.best_cost <= self.bound) or self.watch.over()
+
+    def sit(self, places: NDArray[np.int64]) -> int:
+        """Seat everybody anew and return the cost; the best is kept if that is not better."""
+        sit(self.model, self.seating, places)
+        self.gained(self.cost - cost_of(self.seating))
+        return self.cost
+
+    def gained(self, saved: int) -> None:
+        """Note that the present cost has fallen so much, or risen."""
+        self.cost -= saved
+        if self.cost < self.best_cost:
+            self.best, self.best_cost = self.seating.places.copy(), self.cost
+
+    def scale(self) -> float:
+        """Mean cost of those proposals that cost something."""
+        if not len(self.seating.talkers):
+            return 0.0
+        return annealing_kernels.uphill(self.model, self.seating, SAMPLE)
+
+    def cool(
+        self, hot: float, cold: float, *, moves: int | None, seconds: float | None = None
+    ) -> None:
+        """Anneal from one temperature down to the other until moves or seconds are used up.
+
+        The temperature follows whichever is nearer to its end; the watch ends everything.
+        """
+        if not len(self.seating.talkers) or len(self.seating.places) < 2:
+            return
+        now, begin = self.watch.now, self.watch.now()
+        made, part, step = 0, 0.0, SLICE >> 4
+        while part < 1 and not self.done() and (moves is None or made < moves):
+            proposals = step if moves is None else min(step, moves - made)
+            ahead = part if moves is None else (made + proposals) / moves
+            if seconds is not None:
+                ahead = max(ahead, (now() - begin) / seconds if seconds > 0 else 1.0)
+            ahead = min(ahead, 1.0)
+            saved = annealing_kernels.anneal(
+                self.model, self.seating, _between(hot, cold, part), _between(hot, cold, ahead),
+                proposals,
+            )  # fmt: skip
+            part, made, step = ahead, made + proposals, SLICE
+            self.moves += proposals
+            self.gained(saved)
+            self.report()
+
+    def report(self) -> None:
+        """Tell whoever wants to know."""
+
+
+class Search(Cooling):
     """Exchanges of ranks, and of ranks with free slots, that keep the best mapping met.
 
     Parameters
@@ -45,81 +132,22 @@ class Cooling:
         rng: np.random.Generator,
         watch: Watch,
     ) -> None:
-        self.model = with_table(cost_model(traffic, topology, objective), topology)
+        model = with_table(cost_model(traffic, topology, objective), topology)
+        seating = seated(model, topology, with_free_slots(initial, topology), rng)
+        super().__init__(model, seating, watch, cost_bound(model, topology))
         self.topology = topology
-        self.watch = watch
         self.ranks = traffic.ranks
-        self._named = objective_named(objective)
-        self.seating = seated(self.model, topology, with_free_slots(initial, topology), rng)
-        self.cost = cost_of(self.seating)
-        self.best, self.best_cost = self.seating.places.copy(), self.cost
-        self._bound = cost_bound(self.model, topology)
-        self.moves = 0
+        self.named = objective_named(objective)
 
     @property
     def mapping(self) -> Mapping:
         """Best mapping so far."""
         return self.best[: self.ranks]
 
-    def done(self) -> bool:
-        """Whether nothing can be gained any more, or the time is over."""
-        return self.best_cost <= self._bound or self.watch.over()
-
-    def value(self, cost: int) -> int:
-        """Value that the objective gives to a mapping of this cost."""
-        return self._named.value(cost)
-
-    def start(self, mapping: Mapping) -> int:
-        """Seat the ranks anew and return the cost; the best is kept if that is not better."""
-        return self.sit(with_free_slots(mapping, self.topology))
-
-    def sit(self, places: NDArray[np.int64]) -> int:
-        """Seat ranks and dummies anew; see `start`."""
-        sit(self.model, self.seating, places)
-        self.cost = cost_of(self.seating)
-        self._keep()
-        return self.cost
-
-    def scale(self) -> float:
-        """Mean cost of those proposals that cost something."""
-        if not len(self.seating.talkers):
-            return 0.0
-        return annealing_kernels.uphill(self.model, self.seating, SAMPLE)
-
-    def cool(
-        self, hot: float, cold: float, *, moves: int | None, seconds: float | None = None
-    ) -> None:
-        """Anneal from one temperature down to the other until moves or seconds are used up.
-
-        The temperature follows whichever is nearer to its end; the watch ends everything.
-        """
-        if not len(self.seating.talkers) or len(self.seating.places) < 2:
-            return
-        now, begin, made = self.watch.now, self.watch.now(), 0
-        part = 0.0
-        step = min(SLICE, 1 << 12)
-        while part < 1 and not self.done() and (moves is None or made < moves):
-            proposals = step if moves is None else min(step, moves - made)
-            before = now()
-            ahead = 0.0 if moves is None else (made + proposals) / moves
-            if seconds is not None:
-                ahead = max(ahead, min((before - begin) / seconds, 1.0) if seconds > 0 else 1.0)
-            ahead = min(max(ahead, part), 1.0)
-            saved, _ = annealing_kernels.anneal(
-                self.model, self.seating, _between(hot, cold, part), _between(hot, cold, ahead),
-                proposals,
-            )  # fmt: skip
-            part, made, step = ahead, made + proposals, SLICE
-            self.cost -= saved
-            self._keep()
-            self.watch.report(
-                self.moves + made, None, f"{self._named.name} {self.value(self.best_cost)}"
-            )
-        self.moves += made
-
-    def _keep(self) -> None:
-        if self.cost < self.best_cost:
-            self.best, self.best_cost = self.seating.places.copy(), self.cost
+    def report(self) -> None:
+        """Report the value of the best mapping."""
+        value = self.named.value(self.best_cost)
+        self.watch.report(self.moves, None, f"{self.named.name} {value}")
 
 
 def _between(hot: float, cold: float, part: float) -> float:

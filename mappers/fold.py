@@ -81,7 +81,7 @@ def best_fold(
 
 def _folds(grid: GridTraffic, box: Sequence[int]) -> Iterator[Mapping]:
     """Nodes of the ranks by every fold, those with few digits first."""
-    axes, sides = range(len(grid.dims)), range(len(box))
+    axes, sides, ranks = range(len(grid.dims)), range(len(box)), len(grid.coords)
     shares = [
         shares
         for shares in product(*(_shares(length, box) for length in grid.dims))
@@ -130,9 +130,9 @@ def _strung(
     strings: Sequence[Sequence[int]],
     reflected: bool,
     box: Sequence[int],
+    ranks: int,
 ) -> Mapping:
     """Node of every rank, from its digits strung together in each network dimension."""
-    ranks = len(next(iter(digits[0].values()))) if digits[0] else len(digits)
     node, stride = np.zeros(ranks, dtype=np.int64), 1
     for k in range(1, len(box)):
         place = np.zeros(ranks, dtype=np.int64)

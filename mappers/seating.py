@@ -12,7 +12,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
+from ..topologies import Router, Topology
 from ..topologies.graph_kernels import GraphRouter
 from . import annealing_kernels, kernels
 from .annealing_kernels import Seating
@@ -42,8 +42,30 @@ def seated(
     model: CostModel, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
 ) -> Seating:
     """Everybody at their places, with the nodes near each node looked up."""
-    indptr = np.concatenate(([0], np.cumsum(topology.slots))).astype(np.int64)
-    near_indptr, near = _near_seats(*_near_nodes(model, topology), indptr)
+    if topology.nodes > TABLE:
+        pairs = _linked_nodes(topology)
+    else:
+        pairs = _near_nodes(model.router, topology.nodes)
+    return _seating(model, topology.slots, pairs, places, rng)
+
+
+def seated_in_groups(
+    model: CostModel, groups: int, places: NDArray[np.int64], rng: np.random.Generator
+) -> Seating:
+    """One item on each of the groups of nodes that the model's router knows."""
+    slots = np.ones(groups, dtype=np.int64)
+    return _seating(model, slots, _near_nodes(model.router, groups), places, rng)
+
+
+def _seating(
+    model: CostModel,
+    slots: NDArray[np.int64],
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+    places: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Seating:
+    indptr = np.concatenate(([0], np.cumsum(slots))).astype(np.int64)
+    near_indptr, near = _near_seats(*pairs, indptr)
     seating = Seating(
         places=np.empty_like(places),
         seat_of=np.empty_like(places),
@@ -72,28 +94,29 @@ def cost_of(seating: Seating) -> int:
     return int(seating.own.sum()) // 2
 
 
-def _near_nodes(
-    model: CostModel, topology: Topology
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of a node and one near it, sorted by the first; a node is near itself.
-
-    Above `TABLE` nodes those are near that share a link, or whose numbers differ by 4 at most.
-    """
+def _linked_nodes(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of nodes that share a link or, where none do, whose numbers differ by 4 at most."""
     nodes = topology.nodes
     itself = np.arange(nodes, dtype=np.int64)
-    if nodes > TABLE:
-        linked = (topology.link_from < nodes) & (topology.link_to < nodes)
-        steps = [(itself, np.clip(itself + step, 0, nodes - 1)) for step in range(-4, 5)]
-        linked_pairs = (topology.link_from[linked], topology.link_to[linked])
-        chosen = [linked_pairs] if linked.any() else steps
-        x = np.concatenate([itself, *(pair[0] for pair in chosen)]).astype(np.int64)
-        y = np.concatenate([itself, *(pair[1] for pair in chosen)]).astype(np.int64)
-        pairs = np.unique(x * nodes + y)
-        return pairs // nodes, pairs % nodes
+    linked = (topology.link_from < nodes) & (topology.link_to < nodes)
+    if linked.any():
+        x = np.concatenate((itself, topology.link_from[linked])).astype(np.int64)
+        y = np.concatenate((itself, topology.link_to[linked])).astype(np.int64)
+    else:
+        steps = np.arange(-4, 5)
+        x = np.repeat(itself, len(steps))
+        y = np.clip(x + np.tile(steps, nodes), 0, nodes - 1)
+    pairs = np.unique(x * nodes + y)
+    return pairs // nodes, pairs % nodes
+
+
+def _near_nodes(router: Router, nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a node and one near it, sorted by the first; a node is near itself."""
+    itself = np.arange(nodes, dtype=np.int64)
     if nodes == 1:
         return itself, itself
     stride = next(s for s in range(int(nodes * 0.618) + 1, 2 * nodes + 1) if gcd(s, nodes) == 1)
-    rows, hops = annealing_kernels.nearest(model.router, nodes, stride, min(nodes - 1, FIRST))
+    rows, hops = annealing_kernels.nearest(router, nodes, stride, min(nodes - 1, FIRST))
     # A shell counts if it is the first or ends within the first NEAR.
     last = hops[:, min(NEAR, hops.shape[1] - 1)][:, None]
     keep = (hops < last) | (hops == hops[:, :1])
