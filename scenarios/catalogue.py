@@ -117,6 +117,16 @@ def _parameters() -> Entries:
     ]
 
 
+def _algorithms() -> Entries:
+    from ..simulator import ALGORITHMS
+
+    return [
+        _entry(f"{operation}={name}", _first_line(algorithm.__doc__))
+        for operation, table in ALGORITHMS.items()
+        for name, algorithm in table.items()
+    ]
+
+
 def _value(kind: str, default: object) -> dict[str, Any]:
     return {"name": "value", "type": kind, "default": default}
 
@@ -134,5 +144,6 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
     "presets": _presets,
     "formats": _formats,
     "parameters": _parameters,
+    "algorithms": _algorithms,
     "scenarios": _scenarios,
 }

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Collectives(StrEnum):
+    """Whether traffic counts what collectives send."""
+
+    IGNORE = "ignore"
+    EXPAND = "expand"
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Topology = Annotated[
@@ -30,5 +39,19 @@ Sets = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="A parameter, like link.bandwidth=10GB/s; may be repeated (see: list parameters).",
+    ),
+]
+CollectivesOption = Annotated[
+    Collectives,
+    typer.Option(
+        "--collectives", help="Of a trace's collectives, count no messages, or all that they send."
+    ),
+]
+Algorithms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="collective.OPERATION=ALGORITHM",
+        help="With --collectives expand; may be repeated (see: list algorithms).",
     ),
 ]

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import AsJson, MappingArgument, Sets, Topology, TraceArgument, TrafficArgument
+from .cli_arguments import (
+    Algorithms,
+    AsJson,
+    Collectives,
+    CollectivesOption,
+    MappingArgument,
+    Sets,
+    Topology,
+    TraceArgument,
+    TrafficArgument,
+)
 from .console import print_json, print_table, say, working
 from .report_units import joules
 from .units import show_seconds
@@ -30,12 +40,15 @@ def map_(
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
     ] = None,
+    collectives: CollectivesOption = Collectives.IGNORE,
+    settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes."""
     from ..mappers import parse_pipeline
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
+    from .expanded import algorithms_given, read_traffic
     from .mapping_files import read_mapping, write_mapping
     from .sources import find_source
     from .timed import timed_mapping
@@ -44,9 +57,10 @@ def map_(
     pipeline = parse_pipeline(mapper)
     if initial is not None and pipeline[0].info.initial == "ignored":
         raise typer.BadParameter(f"--initial: {pipeline[0].info.name} starts from no mapping")
+    algorithms = algorithms_given(collectives, settings)
     source = find_source(traffic)
     with working(f"reading {source.name}"):
-        pairs = source.traffic()
+        pairs, _ = read_traffic(source, collectives, algorithms)
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
@@ -96,19 +110,23 @@ def evaluate(
         str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
     ] = "hopmap",
     top: Annotated[int, typer.Option(min=0, help="Busiest links to list.")] = 5,
+    collectives: CollectivesOption = Collectives.IGNORE,
+    settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
     from ..simulator import evaluate as measure
     from ..simulator import hot_links
     from ..topologies import topology_from_spec
+    from .expanded import algorithms_given, read_traffic
     from .mapping_files import read_mapping
     from .sources import find_source
 
     network = topology_from_spec(topology)
+    algorithms = algorithms_given(collectives, settings)
     source = find_source(traffic)
     with working(f"reading {source.name}"):
-        pairs = source.traffic()
+        pairs, _ = read_traffic(source, collectives, algorithms)
     node_of = read_mapping(mapping, network, pairs.ranks)
     with working("measuring"):
         metrics = measure(pairs, network, node_of, convention).as_dict()
@@ -145,6 +163,7 @@ def simulate(
     from ..simulator import lower, program_of_traffic
     from ..simulator import simulate as replay
     from ..topologies import topology_from_spec
+    from .expanded import chosen_rows
     from .mapping_files import read_mapping
     from .settings import check_settings, configure, parse_settings
     from .sources import find_source
@@ -173,7 +192,7 @@ def simulate(
         )
     summary = result.summary()
     if as_json:
-        print_json(summary)
+        print_json(summary | {"algorithms": program.chosen})
         return
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
@@ -182,6 +201,7 @@ def simulate(
         ("  waiting", show_seconds(float(result.wait.mean()))),
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
+        *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
         ("packet hops served", summary["events"]),

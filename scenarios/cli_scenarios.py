@@ -27,6 +27,7 @@ class Listed(StrEnum):
     PRESETS = "presets"
     FORMATS = "formats"
     PARAMETERS = "parameters"
+    ALGORITHMS = "algorithms"
     SCENARIOS = "scenarios"
 
 

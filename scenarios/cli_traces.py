@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import AsJson, TraceArgument
+from .cli_arguments import Algorithms, AsJson, Collectives, CollectivesOption, TraceArgument
 from .console import Progress, print_json, print_table, say, working
 from .units import show_bytes, show_seconds
 
@@ -68,19 +68,28 @@ def matrix(
     plot: Annotated[
         Path | None, typer.Option(help="Picture of the matrix: .svg .png .pdf.")
     ] = None,
+    collectives: CollectivesOption = Collectives.IGNORE,
+    settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reduce a trace to its point-to-point traffic."""
+    """Reduce a trace to its traffic: point-to-point, or with the messages of collectives."""
     if out is None and plot is None and not as_json:
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     if plot is not None and plot.suffix not in PICTURES:
         raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
     from ..traces.formats import save_traffic
+    from .expanded import algorithms_given, read_traffic
     from .sources import find_source
 
+    algorithms = algorithms_given(collectives, settings)
     source = find_source(trace)
     with working(f"reading {source.name}") as progress:
         facts, traffic = _read(source, progress)
+        if collectives is Collectives.EXPAND:
+            begin = time.perf_counter()
+            traffic, chosen = read_traffic(source, collectives, algorithms)
+            facts |= _traffic_facts(traffic) | {"algorithms": chosen}
+            facts["wall_seconds"] += time.perf_counter() - begin
         if out is not None:
             save_traffic(out, traffic)
             facts["out"] = str(out)
@@ -127,6 +136,8 @@ def _plot(traffic: Traffic, path: Path, title: str) -> None:
 
 
 def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
+    from .expanded import chosen_rows
+
     if as_json:
         print_json(facts)
         return
@@ -139,6 +150,7 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     if facts.get("duration") is not None:
         rows.append(("duration", show_seconds(facts["duration"])))
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
+    rows += chosen_rows(facts.get("algorithms", {}))
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
     for key in ("out", "plot"):

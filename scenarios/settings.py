@@ -85,6 +85,21 @@ def parse_settings(given: Iterable[str]) -> Settings:
     return tuple(settings.items())
 
 
+def algorithms_from(settings: Settings) -> dict[str, str]:
+    """Algorithms by collective operation, where nothing else is to be set.
+
+    Raises
+    ------
+    SettingError, ParameterError
+        Another key, or an unknown algorithm.
+    """
+    known = [key for key in KEYS if key.startswith("collective.")]
+    for key, _ in settings:
+        if key not in known:
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+    return dict(parameters_from(dict(settings)).algorithms)
+
+
 def known_keys(topologies: Iterable[Topology]) -> list[str]:
     """All keys that make sense on these topologies."""
     kinds = dict.fromkeys(kind.name for topology in topologies for kind in topology.kinds)

@@ -25,12 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Folded, Kind, Trace, TraceError
+from ..traces import Folded, Kind, Trace, TraceError, require_memory
 from .lowering_calls import Calls, calls_of
-from .lowering_collectives import collective_rows, find_collectives
+from .lowering_collectives import Carried, collective_rows, find_collectives
 from .program import Op, Program
 
 Ints = NDArray[np.int64]
+
+BYTES_PER_EVENT = 130  # that lowering takes at its peak, measured on LU; the program takes 15
 
 POST_RECEIVES, POST_SENDS, REST, AGAIN = 0, 1, 2, 3  # order within a call
 
@@ -55,10 +57,10 @@ class Rows(NamedTuple):
 
 
 class Background(NamedTuple):
-    """Rank of each strand that is not a rank's own, and `Program.collectives`."""
+    """Rank of each strand that is not a rank's own, and what collectives became."""
 
     rank: Ints
-    collectives: dict[int, NDArray[np.uint8]]
+    carried: Carried
 
 
 def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) -> Program:
@@ -74,6 +76,8 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     TraceError
         A LEAVE without its ENTER, a completion without its request, collectives that do not agree
         between the members of a communicator.
+    OutOfMemoryError
+        Lowering takes more than there is.
     """
     algorithms = dict(algorithms or {})
     if isinstance(trace, Folded):
@@ -81,13 +85,18 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     else:
         none = np.zeros(0, dtype=np.int64)
         folded = Folded(trace, none, none, none)
+    require_memory(
+        BYTES_PER_EVENT * trace.events,
+        f"{trace.name}: lowering {trace.events:,} events",
+        "take fewer steps or ranks",
+    )
     calls = calls_of(trace)
     events = np.flatnonzero(trace.kind > Kind.LEAVE)
     kind = trace.kind[events]
     partner, dropped = _requests(trace, events, kind)
     messages = _message_rows(trace, calls, events, kind, partner)
     found = find_collectives(trace, _rank_of(trace, events), events, kind, partner)
-    made, operations = collective_rows(trace, found, algorithms)
+    made, carried = collective_rows(trace, found, algorithms)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
         phase=np.full(len(made.event), REST),
@@ -97,7 +106,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    background = Background(found.rank[found.strand >= 0], operations)
+    background = Background(found.rank[found.strand >= 0], carried)
     return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped)
 
 
@@ -309,7 +318,8 @@ def _assemble(
         size=column(rows.size, 0),
         target=target,
         communicators=len(trace.communicators),
-        collectives=background.collectives,
+        collectives=background.carried.operations,
         algorithms=algorithms,
+        chosen=background.carried.chosen,
         dropped=dropped,
     )

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..traces import Collective, Kind, Trace, TraceError
-from .collectives import Schedule, schedule_of
+from .collectives import choose
 from .program import Op
+from .schedules import Schedule
 
 Ints = NDArray[np.int64]
 
@@ -36,6 +37,21 @@ class Template(NamedTuple):
     peer: Ints
     size: Ints
     target: Ints
+
+
+class Carried(NamedTuple):
+    """How collectives were carried out.
+
+    Attributes
+    ----------
+    operations : mapping of int to ndarray(uint8)
+        By context, the `Collective` under each tag.
+    chosen : mapping of str to mapping of str to int
+        Algorithms that each operation took, and in how many calls.
+    """
+
+    operations: dict[int, NDArray[np.uint8]]
+    chosen: dict[str, dict[str, int]]
 
 
 class Found(NamedTuple):
@@ -83,14 +99,8 @@ def find_collectives(
 
 def collective_rows(
     trace: Trace, found: Found, algorithms: Mapping[str, str]
-) -> tuple[CollectiveRows, dict[int, NDArray[np.uint8]]]:
+) -> tuple[CollectiveRows, Carried]:
     """Lower every collective.
-
-    Returns
-    -------
-    rows : CollectiveRows
-    operations : mapping of int to ndarray(uint8)
-        By context, the `Collective` under each tag.
 
     Raises
     ------
@@ -99,13 +109,13 @@ def collective_rows(
     """
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
-    operations: dict[int, NDArray[np.uint8]] = {}
+    carried = Carried({}, {})
     for communicator in np.unique(found.communicator):
         grid = _agreed(trace, found, int(communicator))
         context = len(trace.communicators) + int(communicator)
-        operations[context] = found.operation[grid[0]].astype(np.uint8)
+        carried.operations[context] = found.operation[grid[0]].astype(np.uint8)
         members = trace.communicators[communicator].astype(np.int64)
-        for calls, template in _templates(found, grid, members, algorithms):
+        for calls, template in _templates(found, grid, members, algorithms, carried.chosen):
             rows = len(template.member)
             entry = grid[template.member][:, calls].T  # (calls, rows)
             shift = listed + rows * np.arange(len(calls))[:, None]
@@ -122,7 +132,7 @@ def collective_rows(
                 )
             )
             listed += entry.size
-    return CollectiveRows(*map(np.concatenate, zip(*parts, strict=True))), operations
+    return CollectiveRows(*map(np.concatenate, zip(*parts, strict=True))), carried
 
 
 def _background_rows(found: Found) -> CollectiveRows:
@@ -178,9 +188,13 @@ def _agreed(trace: Trace, found: Found, communicator: int) -> Ints:
 
 
 def _templates(
-    found: Found, grid: Ints, members: Ints, algorithms: Mapping[str, str]
+    found: Found,
+    grid: Ints,
+    members: Ints,
+    algorithms: Mapping[str, str],
+    counts: dict[str, dict[str, int]],
 ) -> list[tuple[Ints, Template]]:
-    """Group the calls that move the same, and lower each group once."""
+    """Group the calls that move the same, lower each group once, and count what was chosen."""
     groups: dict[tuple[int, int, bytes, bytes], list[int]] = {}
     sent, received = found.sent[grid].T.copy(), found.received[grid].T.copy()
     for k, first in enumerate(grid[0]):
@@ -195,8 +209,10 @@ def _templates(
     for (operation, root, *_), calls in groups.items():
         at = int(np.flatnonzero(members == root)[0]) if root >= 0 else -1
         k = calls[0]
-        schedule = schedule_of(Collective(operation), at, sent[k], received[k], algorithms)
-        result.append((np.array(calls, dtype=np.int64), template_of(schedule, len(members))))
+        chosen = choose(Collective(operation), at, sent[k], received[k], algorithms)
+        result.append((np.array(calls, dtype=np.int64), template_of(chosen.schedule, len(members))))
+        taken = counts.setdefault(chosen.operation, {})
+        taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + len(calls)
     return result
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .collectives import ALGORITHMS
 from .energy import LINK, NODE
+from .selection import OPENMPI
 
 SWITCHING = ("cut_through", "store_and_forward")
 
@@ -53,7 +54,8 @@ class Parameters:
     energy : mapping of str to float
         Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
     algorithms : mapping of str to str
-        Algorithm of a collective operation where it is not the default; `collectives.ALGORITHMS`.
+        Algorithm of a collective operation, of `collectives.ALGORITHMS`, where Open MPI's choice by
+        members and bytes is not wanted.
     """
 
     overhead_send: float = 200e-9
@@ -139,7 +141,7 @@ KEYS: Mapping[str, Key] = (
     | {f"energy.link.{quantity}": Key("", unit) for quantity, unit in LINK.items()}
     | {f"energy.node.{quantity}": Key("", unit) for quantity, unit in NODE.items()}
     | {
-        f"collective.{name}": Key("", "", choices=tuple(table))
+        f"collective.{name}": Key("", "", choices=(OPENMPI, *table))
         for name, table in ALGORITHMS.items()
     }
 )

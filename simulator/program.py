@@ -64,7 +64,9 @@ class Program:
     collectives : mapping of int to ndarray(uint8)
         By context, the `Collective` under each tag.
     algorithms : mapping of str to str
-        Algorithms of collectives that are not the default.
+        Algorithms of collectives that were asked for.
+    chosen : mapping of str to mapping of str to int
+        Algorithms that each collective operation took, and in how many calls.
     dropped : mapping of str to int
         Operations of the trace that are left out, counted by reason.
     """
@@ -82,6 +84,7 @@ class Program:
     communicators: int = 1
     collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)
+    chosen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property

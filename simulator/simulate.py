@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..topologies import Topology, check_mapping
-from ..traces import Folded, Trace
+from ..traces import Folded, Trace, require_memory
 from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
 from .loops import unrolled
@@ -23,6 +23,9 @@ from .result import MessageTimes, Outcome, Result, Servers
 
 Progress = Callable[[int, int], None]
 
+BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
+BYTES_PER_MESSAGE = 60  # that is kept, measured
+
 
 class Engine(NamedTuple):
     """A way to run a plan.
@@ -33,15 +36,18 @@ class Engine(NamedTuple):
         ``(plan, record_messages, progress) -> Outcome``.
     summary : str
         One line for ``hopmap list engines``.
+    keeps_loops : bool
+        Whether what repeats stands in memory once.
     """
 
     run: Callable[[Plan, bool, Progress | None], Outcome]
     summary: str
+    keeps_loops: bool = False
 
 
 ENGINES: Mapping[str, Engine] = {
-    "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference"),
-    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled"),
+    "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference", True),
+    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled", True),
     "flow": Engine(message_engine.run_flow, "messages as flows that share links max-min fairly"),
     "analytic": Engine(message_engine.run_analytic, "messages that never meet: no contention"),
 }
@@ -82,6 +88,8 @@ def simulate(
         See `check_mapping`.
     DeadlockError
         The run gets stuck.
+    OutOfMemoryError
+        The tables of the run would not fit; what is in flight comes on top and is not known before.
     """
     if engine not in ENGINES:
         raise ParameterError(unknown("engine", engine, ENGINES))
@@ -94,6 +102,7 @@ def simulate(
             f"{dict(program.algorithms)}: expected the same"
         )
     nodes = check_mapping(node_of, topology, program.ranks)
+    _require_memory(program, engine, record_messages)
     ready = plan(program, topology, nodes, parameters)
     begin = time.perf_counter()
     outcome = ENGINES[engine].run(ready, record_messages, progress)
@@ -105,6 +114,19 @@ def simulate(
         parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
     )
     return replace(result, energy=energy)
+
+
+def _require_memory(program: Program, engine: str, record_messages: bool) -> None:
+    times = program.trips()
+    rows = program.operations if ENGINES[engine].keeps_loops else int(times.sum())
+    kept = int(times[program.sends()].sum()) if record_messages else 0
+    require_memory(
+        BYTES_PER_ROW * rows + BYTES_PER_MESSAGE * kept,
+        f"{program.name}: a replay of {rows:,} operations"
+        + (f" that keeps {kept:,} messages" if kept else ""),
+        "take fewer steps or ranks"
+        + (", or engine compiled, which keeps loops" if rows > program.operations else ""),
+    )
 
 
 def _result(

@@ -4,6 +4,8 @@ from .folded import Folded as Folded
 from .formats import FORMATS as FORMATS
 from .formats import load_traffic as load_traffic
 from .formats import save_traffic as save_traffic
+from .memory import OutOfMemoryError as OutOfMemoryError
+from .memory import require_memory as require_memory
 from .nas import is_nas_name as is_nas_name
 from .nas import nas_folded as nas_folded
 from .nas import nas_trace as nas_trace

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .calls import Call, calls, trace_of_calls
 from .folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
+from .memory import require_memory
 from .trace import Trace, TraceError
 from .traffic import Traffic
 
@@ -41,6 +42,10 @@ FROM_S, FROM_N, FROM_E, FROM_W = 1, 2, 3, 4
 
 # The ten start-up broadcasts (read_input.f), in bytes.
 INPUT_BCASTS = (4, 4, 4, 8, 8, 40, 4, 4, 4, 4)
+
+BYTES_PER_MESSAGE = (
+    250  # of a trace: at least 6 events of 13 bytes and 2 records of 37; measured, 370
+)
 
 
 class LuProblem(NamedTuple):
@@ -147,9 +152,15 @@ def lu_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: flo
     Notes
     -----
     A rank's times are its own computation only: what waiting costs is for a replay to say.
-    Takes 50 bytes an event and about 6 events a message (LU.C.64: 54 million events).
+    Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
     """
     p = lu_problem(nas_class, ranks, steps)
+    messages = int(lu_traffic(nas_class, ranks, steps=steps).messages.sum())
+    require_memory(
+        BYTES_PER_MESSAGE * messages,
+        f"{_label(nas_class, ranks, steps)}: the whole trace of {messages:,} messages",
+        "take fewer steps",
+    )
     programs = (_with_requests(written_out(parts)) for parts in _rank_programs(p, flops))
     return trace_of_calls(_label(nas_class, ranks, steps), ranks, programs)
 

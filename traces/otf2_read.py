@@ -20,11 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .memory import require_memory
 from .otf2_archive import Archive, Progress, opened
 from .otf2_library import UNDEFINED_UINT64
 from .summary import Summary, count_calls
 from .trace import RECORD_TYPES, Kind, Records, Trace, TraceError
 from .traffic import Traffic
+
+BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top
 
 
 def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Trace:
@@ -47,14 +50,20 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     ------
     TraceError
         The archive is missing, foreign, cut or inconsistent; one line that says where.
+    OutOfMemoryError
+        The program would not fit.
     """
     from . import otf2_kernels as kernels  # compiled on first use, then cached on disk
 
     with opened(path, progress) as archive:
         definitions = archive.definitions
-        columns = _Columns.with_room_for(
-            sum(location.events for location in archive.locations if archive.rank(location) >= 0)
+        events = sum(loc.events for loc in archive.locations if archive.rank(loc) >= 0)
+        require_memory(
+            BYTES_PER_EVENT * events,
+            f"{archive.name}: the whole program of {events:,} events",
+            "its traffic alone takes little",
         )
+        columns = _Columns.with_room_for(events)
         state = archive.state(kernels.STATE)
         columns.enter_into(state)
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)

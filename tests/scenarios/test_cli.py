@@ -69,6 +69,43 @@ def test_matrix_equals_the_recorded_pairs(tmp_path, suffix):
     assert load_traffic(out).bytes.sum() == recorded.bytes.sum()
 
 
+def test_matrix_with_collectives_is_what_a_replay_sends(tmp_path, mapping):
+    recorded = load_traffic(DATA / "lu.S.4.p2p.csv")
+    plain, full = tmp_path / "plain.csv", tmp_path / "full.csv"
+    ignored = as_json("matrix", LU, "--out", plain, "--collectives", "ignore")
+    assert load_traffic(plain).same_as(recorded)
+    assert "algorithms" not in ignored
+    facts = as_json("matrix", LU, "--out", full, "--collectives", "expand")
+    replayed = as_json("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
+    assert (facts["messages"], facts["bytes"]) == (replayed["messages"], replayed["bytes"])
+    assert facts["algorithms"] == replayed["algorithms"]
+    assert facts.keys() == ignored.keys() | {"algorithms"}
+    expanded = load_traffic(full)
+    assert facts["messages"] == expanded.messages.sum() > recorded.messages.sum()
+    assert set(zip(recorded.src, recorded.dst, strict=True)) <= set(
+        zip(expanded.src, expanded.dst, strict=True)
+    )
+
+
+def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
+    words = ["--collectives", "expand", "--set", "collective.bcast=linear"]
+    facts = as_json("matrix", LU, *words)
+    calls = facts["collectives"]["BCAST"]
+    assert facts["algorithms"]["bcast"] == {"linear": calls}
+    assert re.search(
+        rf"bcast calls by linear +{calls}\n",
+        hopmap("matrix", LU, "--out", tmp_path / "m.npz", *words),
+    )
+    out = tmp_path / "map.csv"
+    placed = as_json("map", LU, "-t", "mesh:4", "-m", "sweep", "--out", out, *words)
+    metrics = as_json("evaluate", LU, out, "-t", "mesh:4", *words)
+    assert metrics["bytes"]["ieplc"]["total"] == facts["bytes"]
+    assert metrics["bytes"]["dilation"]["sum"] == placed["hop_bytes"]
+    assert placed["hop_bytes"] > as_json("map", LU, "-t", "mesh:4", "-m", "sweep")["hop_bytes"]
+    # A benchmark's steps stand in loops.
+    assert as_json("matrix", "lu.S.4", *words)["messages"] == facts["messages"]
+
+
 def test_matrix_draws_the_spy_plot(tmp_path):
     assert "written" in hopmap("matrix", LU, "--plot", tmp_path / "spy.png")
     assert (tmp_path / "spy.png").read_bytes().startswith(b"\x89PNG")
@@ -161,6 +198,7 @@ def test_simulate_has_designs_keys(mapping):
         "wall_seconds",
         "links",
         "energy",
+        "algorithms",
     }
     assert summary["links"].keys() == {"max_busy", "max_messages", "max_bytes"}
     slow = as_json(
@@ -225,6 +263,7 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
         ("parameters", "link.bandwidth"),
         ("parameters", "energy.link.KIND.static"),
         ("presets", "haec-box-4x4x4"),
+        ("algorithms", "allreduce=rabenseifner"),
         ("scenarios", "first"),
     ],
 )

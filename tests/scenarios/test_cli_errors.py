@@ -31,6 +31,7 @@ def here(tmp_path, monkeypatch):
     Path("text.otf2").write_text("not a trace\n")
     Path("text.txt").write_text("not a trace\n")
     Path("oblong.csv").write_text("1,2,3\n4,5,6\n")
+    Path("square.csv").write_text("1,2\n3,4\n")
     Path("negative.csv").write_text("1,2\n3,-4\n")
     Path("nan.csv").write_text("1,2\n3,nan\n")
     Path("pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,-3\n")
@@ -66,6 +67,11 @@ BAD = {
     "info lu.C.0": "on 0 ranks",
     "info lu.X.4": "X",
     "matrix good --out new.xyz": "unknown kind of traffic file",
+    "matrix good --out new.npz --collectives expnd": "is not one of 'ignore', 'expand'",
+    "matrix good --out new.npz --set collective.bcast=linear": "expected --collectives expand",
+    "matrix good --out new.npz --collectives expand --set link.latency=1": "unknown parameter",
+    "matrix good --out new.npz --collectives expand --set collective.bcast=tree": "binomial",
+    "matrix square.csv --out new.npz --collectives expand": "square.csv: only traffic",
     "matrix good --plot new.bmp": ".svg .png .pdf",
     "matrix good --out nowhere/new.csv": "nowhere",
     "generate cg --out new.npz": "no generator for 'cg'",

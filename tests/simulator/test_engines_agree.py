@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,12 +21,17 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.collectives import schedule_of
+from hopmap.simulator.collectives import choose
 from hopmap.simulator.lowering_collectives import template_of
-from hopmap.topologies import mesh, topology_from_spec, torus
+from hopmap.topologies import from_networkx, mesh, topology_from_spec, torus
 from hopmap.traces import Collective
 
-SPECS = ["mesh:6", "torus:4x2*2", "mesh:3x3", "torus:5,ties=parity", "haec:2x2x2*2", "mesh:1*9"]
+SPECS = [
+    *("mesh:6", "torus:4x2*2", "mesh:3x3", "torus:5,ties=parity", "haec:2x2x2*2", "mesh:1*9"),
+    *("hypercube:3", "cluster:2*3+1*2", "dragonfly:1x2x1*2"),
+    *("fattree:2x4", "fattree:3x3:1x2:1x2,routing=ecmp,seed=1"),
+]
+SLOW_LINK = {"kind": "slow", "bandwidth": 3e8, "latency": 2e-6}
 COMMUNICATORS = 2  # contexts of the applications' own messages; collectives come behind
 
 
@@ -144,8 +150,8 @@ def add_collective(draw, world, members, step, late):
     size = np.array(draw(st.lists(st.sampled_from([0, 8, 9000]), min_size=1))) * len(members)
     size = np.resize(size, len(members))
     root = draw(st.integers(0, len(members) - 1))
-    schedule = schedule_of(Collective[operation.upper()], root, size, size, {operation: algorithm})
-    template = template_of(schedule, len(members))
+    chosen = choose(Collective[operation.upper()], root, size, size, {operation: algorithm})
+    template = template_of(chosen.schedule, len(members))
     background = draw(st.booleans())
     for place, here in enumerate(members):
         strand = None
@@ -187,10 +193,29 @@ def broken(draw, world):
 
 
 @st.composite
+def graphs(draw):
+    """Any connected graph: a tree, and edges besides; some vertices are switches."""
+    vertices = draw(st.integers(1, 9))
+    graph = nx.Graph()
+    hosts = draw(st.sets(st.integers(0, vertices - 1), min_size=1))
+    for vertex in range(vertices):
+        graph.add_node(vertex, host=vertex in hosts, slots=draw(st.integers(1, 3)))
+        if vertex:
+            graph.add_edge(draw(st.integers(0, vertex - 1)), vertex)
+    end = st.integers(0, vertices - 1)
+    graph.add_edges_from((a, b) for a, b in draw(st.lists(st.tuples(end, end))) if a != b)
+    for a, b in graph.edges:
+        graph.edges[a, b].update(draw(st.sampled_from([{}, SLOW_LINK])))
+    return from_networkx(graph)
+
+
+@st.composite
 def runs(draw):
-    topology = topology_from_spec(draw(st.sampled_from(SPECS)))
+    topology = draw(graphs() | st.sampled_from(SPECS).map(topology_from_spec))
     topology = topology.with_links(
-        latency=draw(st.sampled_from([0.0, 1e-7])), bandwidth=draw(st.sampled_from([1e9, 1e300]))
+        draw(st.sampled_from([kind.name for kind in topology.kinds])),
+        latency=draw(st.sampled_from([0.0, 1e-7])),
+        bandwidth=draw(st.sampled_from([1e9, 1e300])),
     )
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
     ranks = draw(st.integers(1, len(slots)))

@@ -295,9 +295,10 @@ def test_making_and_freeing_handles_synchronises():
         ]
         for r in range(4)
     ]
-    program = lower(trace_of(calls))
+    program = lower(trace_of(calls), {"barrier": "dissemination"})
     result = simulate(program, mesh((4,)), range(4))
     assert program.traffic().messages.sum() == 2 * 8
+    assert program.chosen == {"barrier": {"dissemination": 2}}
     assert program.traffic().bytes.sum() == 0
     assert result.makespan > 3 + (8 - 0.25)
 

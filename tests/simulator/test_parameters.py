@@ -49,7 +49,7 @@ def test_dotted_keys_reach_their_fields():
         ("gap_per_byte", -1, "gap_per_byte -1: expected at least 0 s/byte"),
         ("compute.scale", "much", "compute.scale 'much': expected a finite number (1)"),
         ("switching", "wormhole", "switching 'wormhole': expected one of cut_through, store_and_"),
-        ("collective.bcast", "ring", "collective.bcast 'ring': expected one of binomial, linear"),
+        ("collective.bcast", "ring", "collective.bcast 'ring': expected one of openmpi, binomial"),
         ("packet.size", 1, "unknown parameter 'packet.size': did you mean 'packet_size'?"),
         ("link.colour", 1, "unknown parameter 'link.colour': expected one of overhead.send"),
     ],

@@ -114,7 +114,8 @@ def test_a_trace_is_lowered_with_the_parameters_algorithms():
         (),
         (np.arange(ranks, dtype=np.int32),),
     )
-    tree = simulate(trace, mesh((4,)), range(4))
+    binomial = Parameters(algorithms={"bcast": "binomial"})
+    tree = simulate(trace, mesh((4,)), range(4), parameters=binomial)
     star = Parameters(algorithms={"bcast": "linear"})
     flat = simulate(trace, mesh((4,)), range(4), parameters=star)
     assert (tree.messages, flat.messages) == (3, 3)

@@ -1,0 +1,61 @@
+"""Traffic of a source as ``--collectives`` asks for it: with what collectives send, or without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..traces import Traffic
+from .cli_arguments import Collectives
+from .settings import SettingError, algorithms_from, parse_settings
+from .sources import Source
+
+
+class Expanded(NamedTuple):
+    """Traffic, and the algorithms of its collectives with the number of calls, by operation."""
+
+    traffic: Traffic
+    chosen: Mapping[str, Mapping[str, int]]
+
+
+def algorithms_given(collectives: Collectives, words: Sequence[str] | None) -> dict[str, str]:
+    """Read the algorithms that ``--set`` names.
+
+    Raises
+    ------
+    SettingError, ParameterError
+        Something else is set, or collectives are ignored.
+    """
+    algorithms = algorithms_from(parse_settings(words or []))
+    if algorithms and collectives is Collectives.IGNORE:
+        raise SettingError(
+            f"--set collective.{next(iter(algorithms))}: expected --collectives expand with it"
+        )
+    return algorithms
+
+
+def read_traffic(
+    source: Source, collectives: Collectives, algorithms: Mapping[str, str]
+) -> Expanded:
+    """Read a source's point-to-point traffic, or all that it sends.
+
+    Raises
+    ------
+    TraceError
+        As `Source.traffic` and `Source.calls`: a file of traffic has no collectives to expand.
+    """
+    if collectives is Collectives.IGNORE:
+        return Expanded(source.traffic(), {})
+    from ..simulator import lower
+
+    program = lower(source.calls(), algorithms)
+    return Expanded(program.traffic(), program.chosen)
+
+
+def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, object]]:
+    """Lines of a table: operation and algorithm, calls."""
+    return [
+        (f"{operation} calls by {algorithm}", calls)
+        for operation, taken in sorted(chosen.items())
+        for algorithm, calls in sorted(taken.items())
+    ]

@@ -1,0 +1,183 @@
+"""Which algorithm Open MPI takes, by members and bytes: the facts alone, see `selection.py`.
+
+The rows are the fixed decision rules of Open MPI 5.0.9's component coll/tuned, for operations that
+commute (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c); operations that it leaves to coll/basic
+are linear. Bytes are those that Open MPI looks at: the whole buffer of a bcast, reduce or
+allreduce; the block of one member, of allgatherv the mean, of alltoall that for one other member;
+of reduce_scatter all blocks together.
+
+What is not there is replaced by what is nearest: split and in-order binary trees by binary trees;
+butterflies, and recursive doubling of reduce_scatter_block, by recursive halving; synchronised and
+non-blocking linear algorithms, and a segmented ring, by plain ones, which with Open MPI's own
+settings the ring and alltoall are; what it has for two members by what does the same for any. The
+rules set no segments, so that Open MPI's pipeline is a chain here. Where it nests operations
+(reduce and bcast for allreduce, gatherv and bcast for allgatherv) the inner reduce and bcast are
+binomial. Non-blocking collectives take the same algorithms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+ANY = math.inf
+
+# By operation and members below: bytes below, and the algorithm for them; the first that fits.
+DECISIONS: Mapping[str, Mapping[float, str]] = {
+    "barrier": {
+        4: "recursive_doubling",
+        8: "linear",
+        64: "recursive_doubling",
+        256: "dissemination",
+        512: "tree",
+        1024: "dissemination",
+        4096: "tree",
+        ANY: "dissemination",
+    },
+    "bcast": {
+        4: (
+            "<32 chain, <256 binary, <512 chain, <1K knomial, <32K linear, <128K binary, "
+            "<256K chain, <512K linear, <1M binomial, binary"
+        ),
+        8: "<64 binary, <128 binomial, <2K binary, <8K binomial, <1M linear, chain",
+        16: "<8 knomial, <64 binary, <4K knomial, <16K binary, <32K binomial, linear",
+        32: "<4K knomial, <1M binomial, scatter_allgather",
+        64: "<2K binomial, knomial",
+        128: "knomial",
+        256: "<2 binomial, <16K binary, <32K linear, <64K binary, knomial",
+        1024: "<16K knomial, <32K binary, knomial",
+        2048: "<512K knomial, scatter_allgather",
+        4096: "<256K knomial, scatter_allgather",
+        ANY: "<8K knomial, <16K binary, <256K knomial, scatter_allgather",
+    },
+    "gather": {
+        4: "<4 linear, <32K binomial, <64K linear, <128K binomial, linear",
+        8: "<1K binomial, <8K linear, <32K binomial, linear",
+        256: "binomial",
+        512: "<2K binomial, <8K linear, binomial",
+        ANY: "binomial",
+    },
+    "scatter": {
+        4: "linear",
+        8: "<2K binomial, <4K linear, <8K binomial, linear",
+        32: "<16K binomial, linear",
+        64: "<512 binomial, <8K linear, <16K binomial, linear",
+        ANY: "<512 binomial, linear",
+    },
+    "allgather": {
+        32: "recursive_doubling",
+        64: "<1K recursive_doubling, <64K neighbour_exchange, ring",
+        128: "<512 recursive_doubling, <64K neighbour_exchange, ring",
+        256: (
+            "<512 recursive_doubling, <128K neighbour_exchange, <512K ring, "
+            "<1M neighbour_exchange, ring"
+        ),
+        512: (
+            "<32 recursive_doubling, <128 bruck, <1K recursive_doubling, "
+            "<128K neighbour_exchange, <512K ring, <1M neighbour_exchange, ring"
+        ),
+        1024: "<64 recursive_doubling, <256 bruck, <2K recursive_doubling, neighbour_exchange",
+        2048: (
+            "<4 recursive_doubling, <8 bruck, <16 recursive_doubling, <32 bruck, "
+            "<256 recursive_doubling, <512 bruck, <4K recursive_doubling, neighbour_exchange"
+        ),
+        4096: (
+            "<32 bruck, <128 recursive_doubling, <512 bruck, <4K recursive_doubling, "
+            "neighbour_exchange"
+        ),
+        ANY: (
+            "<2 recursive_doubling, <8 bruck, <16 recursive_doubling, <512 bruck, "
+            "<4K recursive_doubling, neighbour_exchange"
+        ),
+    },
+    "allgatherv": {
+        3: "ring",
+        8: (
+            "<256 gather_bcast, <4K neighbour_exchange, <8K ring, <16K neighbour_exchange, "
+            "<256K bruck, neighbour_exchange"
+        ),
+        16: "<1K gather_bcast, bruck",
+        32: "<128 gather_bcast, <256K bruck, ring",
+        64: "<256 gather_bcast, <8K bruck, ring",
+        128: "<256 gather_bcast, <4K bruck, ring",
+        256: "<1K bruck, <64K neighbour_exchange, ring",
+        512: "<1K bruck, ring",
+        1024: "<512 bruck, <1K gather_bcast, <4K bruck, <1M neighbour_exchange, ring",
+        ANY: "<4K bruck, neighbour_exchange",
+    },
+    "alltoall": {
+        3: "<32K pairwise, <256K linear, pairwise",
+        8: "<512K linear, <1M pairwise, linear",
+        16: "linear",
+        32: "<4 linear, <512 bruck, linear",
+        64: "<512 bruck, linear",
+        256: "<1K bruck, <256K linear, pairwise",
+        512: "<1K bruck, <32K linear, pairwise",
+        1024: "<512 bruck, <256K linear, pairwise",
+        2048: "<512 bruck, linear",
+        4096: "<1K bruck, linear",
+        ANY: "<2K bruck, linear",
+    },
+    "alltoallv": {
+        4: "pairwise",
+        64: "linear",
+        128: "pairwise",
+        256: "linear",
+        1024: "pairwise",
+        ANY: "linear",
+    },
+    "allreduce": {
+        4: (
+            "<8 ring, <4K recursive_doubling, <8K ring, <16K recursive_doubling, <256K ring, "
+            "rabenseifner"
+        ),
+        8: "<16 ring, <8K recursive_doubling, rabenseifner",
+        16: "<8K recursive_doubling, rabenseifner",
+        32: "<64 ring, <4K recursive_doubling, rabenseifner",
+        64: "<128 ring, rabenseifner",
+        128: "<256K recursive_doubling, rabenseifner",
+        256: "<128K reduce_bcast, <256K recursive_doubling, rabenseifner",
+        512: "<4K reduce_bcast, rabenseifner",
+        2048: "<2K reduce_bcast, <16K recursive_doubling, rabenseifner",
+        4096: "<2K reduce_bcast, <4K ring, <16K recursive_doubling, rabenseifner",
+        ANY: "<2K reduce_bcast, <16K ring, <32K recursive_doubling, rabenseifner",
+    },
+    "reduce": {
+        4: "<8 rabenseifner, <16 binary, <32 chain, <256K linear, chain",
+        8: "<4K binary, <64K chain, <256K binomial, <512K linear, <1M binomial, linear",
+        16: "<8K binary, binomial",
+        32: "<4K binary, binomial",
+        256: "binomial",
+        512: "<8K binomial, <16K binary, binomial",
+        2048: "binomial",
+        4096: "<512 binomial, <1K binary, <8K binomial, <16K binary, binomial",
+        ANY: (
+            "<16 binomial, <32 binary, <1K binomial, <2K binary, <8K binomial, <16K binary, "
+            "binomial"
+        ),
+    },
+    "reduce_scatter": {
+        4: "<64K ring, <128K recursive_halving, ring",
+        8: "<8 reduce_scatter, <256K recursive_halving, ring",
+        32: "<256K recursive_halving, ring",
+        64: "<64 reduce_scatter, <512K recursive_halving, ring",
+        512: "<256 reduce_scatter, recursive_halving",
+        4096: "<512 reduce_scatter, recursive_halving",
+        ANY: "<1K reduce_scatter, recursive_halving",
+    },
+    "reduce_scatter_block": {
+        4: "<128K recursive_halving, reduce_scatter",
+        8: "<1M recursive_halving, reduce_scatter",
+        16: "<4 reduce_scatter, <512K recursive_halving, <4M reduce_scatter, recursive_halving",
+        32: "<32 reduce_scatter, <512K recursive_halving, <2M reduce_scatter, recursive_halving",
+        ANY: (
+            "<4 recursive_halving, <16 reduce_scatter, <64K recursive_halving, "
+            "<256K reduce_scatter, recursive_halving"
+        ),
+    },
+    "gatherv": {ANY: "linear"},
+    "scatterv": {ANY: "linear"},
+    "alltoallw": {ANY: "linear"},
+    "scan": {ANY: "linear"},
+    "exscan": {ANY: "linear"},
+}

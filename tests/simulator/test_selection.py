@@ -1,0 +1,143 @@
+"""The algorithm of a call that names none is the one that Open MPI 5.0.9 takes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import ALGORITHMS
+from hopmap.simulator.collectives import choose
+from hopmap.simulator.selection import SELECTION, Row, select, size_of, suited
+from hopmap.traces import Collective
+
+K, M = 1024, 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("operation", "members", "size", "expected"),
+    [
+        # Both sides of boundaries, read off coll_tuned_decision_fixed.c.
+        ("allreduce", 8, 8 * K - 1, "recursive_doubling"),
+        ("allreduce", 8, 8 * K, "rabenseifner"),
+        ("allreduce", 64, 256 * K - 1, "recursive_doubling"),
+        ("allreduce", 64, 256 * K, "rabenseifner"),
+        ("allreduce", 127, 128 * K, "recursive_doubling"),
+        ("allreduce", 128, 128 * K - 1, "reduce_bcast"),
+        ("allreduce", 3, 16 * K, "ring"),
+        ("allreduce", 4096, 8 * K, "recursive_doubling"),  # a ring, but for 1024 elements
+        ("allreduce", 4096, 32 * K, "rabenseifner"),
+        ("bcast", 16, M - 1, "binomial"),
+        ("bcast", 16, M, "scatter_allgather"),
+        ("bcast", 17, M, "scatter_allgather_ring"),
+        ("bcast", 64, 100 * M, "knomial"),
+        ("bcast", 7, M - 1, "linear"),
+        ("bcast", 7, M, "chain"),
+        ("bcast", 4096, 16 * K - 1, "binary"),
+        ("reduce", 16, 4 * K - 1, "binary"),
+        ("reduce", 16, 4 * K, "binomial"),
+        ("reduce", 2, 7, "linear"),  # Rabenseifner's, but for less than an element each
+        ("allgather", 32, K - 1, "recursive_doubling"),
+        ("allgather", 32, K, "neighbour_exchange"),
+        ("allgather", 32, 64 * K, "ring"),
+        ("allgather", 33, 8, "bruck"),
+        ("allgather", 33, K, "ring"),
+        ("allgatherv", 8, K - 1, "gather_bcast"),
+        ("allgatherv", 8, K, "bruck"),
+        ("allgatherv", 2, 10, "ring"),
+        ("alltoall", 2, 32 * K - 1, "pairwise"),
+        ("alltoall", 2, 32 * K, "linear"),
+        ("alltoall", 64, K - 1, "bruck"),
+        ("alltoall", 64, K, "linear"),
+        ("alltoall", 64, 256 * K, "pairwise"),
+        ("alltoallv", 63, 0, "linear"),
+        ("alltoallv", 64, 0, "pairwise"),
+        ("alltoallw", 64, 0, "linear"),
+        ("barrier", 3, 0, "recursive_doubling"),
+        ("barrier", 4, 0, "linear"),
+        ("barrier", 8, 0, "recursive_doubling"),
+        ("barrier", 64, 0, "dissemination"),
+        ("barrier", 256, 0, "tree"),
+        ("gather", 4, K - 1, "binomial"),
+        ("gather", 4, K, "linear"),
+        ("gatherv", 4, 8, "linear"),
+        ("scatter", 64, 511, "binomial"),
+        ("scatter", 64, 512, "linear"),
+        ("reduce_scatter", 16, 256 * K - 1, "recursive_halving"),
+        ("reduce_scatter", 16, 256 * K, "ring"),
+        ("reduce_scatter", 64, 255, "reduce_scatter"),
+        ("reduce_scatter_block", 32, 64 * K, "reduce_scatter"),
+        ("reduce_scatter_block", 32, 256 * K, "recursive_halving"),
+        ("scan", 64, 8, "linear"),
+    ],
+)
+def test_boundaries(operation, members, size, expected):
+    assert select(operation, members, size) == expected
+
+
+def test_a_ring_and_halves_need_an_element_for_everyone():
+    assert select("allreduce", 16, 8) == "recursive_doubling"  # below 64 bytes it would be a ring
+    assert select("allreduce", 32, 32 * 8 - 1) == "linear"
+    assert select("allreduce", 32, 32 * 8) == "rabenseifner"
+    assert select("allreduce", 63, 32 * 8) == "rabenseifner"  # it cuts for 32 members
+    assert select("allreduce", 2, 7) == "recursive_doubling"
+
+
+def test_the_table_is_whole_and_every_row_can_be_reached():
+    assert SELECTION.keys() == ALGORITHMS.keys()
+    for operation, rows in SELECTION.items():
+        assert {row.algorithm for row in rows} <= set(ALGORITHMS[operation])
+        assert (rows[-1].members, rows[-1].size) == (np.inf, np.inf)
+        assert list(rows) == sorted(rows, key=lambda row: (row.members, row.size))
+        assert len({row[:2] for row in rows}) == len(rows)
+        for here, there in pairwise(rows):
+            # A line of members ends without a bound on bytes, and says what changes only.
+            assert (here.members == there.members) != (here.size == np.inf)
+            assert here.members != there.members or here.algorithm != there.algorithm
+
+
+def test_rows_of_the_table():
+    assert SELECTION["scatter"][1:4] == (
+        Row(8, 2 * K, "binomial"),
+        Row(8, 4 * K, "linear"),
+        Row(8, 8 * K, "binomial"),
+    )
+
+
+@pytest.mark.parametrize("members", range(1, 40))
+def test_what_does_not_suit_is_replaced_by_what_does(members):
+    for operation, table in ALGORITHMS.items():
+        for algorithm in table:
+            instead = suited(operation, algorithm, members)
+            assert suited(operation, instead, members) == instead
+            volume = np.ones((members, members) if "alltoall" in operation else members, dtype=int)
+            table[instead](members, 0, volume)
+            if instead != algorithm:
+                with pytest.raises(ValueError, match=rf"{members} members: expected"):
+                    table[algorithm](members, 0, volume)
+
+
+def test_bytes_that_the_rules_look_at():
+    blocks = np.array([10, 0, 5])
+    assert size_of("allgatherv", blocks) == 5
+    assert size_of("reduce_scatter", blocks) == 15
+    assert size_of("gather", blocks) == 10
+    assert size_of("bcast", np.array([7])) == 7
+
+
+def test_a_call_takes_what_is_asked_for_or_what_open_mpi_would():
+    p, n = 8, 100_000
+    total = np.full(p, n * p)  # as OTF2 counts an allreduce
+    chosen = choose(Collective.ALLREDUCE, -1, total, total)
+    assert (chosen.operation, chosen.algorithm) == ("allreduce", "rabenseifner")
+    assert len(chosen.schedule.src) == 2 * 3 * p
+    ring = choose(Collective.ALLREDUCE, -1, total, total, {"allreduce": "ring"})
+    assert (ring.algorithm, len(ring.schedule.src)) == ("ring", 2 * (p - 1) * p)
+    again = choose(Collective.ALLREDUCE, -1, total, total, {"allreduce": "openmpi"})
+    assert again.algorithm == "rabenseifner"
+    handle = choose(Collective.CREATE_HANDLE, -1, total, total, {"barrier": "tree"})
+    assert (handle.operation, handle.algorithm) == ("barrier", "tree")
+    odd = np.full(5, 50)
+    gathered = choose(Collective.ALLGATHER, -1, odd, odd, {"allgather": "neighbour_exchange"})
+    assert gathered.algorithm == "ring"

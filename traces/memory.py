@@ -1,0 +1,39 @@
+"""Memory, asked for before it is needed: what cannot fit is refused at once, in one line.
+
+Needs are stated low, as what a step surely takes, so that nothing is refused that would have run.
+What is free is what the machine has; limits that a container or a batch system sets are not seen.
+"""
+
+from __future__ import annotations
+
+import psutil
+
+
+class OutOfMemoryError(MemoryError):
+    """Something that would not fit in the memory that is free."""
+
+
+def require_memory(need: int, what: str, instead: str) -> None:
+    """Check that memory is free for what is about to begin.
+
+    Parameters
+    ----------
+    need : int
+        Bytes that it takes at least.
+    what, instead : str
+        What takes them, and what the user may do.
+
+    Raises
+    ------
+    OutOfMemoryError
+        Less is free.
+    """
+    free = psutil.virtual_memory().available
+    if need > free:
+        raise OutOfMemoryError(
+            f"{what} takes at least {_gib(need)} of memory, {_gib(free)} are free: {instead}"
+        )
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB"
