@@ -5,6 +5,7 @@ from .bokhari import bokhari as bokhari
 from .genetic import genetic as genetic
 from .gray import gray as gray
 from .hilbert import hilbert as hilbert
+from .local_search import local_search as local_search
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter
