@@ -8,6 +8,7 @@ from .fold import fold as fold
 from .genetic import genetic as genetic
 from .gray import gray as gray
 from .hilbert import hilbert as hilbert
+from .local_search import local_search as local_search
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..topologies import Mapping, MappingError, Topology, check_mapping
+from ..topologies.tree_kernels import TreeRouter
 from ..traces import Traffic
 from . import kernels
 from .kernels import CostModel
@@ -130,9 +131,15 @@ def with_free_slots(node_of: Mapping, topology: Topology) -> NDArray[np.int64]:
     return np.concatenate((node_of, np.repeat(np.arange(topology.nodes), free))).astype(np.int64)
 
 
+def nearest(topology: Topology) -> int:
+    """Distance that no two slots can undercut."""
+    if topology.slots.max(initial=0) > 1:
+        return 0
+    router = topology.router
+    return int(router.costs[1]) if isinstance(router, TreeRouter) else 1
+
+
 def cost_bound(model: CostModel, topology: Topology) -> int:
     """Cost that no mapping can undercut: every pair as close as two slots can be."""
     weight = int(model.weight.sum()) // 2
-    if model.kind == kernels.NEAR:
-        return -weight
-    return weight if topology.slots.max(initial=0) <= 1 else 0
+    return -weight if model.kind == kernels.NEAR else weight * nearest(topology)

@@ -4,6 +4,8 @@ from .graph import from_networkx as from_networkx
 from .grid import haec as haec
 from .grid import mesh as mesh
 from .grid import torus as torus
+from .hierarchy import hierarchy as hierarchy
+from .hierarchy import tree as tree
 from .hypercube import hypercube as hypercube
 from .indirect import cluster as cluster
 from .indirect import dragonfly as dragonfly

@@ -26,21 +26,37 @@ from .switch_kernels import (
     fattree_distance,
     fattree_link,
 )
+from .tree_kernels import TreeRouter, tree_distance, tree_hops, tree_link
 
-Router: TypeAlias = BoxRouter | FatTreeRouter | DragonflyRouter | GraphRouter
+Router: TypeAlias = BoxRouter | FatTreeRouter | DragonflyRouter | TreeRouter | GraphRouter
 
 # The two functions of each family, written in Python and compiled into whatever calls them.
 ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     BoxRouter: (box_distance, box_link),
     FatTreeRouter: (fattree_distance, fattree_link),
     DragonflyRouter: (dragonfly_distance, dragonfly_link),
+    TreeRouter: (tree_distance, tree_link),
     GraphRouter: (graph_distance, graph_link),
 }
+# Where the distance of two nodes is a cost and not the number of links between them.
+HOPS: dict[type, Callable[..., int]] = {TreeRouter: tree_hops}
 
 
 def distance(router: Router, source: int, target: int) -> int:
-    """Hops of the route from source to target, both nodes; O(dimensions) or O(levels)."""
+    """Hops of the route from source to target, both nodes, or its cost; O(dimensions or levels).
+
+    Only hierarchies have a cost of their own (`hierarchy.py`).
+    """
     return ROUTING[type(router)][0](router, source, target)
+
+
+def hops(router: Router, source: int, target: int) -> int:
+    """Links on the route from source to target, both nodes; O(dimensions) or O(levels)."""
+    return _hops_of(type(router))(router, source, target)
+
+
+def _hops_of(family: type) -> Callable[..., int]:
+    return HOPS.get(family, ROUTING[family][0])
 
 
 def next_link(router: Router, here: int, target: int, source: int) -> int:
@@ -57,6 +73,11 @@ def _distance(router: types.NamedTuple, source: types.Integer, target: types.Int
     return ROUTING[router.instance_class][0]
 
 
+@overload(hops, jit_options={"error_model": "numpy"}, strict=False)
+def _hops(router: types.NamedTuple, source: types.Integer, target: types.Integer) -> Any:
+    return _hops_of(router.instance_class)
+
+
 @overload(next_link, jit_options={"error_model": "numpy"}, strict=False)
 def _next_link(
     router: types.NamedTuple,
@@ -71,11 +92,22 @@ def _next_link(
 def distances(
     router: Router, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Hops of each pair."""
-    hops = np.empty(len(source), dtype=np.int64)
+    """Distance of each pair."""
+    far = np.empty(len(source), dtype=np.int64)
     for i in range(len(source)):
-        hops[i] = distance(router, source[i], target[i])
-    return hops
+        far[i] = distance(router, source[i], target[i])
+    return far
+
+
+@njit(cache=True)
+def route_lengths(
+    router: Router, source: NDArray[np.int64], target: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Hops of each pair."""
+    lengths = np.empty(len(source), dtype=np.int64)
+    for i in range(len(source)):
+        lengths[i] = hops(router, source[i], target[i])
+    return lengths
 
 
 @njit(cache=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from .graph import from_file
 from .grid import TIES, haec, mesh, torus
+from .hierarchy import tree
 from .hypercube import hypercube
 from .indirect import ROUTINGS, cluster, dragonfly, fat_tree
 from .presets import PRESETS, preset
@@ -72,6 +73,15 @@ def _levels(text: str) -> tuple[list[int], ...] | None:
     return tuple(sizes for given in lists if given for sizes in given)
 
 
+def _tree(text: str) -> tuple[list[int], list[int] | None] | None:
+    """Read S@D, numbers joined by colons."""
+    if not re.fullmatch(r"\d{1,9}(:\d{1,9})*(@\d{1,9}(:\d{1,9})*)?", text):
+        return None
+    sizes, _, costs = text.partition("@")
+    read = [int(cost) for cost in costs.split(":")] if costs else None
+    return [int(size) for size in sizes.split(":")], read
+
+
 def _dragonfly(text: str) -> tuple[int, ...] | None:
     sizes = _sizes(text)
     return tuple(sizes[0]) if sizes and 3 <= len(sizes[0]) <= 4 else None
@@ -106,6 +116,12 @@ FAMILIES: dict[str, Family] = {
         "parents, a colon and parallel links",
         ("4x4x4", "18x18x36", "4x4:1x2", "4x4:1x2:1x2"),
         {"routing": ROUTINGS, "seed": ()},
+    ),
+    "tree": Family(
+        tree,
+        _tree,
+        "sizes of the levels joined by colons, innermost first, then @ and a distance for each",
+        ("4:16:8@1:10:100", "4:16:8@1:10:100*2"),
     ),
     "dragonfly": Family(
         dragonfly,

@@ -15,6 +15,7 @@ from .box_kernels import HAEC, BoxRouter
 from .graph_kernels import GraphRouter
 from .kernels import Router
 from .switch_kernels import DragonflyRouter, FatTreeRouter
+from .tree_kernels import TreeRouter
 
 
 class TopologyError(ValueError):
@@ -114,9 +115,14 @@ class Topology:
         return str(vertex) if vertex < self.nodes else f"switch {vertex - self.nodes}"
 
     def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
-        """Hops from each source to each target node, shape (pairs,)."""
+        """Hops from each source to each target node, or the cost in a hierarchy, shape (pairs,)."""
         u, v = self._node_pairs(source, target)
         return kernels.distances(self.router, u, v)
+
+    def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
+        """Links on the route from each source to each target node, shape (pairs,)."""
+        u, v = self._node_pairs(source, target)
+        return kernels.route_lengths(self.router, u, v)
 
     def routes(
         self, source: ArrayLike, target: ArrayLike
@@ -131,7 +137,7 @@ class Topology:
         """
         u, v = self._node_pairs(source, target)
         indptr = np.zeros(len(u) + 1, dtype=np.int64)
-        np.cumsum(kernels.distances(self.router, u, v), out=indptr[1:])
+        np.cumsum(kernels.route_lengths(self.router, u, v), out=indptr[1:])
         links = np.empty(indptr[-1], dtype=np.int32)
         kernels.walk_routes(self.router, u, v, indptr, links)
         return indptr, links
@@ -159,7 +165,7 @@ class Topology:
     def representatives(self) -> range:
         """Nodes that, by symmetry, stand for all others in their distances; where unknown, all."""
         router = self.router
-        if isinstance(router, FatTreeRouter):
+        if isinstance(router, FatTreeRouter | TreeRouter):
             return range(1)
         if isinstance(router, DragonflyRouter):
             return range(0, router.hosts * router.routers, router.hosts)

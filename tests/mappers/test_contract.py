@@ -4,16 +4,40 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import MAPPERS, OBJECTIVES, evaluate, map_ranks
-from hopmap.topologies import Topology, check_mapping, topology_from_spec
+from hopmap.topologies import (
+    MappingError,
+    Topology,
+    check_mapping,
+    hierarchy,
+    topology_from_spec,
+)
 from hopmap.traces import Traffic
 
-SPECS = ["mesh:3x2", "torus:4x4", "haec:2x2x3", "mesh:5", "torus:3x3x2", "mesh:2x2*3", "mesh:1*4"]
+SPECS = [
+    "mesh:3x2",
+    "torus:4x4",
+    "haec:2x2x3",
+    "mesh:5",
+    "torus:3x3x2",
+    "mesh:2x2*3",
+    "mesh:1*4",
+    "tree:2:3:2@1:10:100",
+]
 # Enough work to be itself, little enough for a test.
 SHORT = {
     "random_sampling": "random_sampling(samples=200)",
     "genetic": "genetic(generations=5, population=20)",
     "astar": "astar(states=3000)",
 }
+# What needs a machine of a certain kind.
+BOXES = {"scan", "peano", "gray", "hilbert"}
+HIERARCHIES: set[str] = set()
+
+
+def makes_sense(name: str, topology: Topology) -> bool:
+    if name in BOXES:
+        return bool(topology.dims)
+    return name not in HIERARCHIES or hierarchy(topology) is not None
 
 
 def pipeline(name: str) -> str:
@@ -42,6 +66,11 @@ def topology(request) -> Topology:
 @pytest.mark.parametrize("name", MAPPERS)
 def test_the_mapping_is_valid_for_any_number_of_ranks_that_fits(name, topology):
     slots = int(topology.slots.sum())
+    if not makes_sense(name, topology):
+        with pytest.raises(MappingError, match=rf"^mapper {name}: .*expected") as refused:
+            map_ranks(random_traffic(slots), topology, name)
+        assert "\n" not in str(refused.value)
+        return
     for ranks in sorted({1, slots // 2 or 1, slots}):
         for traffic in (random_traffic(ranks), silent_traffic(ranks)):
             node_of = map_ranks(traffic, topology, pipeline(name))
@@ -50,7 +79,8 @@ def test_the_mapping_is_valid_for_any_number_of_ranks_that_fits(name, topology):
 
 @pytest.mark.parametrize("name", MAPPERS)
 def test_the_same_seed_gives_the_same_mapping(name):
-    topology, traffic = topology_from_spec("torus:4x3"), random_traffic(11)
+    spec = "tree:4:3" if name in HIERARCHIES else "torus:4x3"
+    topology, traffic = topology_from_spec(spec), random_traffic(11)
     first, second = (map_ranks(traffic, topology, pipeline(name), seed=7) for _ in range(2))
     assert np.array_equal(first, second)
 
@@ -72,7 +102,7 @@ def test_what_starts_from_a_mapping_never_worsens_its_objective(name, objective,
 @pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.has("seconds")])
 def test_a_spent_time_budget_still_gives_a_valid_mapping(name):
     topology, traffic = topology_from_spec("torus:4x4x4"), random_traffic(60)
-    node_of = map_ranks(traffic, topology, name, seconds=0.0)
+    node_of = map_ranks(traffic, topology, pipeline(name), seconds=0.0)
     check_mapping(node_of, topology, 60)
 
 

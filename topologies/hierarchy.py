@@ -1,0 +1,99 @@
+"""Machines of nested subsystems with a cost of each level: VieM's S and D, hwloc's trees.
+
+S = a_1, ..., a_k, innermost first: a processor has a_1 cores, a node a_2 processors, and so on; two
+cores are d_i apart where their lowest common subsystem is of level i. Source: Schulz, Traeff and
+von Kirchbach, Better process mapping and sparse quadratic assignment, sections 3.4 and 5.1.
+
+Here the nodes of the topology are the cores, and every subsystem is a switch, with one link each
+way to each of its parts. `distance` is the cost d_i, so that hop-bytes are the paper's J with every
+pair counted once, and dilation is in the same unit. The cost of a link of level i is therefore
+(d_i - d_(i-1)) / 2, and the route the only path, of 2 i links (`hops`): the replay knows links,
+their bandwidth and latency, and no D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from .indirect import fat_tree
+from .switch_kernels import DOWN, SUBTREE, UP, VERTEX, DragonflyRouter, FatTreeRouter
+from .topology import Topology, TopologyError
+from .tree_kernels import TreeRouter
+
+FARTHEST = 10**6
+
+
+def tree(
+    children: Sequence[int], costs: Sequence[int] | None = None, *, slots: int = 1
+) -> Topology:
+    """Hierarchy of subsystems, innermost first, with a distance for each level (VieM's S and D).
+
+    Parameters
+    ----------
+    children : sequence of int
+        S: cores a processor, processors a node, ...
+    costs : sequence of int, optional
+        D: distance of two cores of one processor, of one node, ...; 1, 10, 100, ... when left out.
+    slots : int
+        Ranks that each core can take.
+
+    Raises
+    ------
+    TopologyError
+        Lists of unlike length, sizes below 1, costs below 0 or falling, more than 2^31 links.
+    """
+    sizes = [int(size) for size in children]
+    given = [10**level for level in range(len(sizes))] if costs is None else list(map(int, costs))
+    if not sizes or min(sizes) < 1:
+        raise TopologyError(f"tree: sizes {_text(sizes)}: expected whole numbers of at least 1")
+    rising = all(low <= high for low, high in zip([0, *given], given, strict=False))
+    if len(given) != len(sizes) or not rising or given[-1] > FARTHEST:
+        raise TopologyError(
+            f"tree: distances {_text(given)}: expected one whole number for each of the "
+            f"{len(sizes)} levels, none below the one before, up to {FARTHEST}"
+        )
+    if slots < 1:
+        raise TopologyError(f"tree: {slots} slots a core: expected at least 1")
+    if 2 * sum(prod(sizes[level:]) for level in range(len(sizes))) >= 2**31:
+        raise TopologyError(f"tree: sizes {_text(sizes)}: {prod(sizes)} cores have too many links")
+    links = fat_tree(sizes, [1] * len(sizes), slots=slots)
+    assert isinstance(links.router, FatTreeRouter)
+    levels = links.router.levels
+    return replace(
+        links,
+        spec=f"tree:{_text(sizes)}@{_text(given)}" + (f"*{slots}" if slots > 1 else ""),
+        router=TreeRouter(
+            spans=levels[:, SUBTREE].copy(),
+            costs=np.array([0, *given], dtype=np.int64),
+            first=levels[:, VERTEX].copy(),
+            up=levels[:, UP].copy(),
+            down=levels[:, DOWN].copy(),
+            link_to=links.link_to,
+        ),
+    )
+
+
+def hierarchy(topology: Topology) -> tuple[int, ...] | None:
+    """Sizes of the nested subsystems, innermost first; None where the network is not made of any.
+
+    The nodes of a subsystem are consecutive, and nodes that share a lower one are no farther apart.
+    Trees, fat trees, clusters and dragonflies are made so.
+    """
+    router = topology.router
+    if isinstance(router, TreeRouter):
+        spans = router.spans
+    elif isinstance(router, FatTreeRouter):
+        spans = router.levels[:, SUBTREE]
+    elif isinstance(router, DragonflyRouter):
+        return (router.hosts, router.routers, router.groups)
+    else:
+        return None
+    return tuple((spans[1:] // spans[:-1]).tolist())
+
+
+def _text(numbers: Sequence[int]) -> str:
+    return ":".join(str(number) for number in numbers)
