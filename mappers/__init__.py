@@ -2,6 +2,7 @@
 
 from .annealing import annealing as annealing
 from .astar import astar as astar
+from .auto import auto as auto
 from .bisection import recursive_bisection as recursive_bisection
 from .bokhari import bokhari as bokhari
 from .fold import fold as fold

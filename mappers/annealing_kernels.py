@@ -199,10 +199,13 @@ def nearest(
 
 
 @njit(cache=True)
-def all_hops(router: Router, nodes: int) -> NDArray[np.int16]:
-    """Table of distances between all nodes."""
-    hops = np.empty((nodes, nodes), dtype=np.int16)
+def all_hops(router: Router, nodes: int) -> tuple[NDArray[np.int16], bool]:
+    """Table of distances between all nodes, and whether they all fit in it."""
+    table = np.zeros((nodes, nodes), dtype=np.int16)
     for a in range(nodes):
         for b in range(a + 1):
-            hops[a, b] = hops[b, a] = distance(router, a, b)
-    return hops
+            far = distance(router, a, b)
+            if far > 32767:
+                return table, False
+            table[a, b] = table[b, a] = far
+    return table, True

@@ -27,10 +27,8 @@ def with_table(model: CostModel, topology: Topology) -> CostModel:
     """Let a table answer for the distances, if there are at most `TABLE` nodes."""
     if topology.nodes > TABLE or isinstance(model.router, GraphRouter):
         return model
-    table = annealing_kernels.all_hops(model.router, topology.nodes)
-    if table.min(initial=0) < 0 or table.max(initial=0) > np.iinfo(np.int16).max:
-        return model
-    return model._replace(router=table_router(table.astype(np.int16)))
+    table, fits = annealing_kernels.all_hops(model.router, topology.nodes)
+    return model._replace(router=table_router(table)) if fits else model
 
 
 def table_router(table: NDArray[np.int16]) -> GraphRouter:

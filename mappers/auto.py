@@ -1,0 +1,227 @@
+"""Auto: a portfolio that spends a budget on what is known to work, and keeps the best.
+
+1. Orders that cost nothing: the given mapping, nodes in order, and on boxes the curves.
+2. Starts: a fold if the traffic is a grid on a box, and recursive bisections with several seeds.
+3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
+   rounds and how hot follows from how many proposals a rank the budget allows: with few a single
+   cool one, for a hot round that is cut short is worse than its start.
+4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
+
+Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
+Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
+``hopmap.mappers.auto``, level INFO). A budget of `moves` is a number of proposals and gives the same
+mapping for the same seed everywhere; what a time budget gives depends on the machine.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..topologies import Mapping, Topology, torus
+from ..traces import Traffic
+from . import annealing_kernels
+from .bisection import bisected
+from .cooling import Search
+from .fold import best_fold
+from .gray import gray
+from .hilbert import hilbert
+from .mapper import CountOrZero, MapperFunction, Seconds, mapper
+from .multilevel import exchange_blocks
+from .objectives import ObjectiveName, with_free_slots
+from .peano import peano
+from .scan import scan
+from .search import Clock, Interrupted, Progress, Watch
+from .sweep import sweep
+
+log = logging.getLogger(__name__)
+
+CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
+PER_RANK = 20_000  # proposals without any budget
+FOLDS = 400
+STARTS = 4  # recursive bisections at most, and
+START_SHARE = 0.1  # of the time for them
+ROUND = 60_000  # proposals a rank that make a round
+ROUNDS = 12
+BLOCKS = 20  # proposals of blocks a rank after each round
+COLD = 0.02
+
+
+class Step(NamedTuple):
+    """What a member of the portfolio reached.
+
+    Attributes
+    ----------
+    member : str
+    value : int
+        Of the objective, after this step.
+    best : int
+        Best value so far.
+    moves : int
+        Proposals made so far.
+    seconds : float
+        Since the beginning.
+    """
+
+    member: str
+    value: int
+    best: int
+    moves: int
+    seconds: float
+
+
+class Portfolio(NamedTuple):
+    """The best mapping, and the steps that led to it."""
+
+    mapping: Mapping
+    steps: list[Step]
+
+
+@mapper("auto", source="this project", initial="optional")
+def auto(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName = "hop_bytes",
+    moves: CountOrZero | None = None,
+    seconds: Seconds = None,
+    clock: Clock = "wall",
+    progress: Progress | None = None,
+) -> Mapping:
+    """Best of a portfolio: given order, curves, folds, recursive bisections, rounds of annealing.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        A mapping that is not to be worsened.
+    objective : str
+        What is minimised or maximised.
+    moves : int, optional
+        Proposals of all rounds; 20,000 a rank if there is no time budget either.
+    seconds, clock, progress
+        Time budget, elapsed or of the processor, and whom to tell. Compiling counts apart.
+    """
+    run = portfolio(
+        traffic, topology, rng=rng, initial=initial, objective=objective, moves=moves,
+        seconds=seconds, clock=clock, progress=progress,
+    )  # fmt: skip
+    return run.mapping
+
+
+def portfolio(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName = "hop_bytes",
+    moves: int | None = None,
+    seconds: float | None = None,
+    clock: Clock = "wall",
+    progress: Progress | None = None,
+) -> Portfolio:
+    """See `auto`; with the steps."""
+    _compile()
+    annealing_kernels.all_hops(topology.router, 1)
+    watch = Watch(seconds, progress, clock)
+    if moves is None and seconds is None:
+        moves = PER_RANK * traffic.ranks
+    order = sweep(traffic, topology, rng=rng)
+    search = Search(traffic, topology, order if initial is None else initial, objective, rng, watch)
+    steps: list[Step] = []
+    try:
+        for member in _members(search, traffic, order, objective, moves, rng):
+            value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
+            steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
+            log.info("%s: %s %d, best %d, %d moves, %.2f s", member, search.named.name, *steps[-1][1:])
+            search.report()
+            if search.done():
+                break
+    except KeyboardInterrupt:
+        raise Interrupted(search.mapping) from None
+    return Portfolio(search.mapping, steps)
+
+
+def _members(
+    search: Search,
+    traffic: Traffic,
+    order: Mapping,
+    objective: str,
+    moves: int | None,
+    rng: np.random.Generator,
+) -> Iterator[str]:
+    """Run one member after another on the search, and name it when it is done."""
+    topology, watch = search.topology, search.watch
+    yield "given order"
+    search.sit(with_free_slots(order, topology))
+    yield "sweep"
+    for curve in CURVES if topology.dims else ():
+        search.sit(with_free_slots(curve(traffic, topology, rng=rng), topology))
+        yield curve.__name__
+    starts = []
+    folded = best_fold(traffic, topology, search.model, objective, FOLDS)
+    if folded is not None:
+        starts.append(with_free_slots(folded, topology))
+        search.sit(starts[-1])
+        yield "fold"
+    for _ in range(STARTS):
+        starts.append(bisected(search.model, topology, rng))
+        search.sit(starts[-1])
+        yield "recursive_bisection"
+        if _part(watch) > START_SHARE:
+            break
+    starts.sort(key=search.sit)
+    scale, talkers = search.scale(), max(len(search.seating.talkers), 1)
+    begin, before = watch.now(), search.moves
+    search.cool(0.0, 0.0, moves=10 * talkers)
+    yield "descent"
+    total = moves
+    if total is None:
+        rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
+        total = int(rate * (watch.left() or 0.0))
+    rounds = min(max(total // (ROUND * talkers), 1), ROUNDS)
+    for k in range(rounds):
+        left = watch.left()
+        share = None if left is None else left / (rounds - k)
+        budget = None if moves is None else max(moves // rounds, 1)
+        fresh = k % 2 == 0
+        search.sit(starts[k // 2 % len(starts)] if fresh else search.best)
+        hot = _hot(total / rounds / talkers, fresh)
+        search.cool(hot * scale, COLD * scale, moves=budget, seconds=share)
+        exchange_blocks(search, BLOCKS * talkers)
+        yield f"annealing from {'a start' if fresh else 'the best'}"
+
+
+def _part(watch: Watch) -> float:
+    """Part of the time budget that is spent; 0 without one."""
+    return 0.0 if watch.end is None else (watch.now() - watch.begin) / (watch.end - watch.begin)
+
+
+def _hot(per_rank: float, fresh: bool) -> float:
+    """First temperature of a round with so many proposals a rank, in units of the scale."""
+    if per_rank < 3_000:
+        return 0.1
+    if per_rank < 30_000 or not fresh:
+        return 0.2
+    return 0.35
+
+
+@cache
+def _compile() -> None:
+    """Compile whatever the portfolio runs, so that no budget pays for it."""
+    topology, ranks = torus([2, 2, 4]), np.arange(16)
+    ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, ranks + 1)
+    search = Search(
+        ring, topology, ranks, "hop_bytes", np.random.default_rng(0), Watch()
+    )
+    search.bound = None
+    for _ in _members(search, ring, ranks, "hop_bytes", 1000, np.random.default_rng(0)):
+        pass
