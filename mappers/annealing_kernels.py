@@ -68,7 +68,6 @@ def anneal(
     talkers, near_indptr, near = seating.talkers, seating.near_indptr, seating.near
     state = seating.draws[0]
     saved = 0
-    here_cost = priced(kind, 0)
     temperature = hot
     stretch = 1000
     factor = (cold / hot) ** (stretch / max(proposals, stretch)) if hot > 0 else 1.0
@@ -95,7 +94,9 @@ def anneal(
         for i in range(indptr[u], indptr[u + 1]):
             q = peer[i]
             if q == v:
-                worse += 2 * weight[i] * (priced(kind, distance(router, b, a)) - here_cost)
+                apart = 2 * priced(kind, distance(router, b, a))
+                apart -= priced(kind, distance(router, a, a)) + priced(kind, distance(router, b, b))
+                worse += weight[i] * apart
             worse += weight[i] * priced(kind, distance(router, b, places[q]))
         if worse > threshold:
             continue

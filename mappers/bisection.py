@@ -18,7 +18,7 @@ from ..topologies import Mapping, Topology
 from ..traces import Traffic
 from . import bisection_kernels
 from .kernels import CostModel
-from .mapper import mapper
+from .mapper import Count, mapper
 from .objectives import ObjectiveName, cost_model
 from .seating import with_table
 
@@ -31,6 +31,7 @@ def recursive_bisection(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
+    tries: Count = 1,
 ) -> Mapping:
     """Halves of the ranks onto halves of the network, again and again.
 
@@ -42,19 +43,23 @@ def recursive_bisection(
         Ignored.
     objective : str
         What weighs a pair: its bytes, its messages, or 1 (cardinality).
+    tries : int
+        Bisections of which the best is taken, at every step.
     """
     del initial
     model = with_table(cost_model(traffic, topology, objective), topology)
-    return bisected(model, topology, rng)[: traffic.ranks]
+    return bisected(model, topology, rng, tries)[: traffic.ranks]
 
 
-def bisected(model: CostModel, topology: Topology, rng: np.random.Generator) -> NDArray[np.int64]:
+def bisected(
+    model: CostModel, topology: Topology, rng: np.random.Generator, tries: int = 1
+) -> NDArray[np.int64]:
     """Node of every rank and dummy by recursive bisection."""
     nodes, domains = halves(model, topology)
     seat_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
     items = rng.permutation(len(model.indptr) - 1).astype(np.int64)
     draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    bisection_kernels.split_ranks(model, nodes, domains, seat_indptr, items, draws)
+    bisection_kernels.split_ranks(model, nodes, domains, seat_indptr, items, tries, draws)
     places = np.empty_like(items)
     places[items] = np.repeat(nodes, topology.slots[nodes])
     return places

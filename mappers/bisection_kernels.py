@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..topologies.kernels import Router, distance
-from .fm_kernels import bisect
+from .fm_kernels import bisect, cut_cost
 from .kernels import CostModel
 
 SAMPLES = 4  # nodes that stand for a domain where distances are averaged
@@ -114,7 +114,7 @@ def halve_nodes(router, keys, slots, by_distance):
 
 
 @njit(cache=True)
-def split_ranks(model, nodes, domains, seat_indptr, items, draws):
+def split_ranks(model, nodes, domains, seat_indptr, items, tries, draws):
     """Bring the ranks and dummies into the order of the seats, in place.
 
     `seat_indptr` counts the seats of `nodes` in their order. A pair that leaves a domain pulls its
@@ -157,9 +157,13 @@ def split_ranks(model, nodes, domains, seat_indptr, items, draws):
                     bias[i] += weight[k] * farther
             sub_indptr[i + 1] = count
         target = seat_indptr[mid] - start
-        side = bisect(
-            sub_indptr, sub_peer[:count].copy(), sub_weight[:count].copy(), bias, target, draws
-        )
+        sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
+        side, least = np.zeros(n, dtype=np.int8), np.inf
+        for _ in range(tries):
+            trial = bisect(sub_indptr, sub_peer, sub_weight, bias, target, draws)
+            cost = cut_cost(sub_indptr, sub_peer, sub_weight, bias, trial)
+            if cost < least:
+                side, least = trial, cost
         left, right = start, start + target
         for i in range(n):
             local[here[i]] = -1

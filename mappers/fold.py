@@ -96,7 +96,7 @@ def _folds(grid: GridTraffic, box: Sequence[int]) -> Iterator[Mapping]:
             digits = [_digits(grid.coords[:, i], chosen[i], orders[i]) for i in axes]
             for strings in product(*(permutations(meet) for meet in meets)):
                 for reflected in (True, False):
-                    yield _strung(digits, chosen, strings, reflected, box)
+                    yield _strung(digits, chosen, strings, reflected, box, ranks)
 
 
 def _shares(length: int, box: Sequence[int]) -> list[tuple[int, ...]]:

@@ -272,8 +272,7 @@ def _annealed(
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Anneal one level."""
-    groups = len(place)
-    seating = seated_in_groups(model, groups, place, rng)
+    seating = seated_in_groups(model, np.ones(len(place), dtype=np.int64), place, rng)
     if not len(seating.talkers):
         return place
     scale = annealing_kernels.uphill(model, seating, SAMPLE)

@@ -29,7 +29,7 @@ def group_hops(
     groups = len(starts) - 1
     hops = np.zeros((groups, groups), dtype=np.int16)
     for g in range(groups):
-        for h in range(g):
+        for h in range(g + 1):
             mean = mean_hops(
                 router, nodes, starts[g], starts[g + 1], starts[h], starts[h + 1], samples
             )

@@ -48,11 +48,10 @@ def seated(
 
 
 def seated_in_groups(
-    model: CostModel, groups: int, places: NDArray[np.int64], rng: np.random.Generator
+    model: CostModel, slots: NDArray[np.int64], places: NDArray[np.int64], rng: np.random.Generator
 ) -> Seating:
-    """One item on each of the groups of nodes that the model's router knows."""
-    slots = np.ones(groups, dtype=np.int64)
-    return _seating(model, slots, _near_nodes(model.router, groups), places, rng)
+    """Everybody at their places in groups of nodes, which the model's router knows."""
+    return _seating(model, slots, _near_nodes(model.router, len(slots)), places, rng)
 
 
 def _seating(
