@@ -5,10 +5,15 @@ from .astar import astar as astar
 from .auto import auto as auto
 from .bisection import recursive_bisection as recursive_bisection
 from .bokhari import bokhari as bokhari
+from .bottomup import bottomup as bottomup
 from .fold import fold as fold
 from .genetic import genetic as genetic
 from .gray import gray as gray
+from .greedy import greedy_all_c as greedy_all_c
+from .greedy import greedy_min as greedy_min
+from .greedy import mueller_merbach as mueller_merbach
 from .hilbert import hilbert as hilbert
+from .identity import identity as identity
 from .local_search import local_search as local_search
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
@@ -29,3 +34,4 @@ from .scan import scan as scan
 from .search import Interrupted as Interrupted
 from .search import Progress as Progress
 from .sweep import sweep as sweep
+from .topdown import topdown as topdown

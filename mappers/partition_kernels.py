@@ -1,0 +1,134 @@
+"""Compiled pieces of graph partitioning: part of a graph, contraction, cut, exact block sizes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+class Graph(NamedTuple):
+    """Undirected weighted graph, every edge listed at both ends.
+
+    Attributes
+    ----------
+    indptr : ndarray(int64, shape=(vertices + 1,))
+        Neighbours of vertex v are ``peer[indptr[v]:indptr[v + 1]]``.
+    peer, weight : ndarray(int64, shape=(2 * edges,))
+        The neighbours and the weights of the edges; no loops.
+    """
+
+    indptr: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    weight: NDArray[np.int64]
+
+
+@njit(cache=True)
+def induced(graph: Graph, members: NDArray[np.int64], number: NDArray[np.int64]) -> Graph:
+    """Graph of some vertices, numbered as they come; `number` is scratch, -1 everywhere."""
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    edges = 0
+    for i in range(len(members)):
+        number[members[i]] = i
+        edges += indptr[members[i] + 1] - indptr[members[i]]
+    starts = np.zeros(len(members) + 1, dtype=np.int64)
+    peers = np.empty(edges, dtype=np.int64)
+    weights = np.empty(edges, dtype=np.int64)
+    count = 0
+    for i in range(len(members)):
+        for j in range(indptr[members[i]], indptr[members[i] + 1]):
+            if number[peer[j]] >= 0:
+                peers[count] = number[peer[j]]
+                weights[count] = weight[j]
+                count += 1
+        starts[i + 1] = count
+    for i in range(len(members)):
+        number[members[i]] = -1
+    return Graph(starts, peers[:count].copy(), weights[:count].copy())
+
+
+@njit(cache=True)
+def contracted(graph: Graph, block: NDArray[np.int64], blocks: int) -> Graph:
+    """Graph of the blocks; the edges between two blocks become one with the sum of the weights."""
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    members = np.argsort(block, kind="mergesort")
+    begin = np.searchsorted(block[members], np.arange(blocks + 1))
+    starts = np.zeros(blocks + 1, dtype=np.int64)
+    peers = np.empty(len(peer), dtype=np.int64)
+    weights = np.empty(len(peer), dtype=np.int64)
+    where = np.full(blocks, -1, dtype=np.int64)
+    count = 0
+    for b in range(blocks):
+        first = count
+        for k in range(begin[b], begin[b + 1]):
+            for i in range(indptr[members[k]], indptr[members[k] + 1]):
+                other = block[peer[i]]
+                if other == b:
+                    continue
+                if where[other] < first:
+                    where[other] = count
+                    peers[count] = other
+                    weights[count] = 0
+                    count += 1
+                weights[where[other]] += weight[i]
+        starts[b + 1] = count
+    return Graph(starts, peers[:count].copy(), weights[:count].copy())
+
+
+@njit(cache=True)
+def cut_of(graph: Graph, block: NDArray[np.int64]) -> int:
+    """Weight of the edges between blocks, each once."""
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    cut = 0
+    for v in range(len(block)):
+        for i in range(indptr[v], indptr[v + 1]):
+            if peer[i] < v and block[peer[i]] != block[v]:
+                cut += weight[i]
+    return cut
+
+
+@njit(cache=True)
+def fit(graph: Graph, block: NDArray[np.int64], capacity: NDArray[np.int64]) -> None:
+    """Move vertices out of blocks that are too large, the cheapest first; O(edges) a pass.
+
+    A pass values the best move of every vertex of these blocks and makes those that are still
+    needed and possible; there is at least one, so that it ends.
+    """
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    size = np.zeros(len(capacity), dtype=np.int64)
+    for b in block:
+        size[b] += 1
+    near = np.zeros(len(capacity), dtype=np.int64)
+    targets = np.empty(len(block), dtype=np.int64)
+    losses = np.empty(len(block), dtype=np.int64)
+    movable = np.empty(len(block), dtype=np.int64)
+    while (size > capacity).any():
+        # Vertices without a neighbour in a block with room go to the emptiest.
+        spare = np.argmax(capacity - size)
+        count = 0
+        for v in range(len(block)):
+            own = block[v]
+            if size[own] <= capacity[own]:
+                continue
+            for i in range(indptr[v], indptr[v + 1]):
+                near[block[peer[i]]] += weight[i]
+            target = spare
+            for i in range(indptr[v], indptr[v + 1]):
+                b = block[peer[i]]
+                if size[b] < capacity[b] and near[b] > near[target]:
+                    target = b
+            movable[count] = v
+            targets[count] = target
+            losses[count] = near[own] - near[target]
+            count += 1
+            for i in range(indptr[v], indptr[v + 1]):
+                near[block[peer[i]]] = 0
+        for k in np.argsort(losses[:count], kind="mergesort"):
+            v, target = movable[k], targets[k]
+            own = block[v]
+            if size[own] > capacity[own] and size[target] < capacity[target]:
+                size[own] -= 1
+                size[target] += 1
+                block[v] = target
