@@ -55,9 +55,7 @@ class Seating(NamedTuple):
 
 
 @njit(cache=True)
-def anneal(
-    model: CostModel, seating: Seating, hot: float, cold: float, proposals: int
-) -> int:
+def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposals: int) -> int:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
     Returns the decrease of the cost. At temperature 0 only exchanges that cost nothing are accepted.
@@ -162,7 +160,7 @@ def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
         for rank, other, node in ((u, v, b), (v, u, a)):
             for i in range(indptr[rank], indptr[rank + 1]):
                 q = peer[i]
-                at = (places[rank] if q == other else places[q])
+                at = places[rank] if q == other else places[q]
                 worse += weight[i] * priced(kind, distance(router, node, at))
         if worse > 0:
             total += worse

@@ -2,9 +2,11 @@
 
 1. Orders that cost nothing: the given mapping, nodes in order, and on boxes the curves.
 2. Starts: a fold if the traffic is a grid on a box, and recursive bisections with several seeds.
+   On hierarchies more of them, and `topdown`.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
-   cool one, for a hot round that is cut short is worse than its start.
+   cool one, for a hot round that is cut short is worse than its start. On hierarchies level by
+   level (see `sections`), and then all at once.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
@@ -21,8 +23,9 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology, torus
+from ..topologies import Mapping, Topology, torus, tree
 from ..traces import Traffic
 from . import annealing_kernels
 from .bisection import bisected
@@ -33,22 +36,24 @@ from .hilbert import hilbert
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .multilevel import exchange_blocks
 from .objectives import ObjectiveName, with_free_slots
+from .partition import Preset
 from .peano import peano
 from .scan import scan
 from .search import Clock, Interrupted, Progress, Watch
+from .sections import settle, spans_of
 from .sweep import sweep
+from .topdown import topdown
 
 log = logging.getLogger(__name__)
 
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 PER_RANK = 20_000  # proposals without any budget
 FOLDS = 400
-STARTS = 4  # recursive bisections at most, and
-START_SHARE = 0.1  # of the time for them
-ROUND = 60_000  # proposals a rank that make a round
+ROUND, SECTIONS = 60_000, 10_000  # proposals a rank that make a round; on hierarchies
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
+SETTLE = 0.08  # first temperature on the levels of a hierarchy
 
 
 class Step(NamedTuple):
@@ -141,7 +146,7 @@ def portfolio(
         for member in _members(search, traffic, order, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
-            log.info("%s: %s %d, best %d, %d moves, %.2f s", member, search.named.name, *steps[-1][1:])
+            log.info("%s: %d, best %d, %d moves, %.2f s", *steps[-1])
             search.report()
             if search.done():
                 break
@@ -154,7 +159,7 @@ def _members(
     search: Search,
     traffic: Traffic,
     order: Mapping,
-    objective: str,
+    objective: ObjectiveName,
     moves: int | None,
     rng: np.random.Generator,
 ) -> Iterator[str]:
@@ -167,18 +172,12 @@ def _members(
         search.sit(with_free_slots(curve(traffic, topology, rng=rng), topology))
         yield curve.__name__
     starts = []
-    folded = best_fold(traffic, topology, search.model, objective, FOLDS)
-    if folded is not None:
-        starts.append(with_free_slots(folded, topology))
-        search.sit(starts[-1])
-        yield "fold"
-    for _ in range(STARTS):
-        starts.append(bisected(search.model, topology, rng))
-        search.sit(starts[-1])
-        yield "recursive_bisection"
-        if _part(watch) > START_SHARE:
-            break
+    for name, start in _starts(search, traffic, objective, rng):
+        starts.append(start)
+        search.sit(start)
+        yield name
     starts.sort(key=search.sit)
+    search.sit(search.best)
     scale, talkers = search.scale(), max(len(search.seating.talkers), 1)
     begin, before = watch.now(), search.moves
     search.cool(0.0, 0.0, moves=10 * talkers)
@@ -187,17 +186,44 @@ def _members(
     if total is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         total = int(rate * (watch.left() or 0.0))
-    rounds = min(max(total // (ROUND * talkers), 1), ROUNDS)
+    levels = bool(spans_of(topology))
+    rounds = min(max(total // ((SECTIONS if levels else ROUND) * talkers), 1), ROUNDS)
     for k in range(rounds):
         left = watch.left()
         share = None if left is None else left / (rounds - k)
         budget = None if moves is None else max(moves // rounds, 1)
         fresh = k % 2 == 0
         search.sit(starts[k // 2 % len(starts)] if fresh else search.best)
-        hot = _hot(total / rounds / talkers, fresh)
-        search.cool(hot * scale, COLD * scale, moves=budget, seconds=share)
-        exchange_blocks(search, BLOCKS * talkers)
+        if levels:
+            settled = None if budget is None else budget // 2
+            half = None if share is None else share / 2
+            settle(search, rng, SETTLE, COLD * SETTLE, moves=settled, seconds=half)
+            search.cool(0.02 * scale, 0.0005 * scale, moves=settled, seconds=half)
+        else:
+            hot = _hot(total / rounds / talkers, fresh)
+            search.cool(hot * scale, COLD * scale, moves=budget, seconds=share)
+            exchange_blocks(search, BLOCKS * talkers)
         yield f"annealing from {'a start' if fresh else 'the best'}"
+
+
+def _starts(
+    search: Search, traffic: Traffic, objective: ObjectiveName, rng: np.random.Generator
+) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Mappings that annealing may start from: more of them on hierarchies, where they decide."""
+    topology = search.topology
+    folded = best_fold(traffic, topology, search.model, objective, FOLDS)
+    if folded is not None:
+        yield "fold", with_free_slots(folded, topology)
+    levels = bool(spans_of(topology))
+    most, share, tries = (12, 0.35, 4) if levels else (3, 0.1, 1)
+    for done in range(most):
+        yield "recursive_bisection", bisected(search.model, topology, rng, tries)
+        if levels and done == 1 and _part(search.watch) < share / 4:
+            preset: Preset = "eco" if _part(search.watch) > share / 20 else "strong"
+            split = topdown(traffic, topology, rng=rng, objective=objective, preset=preset)
+            yield f"topdown({preset})", with_free_slots(split, topology)
+        if _part(search.watch) > share:
+            break
 
 
 def _part(watch: Watch) -> float:
@@ -217,11 +243,11 @@ def _hot(per_rank: float, fresh: bool) -> float:
 @cache
 def _compile() -> None:
     """Compile whatever the portfolio runs, so that no budget pays for it."""
-    topology, ranks = torus([2, 2, 4]), np.arange(16)
+    ranks = np.arange(16)
     ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, ranks + 1)
-    search = Search(
-        ring, topology, ranks, "hop_bytes", np.random.default_rng(0), Watch()
-    )
-    search.bound = None
-    for _ in _members(search, ring, ranks, "hop_bytes", 1000, np.random.default_rng(0)):
-        pass
+    rng = np.random.default_rng(0)
+    for topology in (torus([2, 2, 4]), tree([4, 4])):
+        search = Search(ring, topology, ranks, "hop_bytes", rng, Watch())
+        search.bound = None
+        for _ in _members(search, ring, ranks, "hop_bytes", 1000, rng):
+            pass

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from ..topologies.kernels import Router, distance
+from ..topologies.kernels import distance
 from .fm_kernels import bisect, cut_cost
-from .kernels import CostModel
 
 SAMPLES = 4  # nodes that stand for a domain where distances are averaged
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from .draw_kernels import below, following
 

@@ -1,11 +1,12 @@
-"""Fold: traffic that is a grid is folded onto a box of nodes like a sheet of paper.
+"""Fold: traffic that is a grid is folded onto a box of nodes, or a hierarchy, like a sheet of paper.
 
 Every dimension of the grid is written in digits, one for each dimension of the network: rank 13 of
 32 on 8 x 8 x 8 nodes is 5 in x on the second of four strips, counted backwards there, so that the
 fold costs nothing in x. Digits of several grid dimensions that meet in one network dimension are
 strung together, the lower one backwards on every other value of the higher (a reflected code), or
 not. All ways of doing so are tried, those of few folds first, and the cheapest is taken. Slots of a
-node are a dimension of their own, without distance.
+node are a dimension of their own, without distance. The levels of a hierarchy are dimensions like
+any other: the grid is cut into boxes, and these into boxes again.
 
 Sources: the classic embeddings of grids in grids (e.g. Ma and Tao, Embeddings among toruses and
 meshes, ICPP 1987); rubik's folds and tilts. O(tries * pairs).
@@ -20,7 +21,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
+from ..topologies import Mapping, Topology, hierarchy
 from ..traces import Traffic
 from . import kernels
 from .bisection import bisected
@@ -41,7 +42,7 @@ def fold(
     objective: ObjectiveName = "hop_bytes",
     tries: Count = 1000,
 ) -> Mapping:
-    """Best fold of traffic that is a grid onto a box; recursive bisection of anything else.
+    """Best fold of a grid onto a box or hierarchy; recursive bisection of other traffic.
 
     Parameters
     ----------
@@ -63,14 +64,15 @@ def fold(
 def best_fold(
     traffic: Traffic, topology: Topology, model: CostModel, objective: str, tries: int
 ) -> Mapping | None:
-    """Cheapest fold of the traffic; None if it is no grid, the network no box, or nothing fits."""
-    if not topology.dims or np.ptp(topology.slots):
+    """Cheapest fold of the traffic; None if it is no grid, the network no box or hierarchy."""
+    dims = topology.dims or hierarchy(topology)
+    if not dims or np.ptp(topology.slots):
         return None
     pairs = traffic.without_self().undirected()
     grid = recognised(pairs, objective_named(objective).weigh(pairs))
     if grid is None:
         return None
-    box = (int(topology.slots[0]), *topology.dims)
+    box = (int(topology.slots[0]), *dims)
     best, best_cost = None, 0
     for node_of in islice(_folds(grid, box), tries):
         cost = int(kernels.total_cost(model, node_of))

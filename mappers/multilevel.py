@@ -133,7 +133,9 @@ def place_by_levels(
             share = 2.0 ** (depth + 1 - len(levels))
             left = None if end is None else max(end - search.watch.now(), 0.0) * share
             budget = None if moves is None else int(moves * share / 2)
-            place = _annealed(model, place, HOT if depth == 0 else WARM, budget, left, search.watch, rng)
+            place = _annealed(
+                model, place, HOT if depth == 0 else WARM, budget, left, search.watch, rng
+            )
         finer = levels[depth + 1].starts if depth + 1 < len(levels) else layers[-1]
         place = _expanded(level, finer, place)
     if place is None:  # too small for levels

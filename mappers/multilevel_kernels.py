@@ -131,9 +131,7 @@ def move_blocks(
                 u = moving[m]
                 own[u] = 0
                 for i in range(indptr[u], indptr[u + 1]):
-                    own[u] += weight[i] * priced(
-                        kind, distance(router, places[u], places[peer[i]])
-                    )
+                    own[u] += weight[i] * priced(kind, distance(router, places[u], places[peer[i]]))
             saved -= doubled // 2
         for m in range(moved):
             goes[moving[m]] = -1

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import Topology, hierarchy
-from ..topologies.kernels import distances
 from . import kernels, multilevel_kernels
 from .cooling import Cooling, Search
 from .seating import seated_in_groups, table_router
