@@ -40,7 +40,7 @@ from .partition import Preset
 from .peano import peano
 from .scan import scan
 from .search import Clock, Interrupted, Progress, Watch
-from .sections import settle, spans_of
+from .sections import pair_up, settle, spans_of
 from .sweep import sweep
 from .topdown import topdown
 
@@ -176,7 +176,7 @@ def _members(
         starts.append(start)
         search.sit(start)
         yield name
-    starts.sort(key=search.sit)
+    starts = sorted(starts, key=search.sit)[:ROUNDS]
     search.sit(search.best)
     scale, talkers = search.scale(), max(len(search.seating.talkers), 1)
     begin, before = watch.now(), search.moves
@@ -198,6 +198,8 @@ def _members(
             settled = None if budget is None else budget // 2
             half = None if share is None else share / 2
             settle(search, rng, SETTLE, COLD * SETTLE, moves=settled, seconds=half)
+            pair_up(search, rng, sweeps=10, tries=4)
+            half = None if share is None else min(half or 0.0, watch.left() or 0.0)
             search.cool(0.02 * scale, 0.0005 * scale, moves=settled, seconds=half)
         else:
             hot = _hot(total / rounds / talkers, fresh)
@@ -214,15 +216,19 @@ def _starts(
     folded = best_fold(traffic, topology, search.model, objective, FOLDS)
     if folded is not None:
         yield "fold", with_free_slots(folded, topology)
-    levels = bool(spans_of(topology))
-    most, share, tries = (12, 0.35, 4) if levels else (3, 0.1, 1)
+    levels, watch = bool(spans_of(topology)), search.watch
+    share = 0.4 if levels else 0.1
+    most = 3 if not levels else 8 if watch.end is None else 200
     for done in range(most):
-        yield "recursive_bisection", bisected(search.model, topology, rng, tries)
-        if levels and done == 1 and _part(search.watch) < share / 4:
-            preset: Preset = "eco" if _part(search.watch) > share / 20 else "strong"
+        search.sit(bisected(search.model, topology, rng))
+        if levels:
+            pair_up(search, rng, sweeps=3, tries=1)
+        yield "recursive_bisection", search.seating.places.copy()
+        if levels and done == 1 and _part(watch) < 0.05:
+            preset: Preset = "eco" if _part(watch) > 0.02 else "strong"
             split = topdown(traffic, topology, rng=rng, objective=objective, preset=preset)
             yield f"topdown({preset})", with_free_slots(split, topology)
-        if _part(search.watch) > share:
+        if _part(watch) > share:
             break
 
 

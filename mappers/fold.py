@@ -1,4 +1,4 @@
-"""Fold: traffic that is a grid is folded onto a box of nodes, or a hierarchy, like a sheet of paper.
+"""Fold: traffic that is a grid is folded onto a box of nodes, or a hierarchy, like paper.
 
 Every dimension of the grid is written in digits, one for each dimension of the network: rank 13 of
 32 on 8 x 8 x 8 nodes is 5 in x on the second of four strips, counted backwards there, so that the
@@ -74,15 +74,19 @@ def best_fold(
         return None
     box = (int(topology.slots[0]), *dims)
     best, best_cost = None, 0
-    for node_of in islice(_folds(grid, box), tries):
+    nested = not topology.dims
+    for node_of in islice(_folds(grid, box, nested), tries):
         cost = int(kernels.total_cost(model, node_of))
         if best is None or cost < best_cost:
             best, best_cost = node_of, cost
     return best
 
 
-def _folds(grid: GridTraffic, box: Sequence[int]) -> Iterator[Mapping]:
-    """Nodes of the ranks by every fold, those with few digits first."""
+def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
+    """Nodes of the ranks by every fold, those with few digits first.
+
+    If nested, lower digits go to lower levels and those of one level are all equally far apart.
+    """
     axes, sides, ranks = range(len(grid.dims)), range(len(box)), len(grid.coords)
     shares = [
         shares
@@ -94,10 +98,10 @@ def _folds(grid: GridTraffic, box: Sequence[int]) -> Iterator[Mapping]:
         used = [[k for k in sides if share[k] > 1] for share in chosen]
         meets = [[i for i in axes if chosen[i][k] > 1] for k in sides]
         # Lowest digit first within a grid dimension; highest first within a network dimension.
-        for orders in product(*(permutations(digits) for digits in used)):
+        for orders in [tuple(used)] if nested else product(*map(permutations, used)):
             digits = [_digits(grid.coords[:, i], chosen[i], orders[i]) for i in axes]
-            for strings in product(*(permutations(meet) for meet in meets)):
-                for reflected in (True, False):
+            for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
+                for reflected in (False,) if nested else (True, False):
                     yield _strung(digits, chosen, strings, reflected, box, ranks)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import Topology, hierarchy
-from . import kernels, multilevel_kernels
+from . import kernels, multilevel_kernels, pairwise_kernels
 from .cooling import Cooling, Search
 from .seating import seated_in_groups, table_router
 
@@ -68,3 +68,21 @@ def _in_order(
     places = np.empty_like(seats)
     places[np.lexsort((seat_of, group))] = seats
     return places
+
+
+def pair_up(search: Search, rng: np.random.Generator, sweeps: int, tries: int) -> None:
+    """Bisect the ranks of two subsystems anew, for all pairs that talk, the largest level first."""
+    topology, model = search.topology, search.model
+    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    above = topology.nodes
+    for span in spans_of(topology):
+        block = search.seating.places // span
+        parent = np.arange(topology.nodes // span) // (above // span)
+        above = span
+        for _ in range(sweeps):
+            saved = pairwise_kernels.refine_pairs(
+                model.indptr, model.peer, model.weight, block, parent, tries, draws
+            )
+            if saved == 0 or search.done():
+                break
+        search.sit(_in_order(block, search.seating.seat_of, topology))
