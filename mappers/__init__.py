@@ -34,4 +34,5 @@ from .scan import scan as scan
 from .search import Interrupted as Interrupted
 from .search import Progress as Progress
 from .sweep import sweep as sweep
+from .tabu import tabu as tabu
 from .topdown import topdown as topdown

@@ -40,7 +40,7 @@ def annealing(
     clock: Clock = "wall",
     progress: Progress | None = None,
 ) -> Mapping:
-    """Simulated annealing with exchanges that bring a rank next to a peer, from random by default.
+    """Anneal by exchanges that bring a rank next to a peer, from random by default.
 
     Parameters
     ----------

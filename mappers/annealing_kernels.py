@@ -58,7 +58,7 @@ class Seating(NamedTuple):
 def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposals: int) -> int:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
-    Returns the decrease of the cost. At temperature 0 only exchanges that cost nothing are accepted.
+    Returns the decrease of the cost. At temperature 0 only what costs nothing is accepted.
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
@@ -173,7 +173,7 @@ def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
 def nearest(
     router: Router, nodes: int, stride: int, most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The `most` nodes next to each node and their distances, row after row.
+    """Return the `most` nodes next to each node and their distances, row after row.
 
     Of equally distant nodes those are taken that come first in steps of `stride`, which has no
     divisor in common with the number of nodes. O(nodes * nodes) distances.

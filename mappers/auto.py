@@ -11,8 +11,8 @@
 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
-``hopmap.mappers.auto``, level INFO). A budget of `moves` is a number of proposals and gives the same
-mapping for the same seed everywhere; what a time budget gives depends on the machine.
+``hopmap.mappers.auto``, level INFO). A budget of `moves` is a number of proposals and gives the
+same mapping for the same seed everywhere; what a time budget gives depends on the machine.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def _members(
 def _starts(
     search: Search, traffic: Traffic, objective: ObjectiveName, rng: np.random.Generator
 ) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Mappings that annealing may start from: more of them on hierarchies, where they decide."""
+    """Make mappings to start annealing from: more on hierarchies, where they decide."""
     topology = search.topology
     folded = best_fold(traffic, topology, search.model, objective, FOLDS)
     if folded is not None:

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from ..topologies.kernels import distance
-from .fm_kernels import bisect, cut_cost
+from ..topologies.kernels import Router, distance
+from .fm_kernels import cut_cost
+from .halving_kernels import bisect
+from .kernels import CostModel
 
 SAMPLES = 4  # nodes that stand for a domain where distances are averaged
 
 
 @njit(cache=True)
-def mean_hops(router, nodes, lo, hi, start, stop, samples):
+def mean_hops(
+    router: Router,
+    nodes: NDArray[np.int64],
+    lo: int,
+    hi: int,
+    start: int,
+    stop: int,
+    samples: int,
+) -> float:
     """Mean distance between nodes[lo:hi] and nodes[start:stop], of so many nodes on each side."""
     rows, columns = min(samples, hi - lo), min(samples, stop - start)
     total = 0.0
@@ -29,7 +40,13 @@ def mean_hops(router, nodes, lo, hi, start, stop, samples):
 
 
 @njit(cache=True)
-def _apart(router, nodes, lo, mid, hi):
+def _apart(
+    router: Router,
+    nodes: NDArray[np.int64],
+    lo: int,
+    mid: int,
+    hi: int,
+) -> float:
     """How much farther apart the halves are than what is within them."""
     within = mean_hops(router, nodes, lo, mid, lo, mid, 8)
     within += mean_hops(router, nodes, mid, hi, mid, hi, 8)
@@ -37,7 +54,11 @@ def _apart(router, nodes, lo, mid, hi):
 
 
 @njit(cache=True)
-def _cut_at(key, slots, ordered):
+def _cut_at(
+    key: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    ordered: NDArray[np.int64],
+) -> int:
     """Where the key changes, nearest to half of the slots; 0 if it never does."""
     total = 0
     for x in ordered:
@@ -51,7 +72,12 @@ def _cut_at(key, slots, ordered):
 
 
 @njit(cache=True)
-def halve_nodes(router, keys, slots, by_distance):
+def halve_nodes(
+    router: Router,
+    keys: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    by_distance: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split the nodes in two again and again, across the key along which the halves are farthest.
 
     Parameters
@@ -87,7 +113,7 @@ def halve_nodes(router, keys, slots, by_distance):
                     key = keys[k]
                 else:
                     a = b = here[0]
-                    for turn in range(2):
+                    for _turn in range(2):
                         a, far = b, -1
                         for x in here:
                             if distance(router, a, x) > far:
@@ -112,7 +138,15 @@ def halve_nodes(router, keys, slots, by_distance):
 
 
 @njit(cache=True)
-def split_ranks(model, nodes, domains, seat_indptr, items, tries, draws):
+def split_ranks(
+    model: CostModel,
+    nodes: NDArray[np.int64],
+    domains: NDArray[np.int64],
+    seat_indptr: NDArray[np.int64],
+    items: NDArray[np.int64],
+    tries: int,
+    draws: NDArray[np.uint64],
+) -> None:
     """Bring the ranks and dummies into the order of the seats, in place.
 
     `seat_indptr` counts the seats of `nodes` in their order. A pair that leaves a domain pulls its

@@ -6,6 +6,8 @@ Source: Vigna, An experimental exploration of Marsaglia's xorshift generators, s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -20,7 +22,7 @@ def following(state: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, inline="always")
-def below(state: np.uint64, bound: int) -> int:
+def below(state: np.uint64, bound: int) -> Any:
     """Return the state's number, 0..bound-1; bound below 2^32."""
     mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
     return np.int64((mixed * np.uint64(bound)) >> np.uint64(32))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
-from . import annealing_kernels, fm_kernels, kernels, multilevel_kernels
+from . import annealing_kernels, halving_kernels, kernels, multilevel_kernels
 from .bisection import halves
 from .cooling import SAMPLE, Cooling, Search
 from .kernels import CostModel
@@ -72,7 +72,7 @@ def multilevel(
     clock: Clock = "wall",
     progress: Progress | None = None,
 ) -> Mapping:
-    """Groups of ranks onto groups of nodes, refined on every level by exchanges of whole groups.
+    """Map groups of ranks onto groups of nodes, refined by exchanges of groups on every level.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _coarsen(
         if groups < COARSEST:
             break
         group_of = _grouped(indptr, peer, weight, size, groups, draws)
-        indptr, peer, weight = fm_kernels.contract(indptr, peer, weight, group_of, groups)
+        indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group_of, groups)
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
         levels.append(Level(starts, group_of, indptr, peer, weight))
     return levels[::-1]
@@ -219,8 +219,8 @@ def _grouped(
 ) -> NDArray[np.int64]:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
     largest = 2 * -(-int(size.sum()) // len(size))
-    group_of, count = fm_kernels.match(indptr, peer, weight, size, largest, draws)
-    group_of = group_of.astype(np.int64)
+    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, draws)
+    group_of = matched.astype(np.int64)
     if count > groups:
         # Singles that found no peer are paired in the order of their sizes, smallest first.
         members = np.bincount(group_of, minlength=count)
@@ -229,7 +229,7 @@ def _grouped(
         new = np.arange(count)
         merged = order[: 2 * (count - groups)]
         new[merged[: count - groups]] = merged[count - groups :][::-1]
-        _, group_of = np.unique(new[group_of], return_inverse=True)
+        group_of = np.unique(new[group_of], return_inverse=True)[1].astype(np.int64)
     elif count < groups:
         # Too many pairs: the last ones come apart again.
         later = np.flatnonzero(_second(group_of))[: groups - count]

@@ -11,7 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .draw_kernels import below, following
-from .fm_kernels import bisect, cut_cost, refine
+from .fm_kernels import cut_cost, refine
+from .halving_kernels import bisect
 
 
 @njit(cache=True)
