@@ -5,8 +5,8 @@
    On hierarchies more of them, and `topdown`.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
-   cool one, for a hot round that is cut short is worse than its start. On hierarchies level by
-   level (see `sections`), and then all at once.
+   cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
+   of a few subsystems are split anew, level by level (see `sections`), and then annealed cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
@@ -40,7 +40,7 @@ from .partition import Preset
 from .peano import peano
 from .scan import scan
 from .search import Clock, Interrupted, Progress, Watch
-from .sections import pair_up, settle, spans_of
+from .sections import spans_of, split_anew
 from .sweep import sweep
 from .topdown import topdown
 
@@ -49,11 +49,11 @@ log = logging.getLogger(__name__)
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 PER_RANK = 20_000  # proposals without any budget
 FOLDS = 400
-ROUND, SECTIONS = 60_000, 10_000  # proposals a rank that make a round; on hierarchies
+ROUND, SECTIONS = 60_000, 30_000  # proposals a rank that make a round; on hierarchies
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
-SETTLE = 0.08  # first temperature on the levels of a hierarchy
+FOURS = 4  # trials with four subsystems, for each of them, without a time budget
 
 
 class Step(NamedTuple):
@@ -195,12 +195,11 @@ def _members(
         fresh = k % 2 == 0
         search.sit(starts[k // 2 % len(starts)] if fresh else search.best)
         if levels:
-            settled = None if budget is None else budget // 2
-            half = None if share is None else share / 2
-            settle(search, rng, SETTLE, COLD * SETTLE, moves=settled, seconds=half)
-            pair_up(search, rng, sweeps=10, tries=4)
-            half = None if share is None else min(half or 0.0, watch.left() or 0.0)
-            search.cool(0.02 * scale, 0.0005 * scale, moves=settled, seconds=half)
+            fours = FOURS if share is None else 10**6
+            most = None if share is None else 0.75 * share
+            split_anew(search, rng, sweeps=3, tries=1, fours=fours, seconds=most)
+            rest = None if share is None else 0.25 * share
+            search.cool(0.02 * scale, 0.0005 * scale, moves=budget, seconds=rest)
         else:
             hot = _hot(total / rounds / talkers, fresh)
             search.cool(hot * scale, COLD * scale, moves=budget, seconds=share)
@@ -217,12 +216,12 @@ def _starts(
     if folded is not None:
         yield "fold", with_free_slots(folded, topology)
     levels, watch = bool(spans_of(topology)), search.watch
-    share = 0.4 if levels else 0.1
+    share = 0.25 if levels else 0.1
     most = 3 if not levels else 8 if watch.end is None else 200
     for done in range(most):
         search.sit(bisected(search.model, topology, rng))
         if levels:
-            pair_up(search, rng, sweeps=3, tries=1)
+            split_anew(search, rng, sweeps=3, tries=1, fours=0)
         yield "recursive_bisection", search.seating.places.copy()
         if levels and done == 1 and _part(watch) < 0.05:
             preset: Preset = "eco" if _part(watch) > 0.02 else "strong"
