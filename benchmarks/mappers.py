@@ -21,6 +21,7 @@ CASES = {64: ("C", "4x4x4"), 512: ("D", "8x8x8"), 4096: ("D", "16x16x16")}
 FAMILIES = ("mesh", "torus", "haec")
 SECONDS = 60.0
 OURS = ("bokhari(patience=0)", "bokhari(objective=hop_bytes)", "minmd(rule=connected)")
+HIERARCHICAL = {"topdown", "bottomup"}  # not on boxes
 
 # Seconds on mesh, torus, HAEC; None: not finished.
 THESIS: dict[int, dict[str, tuple[float | None, ...]]] = {
@@ -73,7 +74,7 @@ def measured(ranks: int, spec: str, pipeline: str, seeds: int) -> tuple[int, flo
 
 
 def main(sizes: list[int]) -> None:
-    pipelines = sorted((*MAPPERS, *OURS))
+    pipelines = sorted({*MAPPERS, *OURS} - HIERARCHICAL)
     small, ring = topology_from_spec("torus:2x2x2"), np.arange(8)
     for pipeline in pipelines:  # compile
         if not parse_pipeline(pipeline)[0].info.needs_initial:

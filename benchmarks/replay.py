@@ -4,7 +4,8 @@ First generated LU runs of millions of messages, which are programs with loops, 
 the process has taken by then. Then the archives; without arguments, the traces in tests/data, and
 those beside the project where they are. Each is replayed on a 4x4 torus (larger if it has more
 ranks) with a random placement and without the recorded computation, by both engines of packets,
-which must agree. Then the compiled engine alone from 16 to 4,096 ranks.
+which must agree; the first, of up to 16 ranks, also by SimPy with a Resource for every link. Then
+the compiled engine alone from 16 to 4,096 ranks.
 
 Rates are per second of processor time, which other load disturbs less, the best of three;
 compilation is apart. "run" is the engine alone, "all" what `simulate` costs.
@@ -20,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from textbook_simpy import Replay
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
 from hopmap.simulator.plan import plan
+from hopmap.simulator.record import NOTHING
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 
@@ -58,7 +61,7 @@ def run(program: Program, topology: Topology, node_of: Any, engine: str, times: 
         times=times,
     )
     ready = plan(program, topology, node_of, parameters)
-    alone, _ = best(ENGINES[engine].run, ready, False, None, times=times)
+    alone, _ = best(ENGINES[engine].run, ready, NOTHING, None, times=times)
     return [whole, alone, result.events, result.makespan]
 
 
@@ -84,6 +87,33 @@ def traces(archives: list[Path]) -> None:
                 f"{whole:>8.2f}{alone:>8.3f}{hops / alone:>12.0f}{reference[0] / alone:>7.1f}"
                 f"{makespan:>12.6f}"
             )
+
+
+def textbook(archive: Path) -> None:
+    """Compare with SimPy as its documentation would have it; packets are stored and forwarded."""
+    program, topology = lower(read_trace(archive)), torus((4, 4))
+    parameters = Parameters(compute_scale=0, eager_limit=2**40, switching="store_and_forward")
+    node_of = np.random.default_rng(0).permutation(topology.nodes)[: program.ranks]
+    ready = plan(program, topology, node_of, parameters)
+    peer = Replay(ready)
+    rates = []
+    seconds, makespan = best(peer.run, times=1)
+    title = f"{archive.name}, store-and-forward"
+    print(f"\n{title:<30}{'packet-hops':>13}{'run s':>8}{'hops/s':>12}{'ratio':>7}")
+    for label, engine, times in (
+        ("a Resource a link", "", 0),
+        ("engine simpy", "simpy", 1),
+        ("engine compiled", "compiled", 3),
+    ):
+        hops, span = peer.hops, makespan
+        if engine:
+            seconds, outcome = best(ENGINES[engine].run, ready, NOTHING, None, times=times)
+            hops, span = outcome.events, float(outcome.finish.max())
+        rates.append(hops / seconds)
+        print(
+            f"{label:<30}{hops:>13}{seconds:>8.2f}{rates[-1]:>12.0f}"
+            f"{rates[-1] / rates[0]:>7.1f}  makespan {span:.9f}"
+        )
 
 
 def halo(side: int, rounds: int) -> Program:
@@ -142,5 +172,7 @@ if __name__ == "__main__":
     seconds, _ = best(lambda: simulate(warm_up, torus((4,)), [0, 1], engine="compiled"), times=1)
     print(f"compiling, or reading what was compiled: {seconds:.2f} s\n")
     large()
-    traces([Path(name) for name in sys.argv[1:]] or [path for path in DEFAULT if path.is_dir()])
+    archives = [Path(name) for name in sys.argv[1:]] or [path for path in DEFAULT if path.is_dir()]
+    traces(archives)
+    textbook(archives[0])
     scaling()

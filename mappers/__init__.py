@@ -20,6 +20,9 @@ from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter
 from .mapper import mapper as mapper
 from .minmd import minmd as minmd
+from .model_creation import Model as Model
+from .model_creation import bisection_model as bisection_model
+from .model_creation import multisection_model as multisection_model
 from .multilevel import multilevel as multilevel
 from .objectives import OBJECTIVES as OBJECTIVES
 from .objectives import Objective as Objective

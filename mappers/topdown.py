@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..topologies import Mapping, MappingError, Topology, hierarchy
 from ..traces import Traffic
-from .mapper import Count, mapper
+from .mapper import MAPPERS, Count, mapper
 from .objectives import ObjectiveName, cost_model
 from .partition import Preset, partition, split
 from .partition_kernels import Graph, induced
@@ -106,9 +106,10 @@ def levels_for(name: str, topology: Topology) -> tuple[int, ...]:
     """Return the sizes of the nested subsystems, or raise `MappingError`."""
     sizes = hierarchy(topology)
     if sizes is None:
+        other = "recursive_bisection"
         raise MappingError(
             f"mapper {name}: {topology.spec} is not made of nested subsystems: expected a tree, a "
-            "fat tree, a cluster or a dragonfly; other networks take recursive_bisection"
+            f"fat tree, a cluster or a dragonfly{f'; or {other}' if other in MAPPERS else ''}"
         )
     return sizes
 

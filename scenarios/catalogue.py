@@ -75,6 +75,7 @@ def _engines() -> Entries:
 
 def _formats() -> Entries:
     from ..traces.formats import FORMATS
+    from .cli_convert import SIMULATORS
     from .launchers import LAUNCHERS
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
@@ -82,7 +83,8 @@ def _formats() -> Entries:
         _entry(launcher.name, f"launcher: {launcher.summary}; {launcher.command}", launcher.source)
         for launcher in LAUNCHERS.values()
     ]
-    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers]
+    simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
+    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers, *simulators]
 
 
 _WORDS = {"collective": "algorithm of ", "energy": "energy of "}

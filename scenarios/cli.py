@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import cli_mappings, cli_scenarios, cli_traces
+from . import cli_convert, cli_explain, cli_mappings, cli_scenarios, cli_simulate, cli_traces
 from .cli_errors import OneLineGroup
 from .console import say
 
@@ -24,8 +24,10 @@ app.command()(cli_traces.info)
 app.command()(cli_traces.matrix)
 app.command("map")(cli_mappings.map_)
 app.command()(cli_mappings.evaluate)
-app.command()(cli_mappings.simulate)
+app.command()(cli_simulate.simulate)
+app.command()(cli_explain.explain)
 app.command()(cli_mappings.export)
+app.command()(cli_convert.convert)
 app.command("list")(cli_scenarios.list_)
 
 

@@ -41,6 +41,17 @@ Sets = Annotated[
         help="A parameter, like link.bandwidth=10GB/s; may be repeated (see: list parameters).",
     ),
 ]
+Steps = Annotated[
+    int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
+        "message of a pair in each.",
+    ),
+]
 CollectivesOption = Annotated[
     Collectives,
     typer.Option(

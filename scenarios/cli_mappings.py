@@ -1,4 +1,4 @@
-"""Commands on mappings: map, evaluate, simulate, export."""
+"""Commands on mappings: map, evaluate, export."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from .cli_arguments import (
     Collectives,
     CollectivesOption,
     MappingArgument,
-    Sets,
     Topology,
-    TraceArgument,
     TrafficArgument,
 )
 from .console import print_json, print_table, say, working
-from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
@@ -140,79 +137,6 @@ def evaluate(
         _print_hot(hot, network)
 
 
-def simulate(
-    trace: TraceArgument,
-    mapping: MappingArgument,
-    topology: Topology,
-    engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
-    settings: Sets = None,
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
-    ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
-            "message of a pair in each.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import lower, program_of_traffic
-    from ..simulator import simulate as replay
-    from ..topologies import topology_from_spec
-    from .expanded import chosen_rows
-    from .mapping_files import read_mapping
-    from .settings import check_settings, configure, parse_settings
-    from .sources import find_source
-
-    network = topology_from_spec(topology)
-    given = parse_settings(settings or [])
-    check_settings(dict(given), [network])
-    network, parameters = configure(network, given)
-    source = find_source(trace)
-    with working(f"reading {source.name}"):
-        if source.has_program:
-            if rounds is not None:
-                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
-            program = lower(source.calls(steps), parameters.algorithms)
-        else:
-            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
-        node_of = read_mapping(mapping, network, program.ranks)
-    with working("replaying") as progress:
-        result = replay(
-            program,
-            network,
-            node_of,
-            parameters=parameters,
-            engine=engine,
-            progress=lambda done, total: progress(done, total, "messages"),
-        )
-    summary = result.summary()
-    if as_json:
-        print_json(summary | {"algorithms": program.chosen})
-        return
-    rows: list[tuple[str, object]] = [
-        ("makespan", show_seconds(summary["makespan"])),
-        ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
-        ("  communicating", show_seconds(float(result.communicate.mean()))),
-        ("  waiting", show_seconds(float(result.wait.mean()))),
-        ("messages", summary["messages"]),
-        ("bytes", summary["bytes"]),
-        *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
-        ("busiest link", show_seconds(summary["links"]["max_busy"])),
-        ("  its share of the makespan", _share(summary)),
-        ("packet hops served", summary["events"]),
-        ("replayed in", show_seconds(summary["wall_seconds"])),
-    ]
-    if result.energy is not None:
-        rows.insert(-2, ("energy", joules(result.energy.total)))
-    title = f"{source.name} by {mapping} on {network.spec}, engine {engine}"
-    print_table(("", f"{program.ranks} ranks"), rows, title=title)
-
-
 def export(
     mapping: MappingArgument,
     to: Annotated[str, typer.Option(help="Launcher; see: list formats.")],
@@ -293,9 +217,3 @@ def _print_hot(hot: list[HotLink], network: Network) -> None:
         for link in hot
     ]
     print_table(("busiest links", "kind", "heaviest rank pairs", "messages", "bytes"), rows, left=3)
-
-
-def _share(summary: dict[str, Any]) -> str:
-    if not summary["makespan"]:
-        return "-"
-    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

@@ -130,7 +130,8 @@ def _write_report(folder: Path) -> Path:
 def _print_runs(runs: pd.DataFrame) -> None:
     """Print one line per mapper, the best of its seeds, on each trace and topology."""
     runs = runs[runs["error"].isna()]
-    for (trace, topology), group in runs.groupby(["trace", "topology"], sort=False):
+    for key, group in runs.groupby(["trace", "topology", "variant"], sort=False):
+        trace, *where = (str(word) for word in key if word)
         rows: list[tuple[Any, ...]] = []
         for mapper, seeds in group.groupby("mapper", sort=False):
             best = seeds.sort_values("hop_bytes", kind="stable").iloc[0]
@@ -149,5 +150,5 @@ def _print_runs(runs: pd.DataFrame) -> None:
             )
         columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
         columns += ["runtime", "mapping time"]
-        print_table(columns, rows, title=f"{trace} on {topology}")
+        print_table(columns, rows, title=f"{trace} on {', '.join(where)}")
         say()

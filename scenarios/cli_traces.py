@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,13 @@ PICTURES = (".svg", ".png", ".pdf")
 
 
 def generate(
-    benchmark: Annotated[str, typer.Argument(help="A NAS Parallel Benchmark: lu.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="A NAS Parallel Benchmark: lu; or a synthetic pattern: uniform, transpose, "
+            "tornado, complement, neighbour, bit_reversal, shuffle."
+        ),
+    ],
     out: Annotated[
         Path, typer.Option(help="A folder ending in .otf2, or traffic: .npz .mtx .csv .graph.")
     ],
@@ -29,12 +36,22 @@ def generate(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Time steps, instead of the class's own.")
     ] = None,
+    dims: Annotated[
+        str | None, typer.Option(help="Of a pattern: ranks per dimension, x first, like 8x8.")
+    ] = None,
+    size: Annotated[
+        int, typer.Option("--bytes", min=0, help="Of a pattern: bytes of every message.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Generate a NAS benchmark's traffic by formula, or its whole trace."""
+    """Generate a NAS benchmark's traffic by formula, or its whole trace; or a pattern's traffic."""
     from ..traces.formats import save_traffic
     from ..traces.nas import nas_trace, nas_traffic
+    from ..traces.synthetic import PATTERNS
 
+    if dims is not None or benchmark in PATTERNS:
+        _generate_pattern(benchmark, dims, size, out, as_json)
+        return
     name = f"{benchmark}.{nas_class}.{ranks}"
     with working(f"generating {name}"):
         begin = time.perf_counter()
@@ -50,6 +67,19 @@ def generate(
             save_traffic(out, traffic)
         facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     _print_facts(name, facts | {"out": str(out)}, as_json)
+
+
+def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_json: bool) -> None:
+    from ..traces.formats import save_traffic
+    from ..traces.synthetic import synthetic_traffic
+
+    if dims is None or not re.fullmatch(r"\d{1,9}(x\d{1,9})*", dims):
+        raise typer.BadParameter(f"--dims {dims or ''}: expected ranks per dimension, like 8x8")
+    begin = time.perf_counter()
+    traffic = synthetic_traffic(pattern, [int(d) for d in dims.split("x")], size=size)
+    save_traffic(out, traffic)
+    facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
+    _print_facts(f"{pattern}.{dims}", facts | {"out": str(out)}, as_json)
 
 
 def info(trace: TraceArgument, as_json: AsJson = False) -> None:

@@ -85,6 +85,7 @@ def _render(
 
     from . import report_tables as tables
     from .report_published import published_tables
+    from .report_relations import case_findings, relation_section
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -98,7 +99,10 @@ def _render(
         study=study,
         default=DEFAULT,
         facts=_facts(study, done),
-        headlines=[tables.headline(case) for case in study.cases],
+        relations=relation_section(study),
+        headlines=[
+            tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
+        ],
         traces=tables.trace_rows(traffic),
         links=tables.link_rows(study),
         sections=[
@@ -106,6 +110,7 @@ def _render(
                 "trace": trace,
                 "id": f"trace-{place}",
                 "table": tables.main_table(study.cases_of(trace)),
+                "findings": case_findings(study, trace),
                 "figures": sections[trace],
             }
             for place, trace in enumerate(study.traces(), 1)

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from ..topologies import Topology
 from ..traces import Traffic
 from . import store
+from .kendall import relations
 from .plots import spy_plot
 from .plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
 from .plots_mapping import mapping_view
 from .plots_network import link_loads
+from .plots_relations import scatter, tau_map, variation
 from .plots_style import svg_text
 from .report_study import DEFAULT, Case, Entry, Study
 from .report_tables import PARTS, topology_of
 
-SECTIONS = ("spy", "time", "ienpc", "runtime", "links", "mapping")
+SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping")
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
 
@@ -38,8 +40,10 @@ class Picture:
 
 def count_figures(study: Study) -> int:
     """Return how many figures `figures` will about make."""
-    bars = sum(2 if case.replayed else 1 for case in study.cases)
-    return 2 * len(study.traces()) + bars + 3 * min(len(study.cases), PICTURED)
+    pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
+    bars = sum(2 if case.replayed else 1 for case in pictured)
+    related = len(study.traces()) + len(relations(study.cases))
+    return 2 * len(study.traces()) + bars + related + 3 * min(len(pictured), PICTURED)
 
 
 def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
@@ -56,23 +60,26 @@ def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Pictur
         return Picture(trace, section, name, caption, svg_text(figure))
 
     for trace in study.traces():
-        cases = study.cases_of(trace)
+        cases = study.ends_of(trace)
+        networks = list({case.topology: case for case in reversed(cases)}.values())[::-1]
         sent = traffic.get(trace)
         if sent is not None:
             caption = f"{trace}: who sends to whom, senders downwards"
             yield picture(trace, "spy", f"{trace} spy", caption, spy_plot(sent, title=trace))
-        for case, figure in zip(cases, _ienpc(cases), strict=True):
+        for case, figure in zip(networks, _ienpc(networks), strict=True):
             caption = f"IeNPC of {trace} on {case.topology}, messages"
             yield picture(trace, "ienpc", f"{trace} {case.topology} ienpc", caption, figure)
         replayed = [case for case in cases if case.replayed]
         for case, figure in zip(replayed, _runtime(replayed), strict=True):
-            caption = f"Simulated runtime of {trace} on {case.topology}"
-            yield picture(trace, "runtime", f"{trace} {case.topology} runtime", caption, figure)
+            caption = f"Simulated runtime of {trace} on {case.where}"
+            yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
+        for words, caption, figure in _relations(study, trace):
+            yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
-        yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, cases))
+        yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
         for case in cases[:left]:
             for section, words, caption, figure in _network(study, case, sent):
-                yield picture(trace, section, f"{trace} {case.topology} {words}", caption, figure)
+                yield picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
         left = max(0, left - len(cases))
 
 
@@ -105,9 +112,32 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
             [entry.mapper for entry in entries],
             [[e.mean(part) or 0.0 for part in ("compute", "communicate", "wait")] for e in entries],
             [_spread(entry, "makespan") for entry in entries],
-            title=f"simulated runtime on {case.topology}",
+            title=f"runtime on {case.where}",
             limit=limit,
         )
+
+
+def _relations(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+    """Kendall's tau, runtime as something varies, and runtime over hop-bytes."""
+    found = relations(study.cases_of(trace))
+    if found:
+        title = f"Kendall’s τ, {trace}"
+        yield "tau", f"{title}: metrics with runtime and energy", tau_map(found, title=title)
+    for cases in study.varied(trace):
+        if cases[0].replayed:
+            mappers = {entry.mapper: None for case in cases for entry in case.entries}
+            means = [{e.mapper: e.mean("makespan") for e in case.entries} for case in cases]
+            figure = variation(
+                [case.variant for case in cases],
+                {mapper: [mean.get(mapper) for mean in means] for mapper in mappers},
+                title=f"{trace} on {cases[0].topology}",
+            )
+            caption = f"Simulated runtime of {trace} on {cases[0].topology}, means over seeds"
+            yield f"{cases[0].topology} varied", caption, figure
+    for each in relations(study.ends_of(trace)):
+        where = each.case.where
+        caption = f"Each mapping of {trace} on {where}: runtime over hop-bytes and busiest link"
+        yield f"{where} scatter", caption, scatter(each, title=f"{trace} on {where}")
 
 
 def _time(trace: str, cases: list[Case]) -> Figure:
@@ -123,7 +153,7 @@ def _network(
     study: Study, case: Case, traffic: Traffic | None
 ) -> Iterator[tuple[str, str, str, Figure]]:
     """Link loads of the best mapping and of the default order; the best mapping itself."""
-    topology = topology_of(study, case.topology)
+    topology = topology_of(study, case)
     chosen = [(case.best, "best")]
     if case.default is not None and case.default is not case.best:
         chosen.append((case.default, "default order"))
@@ -134,8 +164,8 @@ def _network(
         for (entry, word), load in zip(chosen, loads, strict=True):
             assert load is not None
             name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
-            title = f"{case.topology}: {name}"
-            caption = f"Link loads of {case.trace} on {case.topology}, {entry.mapper}"
+            title = f"{case.where}: {name}"
+            caption = f"Link loads of {case.trace} on {case.where}, {entry.mapper}"
             figure = link_loads(topology, load, title=title, unit=unit, limit=top)
             yield "links", f"links {word}", caption, figure
     if traffic is not None:
@@ -143,10 +173,10 @@ def _network(
             topology,
             _node_of(case.best),
             traffic,
-            title=f"{case.topology}: {case.best.mapper} (best)",
+            title=f"{case.where}: {case.best.mapper} (best)",
             default=_node_of(case.default) if len(chosen) > 1 and case.default else None,
         )
-        caption = f"Ranks of {case.trace} on {case.topology} as {case.best.mapper} places them"
+        caption = f"Ranks of {case.trace} on {case.where} as {case.best.mapper} places them"
         yield "mapping", "mapping best", caption, figure
 
 

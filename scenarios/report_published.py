@@ -46,7 +46,7 @@ def published_tables(study: Study) -> list[dict[str, Any]]:
                 numbers += len(PARTS)
                 wrong |= family == "mesh"
             if ours:
-                groups.append({"topology": case.topology, "rows": ours})
+                groups.append({"topology": case.where, "rows": ours})
         if groups:
             tables.append(
                 {"trace": trace, "groups": groups, "same": same, "numbers": numbers, "mesh": wrong}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,13 +50,30 @@ class Entry:
 
 @dataclass(frozen=True)
 class Case:
-    """A trace on a topology: its mappers in the scenario's order, the best, the default order."""
+    """A trace on a topology, with one of the values that vary, if any do.
+
+    Attributes
+    ----------
+    trace, topology : str
+    variant : str
+        Label of `store.load_variants`.
+    entries : sequence of Entry
+        Mappers in the scenario's order.
+    best, default : Entry
+        The best of them, and the default order where it is one of them.
+    """
 
     trace: str
     topology: str
+    variant: str
     entries: Sequence[Entry]
     best: Entry
     default: Entry | None
+
+    @property
+    def where(self) -> str:
+        """Topology and variant."""
+        return ", ".join(filter(None, (self.topology, self.variant)))
 
     @property
     def replayed(self) -> bool:
@@ -78,6 +95,7 @@ class Study:
     description: str
     scenario_text: str
     settings: tuple[tuple[str, Any], ...]
+    variants: Mapping[str, Mapping[str, Any]]
     steps: int | None
     planned: int
     runs: pd.DataFrame
@@ -96,6 +114,21 @@ class Study:
     def cases_of(self, trace: str) -> list[Case]:
         """Return the cases of a trace."""
         return [case for case in self.cases if case.trace == trace]
+
+    def varied(self, trace: str) -> list[list[Case]]:
+        """Return the cases of a trace by topology, where something varies on it."""
+        cases = self.cases_of(trace)
+        groups = [[case for case in cases if case.topology == spec] for spec in self.topologies()]
+        return [group for group in groups if len(group) > 1]
+
+    def ends_of(self, trace: str) -> list[Case]:
+        """Return the cases of a trace, where something varies the first and last of them only."""
+        between = [id(case) for group in self.varied(trace) for case in group[1:-1]]
+        return [case for case in self.cases_of(trace) if id(case) not in between]
+
+    def settings_of(self, case: Case) -> tuple[tuple[str, Any], ...]:
+        """Return the parameters that hold in a case."""
+        return tuple(sorted({**dict(self.settings), **self.variants.get(case.variant, {})}.items()))
 
 
 def number(value: object) -> float | None:
@@ -131,6 +164,7 @@ def load_study(folder: Path) -> Study:
         description=str(given.get("description", "")),
         scenario_text=text,
         settings=tuple(sorted(flat(given.get("parameters", {})))),
+        variants=store.load_variants(folder)[1],
         steps=steps if isinstance(steps, int) else None,
         planned=len(run_ids),
         runs=well,
@@ -142,14 +176,16 @@ def load_study(folder: Path) -> Study:
 
 def _cases(runs: pd.DataFrame) -> list[Case]:
     cases = []
-    for (trace, topology), group in runs.groupby(["trace", "topology"], sort=False):
+    for (trace, topology, variant), group in runs.groupby(
+        ["trace", "topology", "variant"], sort=False
+    ):
         entries = []
         for mapper, seeds in group.groupby("mapper", sort=False):
             entries.append(Entry(str(mapper), _best([row for _, row in seeds.iterrows()]), seeds))
         winner = _best([entry.best for entry in entries])
         best = next(entry for entry in entries if entry.best is winner)
         default = next((entry for entry in entries if entry.mapper.strip() == DEFAULT), None)
-        cases.append(Case(str(trace), str(topology), entries, best, default))
+        cases.append(Case(str(trace), str(topology), str(variant), entries, best, default))
     return cases
 
 

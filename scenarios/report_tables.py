@@ -28,9 +28,9 @@ class Cell(NamedTuple):
     look: str = ""
 
 
-def topology_of(study: Study, spec: str) -> Topology:
-    """Build a topology with the link speeds that the scenario sets."""
-    return _configured(spec, study.settings)
+def topology_of(study: Study, case: Case) -> Topology:
+    """Build a case's topology with the link speeds that the scenario sets."""
+    return _configured(case.topology, study.settings_of(case))
 
 
 @lru_cache(maxsize=8)
@@ -41,7 +41,7 @@ def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
 def headline(case: Case) -> dict[str, str]:
     """Say which mapping is best, and what it buys against the default order."""
     best, default = case.best, case.default
-    facts = {"trace": case.trace, "topology": case.topology, "mapper": best.mapper, "gain": ""}
+    facts = {"trace": case.trace, "where": case.where, "mapper": best.mapper, "gain": ""}
     if default is None:
         facts["rest"] = f"no {DEFAULT}, the default order, in this study to compare with"
     elif best is default:
@@ -80,23 +80,30 @@ def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
 
 def link_rows(study: Study) -> list[dict[str, Any]]:
     """List the links of every topology by kind, with their speeds and where these come from."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for spec in study.topologies():
-        topology = topology_of(study, spec)
         bare = topology_from_spec(spec)
-        numbers = np.bincount(topology.link_kind, minlength=len(topology.kinds))
-        for place, (kind, links) in enumerate(zip(topology.kinds, numbers, strict=True)):
-            rows.append(
-                {
-                    "topology": spec if place == 0 else "",
-                    "nodes": count(topology.nodes) if place == 0 else "",
-                    "kind": kind.name,
-                    "links": count(int(links)),
-                    "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
-                    "latency": duration(kind.latency),
-                    "sources": _sources(bare.kinds[place], kind),
-                }
-            )
+        shown: set[LinkKind] = set()
+        for case in {c.variant: c for c in study.cases if c.topology == spec}.values():
+            topology = topology_of(study, case)
+            numbers = np.bincount(topology.link_kind, minlength=len(topology.kinds))
+            new = [place for place, kind in enumerate(topology.kinds) if kind not in shown]
+            for place in new:
+                kind, first = topology.kinds[place], place == new[0]
+                # kinds that the variant leaves as they are stand there once
+                name = "" if not first else case.where if shown else spec
+                rows.append(
+                    {
+                        "topology": name,
+                        "nodes": count(topology.nodes) if first and not shown else "",
+                        "kind": kind.name,
+                        "links": count(int(numbers[place])),
+                        "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
+                        "latency": duration(kind.latency),
+                        "sources": _sources(bare.kinds[place], kind),
+                    }
+                )
+            shown.update(topology.kinds)
     return rows
 
 
@@ -173,7 +180,7 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         notes.append(f"{seeds} seeds")
     row = [
         Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
-        Cell(case.topology, case.topology),
+        Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, mean=True),
         against("hop_bytes"),
     ]

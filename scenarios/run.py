@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ from ..traces.formats import save_traffic
 from . import store
 from .console import Progress
 from .failures import debugging, one_line
-from .scenario import Scenario, canonical_mapper
+from .scenario import Exclude, Scenario, canonical_mapper
 from .settings import Settings, configure
 from .sources import Source
 from .timed import timed_mapping
+from .variants import variants
 from .workers import share
 
 
@@ -53,6 +55,8 @@ class Run:
         Time steps replayed of a benchmark; None for all.
     settings : tuple of (str, str or float)
         Parameters of network and model, sorted.
+    variant : str
+        What reports call those of them that vary; no part of the hash.
     """
 
     trace: Source
@@ -63,11 +67,13 @@ class Run:
     engine: str | None
     steps: int | None
     settings: Settings
+    variant: str = ""
 
     @property
     def run_id(self) -> str:
         """Hash of the run and of hopmap's version."""
         what = asdict(self) | {"trace": self.trace.name, "version": version("hopmap")}
+        del what["variant"]
         if self.topology.startswith("file:"):
             content = Path(self.topology.removeprefix("file:")).read_bytes()
             what["network"] = hashlib.blake2b(content, digest_size=8).hexdigest()
@@ -75,7 +81,8 @@ class Run:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def __str__(self) -> str:
-        return f"{self.trace.name} on {self.topology} by {self.mapper}, seed {self.seed}"
+        where = ", ".join(filter(None, (self.topology, self.variant)))
+        return f"{self.trace.name} on {where} by {self.mapper}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class Outcome:
 
 def plan(scenario: Scenario, folder: Path) -> list[Run]:
     """Return the runs of a scenario, in its order; `folder` is where the scenario file lies."""
-    return list(_runs(scenario, folder))
+    return list({run.run_id: run for run in _runs(scenario, folder)}.values())
 
 
 def missing(runs: list[Run], results: Path) -> list[Run]:
@@ -143,17 +150,43 @@ def run_scenario(
 
 
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
-    settings = tuple(sorted(scenario.parameters.items()))
-    specs = [topology_from_spec(spec).spec for spec in scenario.topologies]
-    mappers = [canonical_mapper(mapper) for mapper in scenario.mappers]
-    for source in scenario.sources(folder):
-        digest = source.digest()
-        engine = (scenario.replay.engine or None) if source.has_program else None
-        steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
-        for topology in specs:
-            for mapper in mappers:
-                for seed in scenario.seeds:
-                    yield Run(source, digest, topology, mapper, seed, engine, steps, settings)
+    axes = [vary.axis for vary in scenario.vary]
+    rules = [_rule(exclude) for exclude in scenario.exclude]
+    sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
+    digests = {trace: source.digest() for trace, source in sources.items()}
+    for group in scenario.groups():
+        networks = [topology_from_spec(spec) for spec in group.topologies]
+        mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
+        for trace, network in product(group.traces, networks):
+            source = sources[trace]
+            engine = (scenario.replay.engine or None) if source.has_program else None
+            steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
+            for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
+                if any(_matches(rule, (trace, network.spec, mapper)) for rule in rules):
+                    continue
+                for seed in group.seeds or ():
+                    yield Run(
+                        source,
+                        digests[trace],
+                        network.spec,
+                        mapper,
+                        seed,
+                        engine,
+                        steps,
+                        variant.settings,
+                        variant.label,
+                    )
+
+
+def _rule(exclude: Exclude) -> tuple[Sequence[str] | None, ...]:
+    """Traces, topologies and mappers to leave out, as runs have them; None for all."""
+    specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
+    mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
+    return exclude.traces, specs, mappers
+
+
+def _matches(rule: tuple[Sequence[str] | None, ...], cell: tuple[str, ...]) -> bool:
+    return all(some is None or value in some for some, value in zip(rule, cell, strict=True))
 
 
 def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
@@ -182,7 +215,11 @@ def _save_inputs(
         with replacing(target) as partial:
             shutil.copyfile(source, partial)
     digests = {run.trace.name: run.digest for run in runs}
-    store.save_plan(results, [run.run_id for run in runs], digests)
+    settings: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        settings.setdefault(run.variant, {}).update(run.settings)
+    labels = [run.variant for run in runs]
+    store.save_plan(results, [run.run_id for run in runs], digests, labels, settings)
 
 
 def _do(run: Run, results: Path) -> str | None:
@@ -214,6 +251,13 @@ def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
     row["node_of"] = node_of.astype(np.int32)
     row |= _static(traffic, topology, node_of)
+    messages, size = link_loads(traffic, topology, node_of)
+    bandwidth = np.array([kind.bandwidth for kind in topology.kinds])[topology.link_kind]
+    seconds = size / bandwidth
+    row |= {
+        "link_seconds_total": float(seconds.sum()),
+        "link_seconds_max": float(seconds.max(initial=0.0)),
+    }
     busy = None
     if run.engine is not None:
         result = _replay(replace(run, mapper="", seed=0), node_of.tobytes())
@@ -223,11 +267,14 @@ def _measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
-            "energy": None if result.energy is None else result.energy.total,
             "events": result.events,
+            "replayed_hop_bytes": int(result.link_bytes.sum()),
+            "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
         }
+        if result.energy is not None:
+            transfer = sum(result.energy.transfer.values())
+            row |= {"energy": result.energy.total, "energy_transfer": transfer}
         busy = result.link_busy
-    messages, size = link_loads(traffic, topology, node_of)
     store.save_links(results, run.run_id, topology, messages, size, busy)
 
 

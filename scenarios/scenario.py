@@ -21,14 +21,18 @@ from pydantic import (
 )
 
 from ..mappers import parse_pipeline
-from ..topologies import did_you_mean, topology_from_spec
+from ..topologies import Topology, did_you_mean, topology_from_spec
 from .settings import check_settings
 from .sources import Source, find_source
+from .variants import Axis, axis, check_axes
 
 SHIPPED = Path(__file__).parent
 
 T = TypeVar("T")
 Text = Annotated[StrictStr, Field(min_length=1)]
+Texts = Annotated[list[Text], Field(min_length=1)]
+Seeds = Annotated[list[Annotated[StrictInt, Field(ge=0)]], Field(min_length=1)]
+Given = StrictStr | StrictInt | StrictFloat
 
 
 class ScenarioError(ValueError):
@@ -68,6 +72,64 @@ class Published(_Section):
     file: Text
 
 
+class Include(_Section):
+    """More runs: these traces on these topologies.
+
+    Attributes
+    ----------
+    traces, topologies : list of str
+        As in `Scenario`.
+    mappers : list of str, optional
+        The scenario's when left out.
+    seeds : list of int, optional
+        The scenario's when left out.
+    """
+
+    traces: Texts
+    topologies: Texts
+    mappers: Texts | None = None
+    seeds: Seeds | None = None
+
+
+class Exclude(_Section):
+    """Runs to leave out: those that match every list that is given.
+
+    Attributes
+    ----------
+    traces, topologies, mappers : list of str, optional
+        As they are written elsewhere in the scenario.
+    """
+
+    traces: Texts | None = None
+    topologies: Texts | None = None
+    mappers: Texts | None = None
+
+
+class Vary(_Section):
+    """Parameters that take several values; see `variants.py`.
+
+    Attributes
+    ----------
+    name : str, optional
+        What reports call it; the keys when left out.
+    labels : list of str, optional
+        What reports call the values; the values themselves when left out.
+    parameters : dict
+        Lists of the same length, by key: the first values go together, and so on.
+    """
+
+    name: Text | None = None
+    labels: Texts | None = None
+    parameters: Annotated[
+        dict[str, Annotated[list[Given], Field(min_length=1)]], Field(min_length=1)
+    ]
+
+    @property
+    def axis(self) -> Axis:
+        """The same with all names filled in."""
+        return axis(self.name, self.labels, self.parameters)
+
+
 class Scenario(_Section):
     """A sweep: every trace on every topology with every mapper and seed.
 
@@ -89,21 +151,40 @@ class Scenario(_Section):
         Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
     published : Published, optional
         Numbers to compare with.
+    include, exclude, vary : list, optional
+        More runs, runs to leave out, parameters of several values.
     """
 
     name: Text
     description: StrictStr = ""
-    traces: Annotated[list[Text], Field(min_length=1)]
-    topologies: Annotated[list[Text], Field(min_length=1)]
-    mappers: Annotated[list[Text], Field(min_length=1)]
-    seeds: Annotated[list[Annotated[StrictInt, Field(ge=0)]], Field(min_length=1)] = [0]
+    traces: Texts
+    topologies: Texts
+    mappers: Texts
+    seeds: Seeds = [0]
     replay: Replay = Replay()
-    parameters: dict[str, StrictStr | StrictInt | StrictFloat] = {}
+    parameters: dict[str, Given] = {}
     published: Published | None = None
+    include: list[Include] = []
+    exclude: list[Exclude] = []
+    vary: list[Vary] = []
+
+    def groups(self) -> list[Include]:
+        """Return what is crossed: the scenario itself, then what it includes."""
+        first = Include(traces=self.traces, topologies=self.topologies)
+        return [
+            each.model_copy(
+                update={"mappers": each.mappers or self.mappers, "seeds": each.seeds or self.seeds}
+            )
+            for each in (first, *self.include)
+        ]
+
+    def traced(self) -> list[str]:
+        """Return the traces, each once."""
+        return list(dict.fromkeys(trace for group in self.groups() for trace in group.traces))
 
     def sources(self, folder: Path) -> list[Source]:
-        """Find the traces; `folder` is where the scenario file lies."""
-        return [find_source(trace, folder) for trace in self.traces]
+        """Find the traces, each once; `folder` is where the scenario file lies."""
+        return [find_source(trace, folder) for trace in self.traced()]
 
 
 def scenario_path(text: str | Path) -> Path:
@@ -139,16 +220,32 @@ def load_scenario(path: str | Path) -> Scenario:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
-    if isinstance(given.get("parameters"), dict):
-        given["parameters"] = dict(flat(given["parameters"]))
+    varied = given.get("vary")
+    for table in (given, *(varied if isinstance(varied, list) else ())):
+        if isinstance(table, dict) and isinstance(table.get("parameters"), dict):
+            table["parameters"] = dict(flat(table["parameters"]))
     try:
         scenario = Scenario.model_validate(given)
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_one_line(error)}") from None
-    networks = [_beside(spec, Path(path)) for spec in scenario.topologies]
-    scenario = scenario.model_copy(update={"topologies": networks})
+    scenario = _with_networks_beside(scenario, Path(path))
     _check(scenario, Path(path))
     return scenario
+
+
+def _with_networks_beside(scenario: Scenario, path: Path) -> Scenario:
+    """Make the files of ``file:`` topologies relative to the scenario file, wherever it is read."""
+
+    def moved(specs: list[str]) -> dict[str, list[str]]:
+        return {"topologies": [_beside(spec, path) for spec in specs]}
+
+    include = [each.model_copy(update=moved(each.topologies)) for each in scenario.include]
+    exclude = [
+        each.model_copy(update=moved(each.topologies)) if each.topologies else each
+        for each in scenario.exclude
+    ]
+    more = {"include": include, "exclude": exclude}
+    return scenario.model_copy(update=moved(scenario.topologies) | more)
 
 
 def _beside(spec: str, path: Path) -> str:
@@ -173,16 +270,40 @@ def _check(scenario: Scenario, path: Path) -> None:
             if value in listed[:index]:
                 raise ScenarioError(f"{path}: {key}: {value!r} is listed twice: expected once")
 
-    once("seeds", scenario.seeds)
-    once("mappers", each("mappers", scenario.mappers, canonical_mapper))
-    topologies = each("topologies", scenario.topologies, topology_from_spec)
-    once("topologies", [topology.spec for topology in topologies])
-    sources = each("traces", scenario.traces, lambda trace: find_source(trace, path.parent))
-    names = [source.name for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise ScenarioError(f"{path}: traces: two are called {name!r}: expected unlike names")
-    each("parameters", [scenario.parameters], lambda given: check_settings(given, topologies))
+    topologies: dict[str, Topology] = {}
+    sources: dict[str, Source] = {}
+    mappers: set[str] = set()
+    for place, group in enumerate(scenario.groups()):
+        at = f"include[{place - 1}]." if place else ""
+        once(f"{at}seeds", group.seeds or [])
+        names = each(f"{at}mappers", group.mappers or [], canonical_mapper)
+        once(f"{at}mappers", names)
+        mappers.update(names)
+        networks = each(f"{at}topologies", group.topologies, topology_from_spec)
+        once(f"{at}topologies", [topology.spec for topology in networks])
+        topologies |= {topology.spec: topology for topology in networks}
+        found = each(f"{at}traces", group.traces, lambda trace: find_source(trace, path.parent))
+        for index, source in enumerate(found):
+            if source in found[:index] or sources.setdefault(source.name, source) != source:
+                raise ScenarioError(
+                    f"{path}: {at}traces: two are called {source.name!r}: expected unlike names"
+                )
+    for place, rule in enumerate(scenario.exclude):
+        at = f"exclude[{place}]"
+        specs = each(f"{at}.topologies", rule.topologies or [], topology_from_spec)
+        names = each(f"{at}.mappers", rule.mappers or [], canonical_mapper)
+        unused = [
+            *(f".traces: {t!r}" for t in rule.traces or [] if t not in scenario.traced()),
+            *(f".topologies: {t.spec!r}" for t in specs if t.spec not in topologies),
+            *(f".mappers: {mapper!r}" for mapper in names if mapper not in mappers),
+            *([": empty"] if rule == Exclude() else []),
+        ]
+        for what in unused:
+            raise ScenarioError(f"{path}: {at}{what}: expected something that the scenario runs")
+    every = list(topologies.values())
+    each("parameters", [scenario.parameters], lambda given: check_settings(given, every))
+    axes = each("vary", scenario.vary, lambda vary: vary.axis)
+    each("vary", [axes], lambda all_of: check_axes(all_of, scenario.parameters, every))
     engine = scenario.replay.engine
     if engine and engine not in ENGINES:
         raise ScenarioError(
@@ -220,11 +341,19 @@ def _one_line(error: ValidationError) -> str:
     for start, types in _EITHER.items():
         if where[:2] == tuple(start.split(".")) or where[:1] == (start,):
             where, expected = where[:2], types
+    if where[0] == "vary" and len(where) > 5:  # a value in a list
+        where, expected = where[:5], _EITHER["parameters"]
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
     if first["type"] == "missing":
         return f"key {key!r} is missing"
     if first["type"] == "extra_forbidden":
-        sections: dict[str, type[BaseModel]] = {"replay": Replay, "published": Published}
+        sections: dict[str, type[BaseModel]] = {
+            "replay": Replay,
+            "published": Published,
+            "include": Include,
+            "exclude": Exclude,
+            "vary": Vary,
+        }
         fields = list(sections.get(str(where[0]), Scenario).model_fields)
         hint = did_you_mean(str(where[-1]), fields)
         return f"unknown key {key!r}{hint}: expected one of {', '.join(fields)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..traces import Folded, Trace, TraceError, Traffic, load_traffic
-from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_traffic
+from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_trace, nas_traffic
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,14 @@ class Source:
 
         assert self.path is not None
         return read_trace(self.path)
+
+    def trace(self, steps: int | None = None) -> Trace:
+        """Read or compute what every rank does, call by call; see `calls`."""
+        if self.kind == "benchmark":
+            return nas_trace(self.name, steps=steps)
+        trace = self.calls(steps)
+        assert isinstance(trace, Trace)
+        return trace
 
     def digest(self) -> str:
         """Hash of everything that determines the traffic and the trace."""

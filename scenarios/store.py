@@ -1,7 +1,7 @@
 """Results on disk: one Parquet row a run, the loads of its links, and each trace's traffic.
 
     DIR/scenario.toml             the scenario as it was run
-    DIR/plan.json                 its runs in order, and the digest of each trace
+    DIR/plan.json                 its runs in order, what varies in them, the digest of each trace
     DIR/published.csv             published numbers, if the scenario names some
     DIR/runs/<run_id>.parquet     one row, see SCHEMA
     DIR/links/<run_id>.parquet    link, from, to, kind, messages, bytes, busy
@@ -13,7 +13,7 @@ Every file appears whole or not at all, so that a killed sweep leaves finished r
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +62,17 @@ SCHEMA = pa.schema(
         ("hop_messages", _INT),
         ("hop_bytes", _INT),
         *_metric_fields(),
+        ("link_seconds_total", _REAL),  # bytes / bandwidth, over all links
+        ("link_seconds_max", _REAL),  # and of the link that is longest at it
         ("engine", pa.string()),
         ("makespan", _REAL),
         ("compute", _REAL),  # means over ranks, seconds
         ("communicate", _REAL),
         ("wait", _REAL),
         ("energy", _REAL),  # joules, null where no parameter of it is set
+        ("energy_transfer", _REAL),  # what of it the bytes on links cost
+        ("replayed_hop_bytes", _INT),  # as hop_bytes and bytes_congestion_max, but of all that was
+        ("replayed_congestion_max", _INT),  # replayed, so with what collectives send
         ("replay_seconds", _REAL),
         ("events", _INT),
         ("error", pa.string()),
@@ -117,10 +122,32 @@ def finished(folder: Path) -> dict[str, str | None]:
     return errors
 
 
-def save_plan(folder: Path, run_ids: list[str], digests: Mapping[str, str]) -> None:
-    """Write which runs the scenario consists of, in order."""
+def save_plan(
+    folder: Path,
+    run_ids: Sequence[str],
+    digests: Mapping[str, str],
+    labels: Sequence[str] = (),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Write which runs the scenario consists of, in order.
+
+    Parameters
+    ----------
+    digests : mapping of str to str
+        Of each trace.
+    labels : sequence of str
+        What varies in each run; none where nothing does.
+    settings : mapping, optional
+        Parameters by label.
+    """
+    plan = {
+        "runs": list(run_ids),
+        "traces": dict(digests),
+        "variant_of": list(labels),
+        "variants": {label: dict(each) for label, each in (settings or {}).items()},
+    }
     with replacing(folder / "plan.json") as partial:
-        partial.write_text(json.dumps({"runs": run_ids, "traces": dict(digests)}, indent=1) + "\n")
+        partial.write_text(json.dumps(plan, indent=1) + "\n")
 
 
 def load_plan(folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -131,15 +158,35 @@ def load_plan(folder: Path) -> tuple[list[str], dict[str, str]]:
     StoreError
         The folder holds no results.
     """
+    plan = _plan(folder)
+    return list(plan["runs"]), dict(plan["traces"])
+
+
+def load_variants(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Return what varies in each run, by run_id, and the parameters of each such label.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    """
+    plan = _plan(folder)
+    labels = plan.get("variant_of") or [""] * len(plan["runs"])
+    return dict(zip(plan["runs"], labels, strict=True)), dict(plan.get("variants", {}))
+
+
+def _plan(folder: Path) -> dict[str, Any]:
     try:
         plan = json.loads((Path(folder) / "plan.json").read_text())
-        return list(plan["runs"]), dict(plan["traces"])
+        return {**plan, "runs": list(plan["runs"]), "traces": dict(plan["traces"])}
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
 
 
 def load_runs(folder: str | Path) -> pd.DataFrame:
-    """Return the finished runs of the scenario in its order, one row each; see SCHEMA.
+    """Return the finished runs of the scenario in its order, one row each.
+
+    Columns are those of SCHEMA and ``variant``, a label of `load_variants`.
 
     Raises
     ------
@@ -150,6 +197,8 @@ def load_runs(folder: str | Path) -> pd.DataFrame:
     paths = [Path(folder) / "runs" / f"{run_id}.parquet" for run_id in run_ids]
     tables = [pq.read_table(path, schema=SCHEMA) for path in paths if path.exists()]
     runs: pd.DataFrame = pa.concat_tables(tables or [SCHEMA.empty_table()]).to_pandas()
+    labels, _ = load_variants(Path(folder))
+    runs.insert(3, "variant", runs["run_id"].map(labels).astype(str))
     return runs
 
 

@@ -1,8 +1,20 @@
 """What a mapping costs: static metrics, and replays over the network."""
 
+from .bottlenecks import Bottleneck as Bottleneck
+from .bottlenecks import bottlenecks as bottlenecks
+from .bounds import Bound as Bound
+from .bounds import lower_bounds as lower_bounds
 from .collectives import ALGORITHMS as ALGORITHMS
+from .composition import Composition as Composition
+from .composition import composition as composition
+from .critical_path import CriticalPath as CriticalPath
+from .critical_path import Segment as Segment
+from .critical_path import critical_path as critical_path
 from .deadlock import DeadlockError as DeadlockError
 from .energy import Energy as Energy
+from .explain import Explanation as Explanation
+from .explain import explain as explain
+from .link_use import LinkUse as LinkUse
 from .lowering import lower as lower
 from .metrics import CONVENTIONS as CONVENTIONS
 from .metrics import HotLink as HotLink
@@ -11,6 +23,10 @@ from .metrics import MetricsError as MetricsError
 from .metrics import evaluate as evaluate
 from .metrics import hot_links as hot_links
 from .metrics import link_loads as link_loads
+from .open_loop import Load as Load
+from .open_loop import channel_load as channel_load
+from .open_loop import open_loop as open_loop
+from .operations import Operations as Operations
 from .parameters import KEYS as KEYS
 from .parameters import ParameterError as ParameterError
 from .parameters import Parameters as Parameters
@@ -19,10 +35,14 @@ from .parameters import parameters_from as parameters_from
 from .program import Op as Op
 from .program import Program as Program
 from .program import program_of as program_of
+from .program_trace import trace_of_program as trace_of_program
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers
+from .sensitivity import Doubling as Doubling
+from .sensitivity import sensitivity as sensitivity
 from .simulate import ENGINES as ENGINES
 from .simulate import Engine as Engine
 from .simulate import simulate as simulate
+from .timeline import retimed as retimed
 from .traffic_program import program_of_traffic as program_of_traffic

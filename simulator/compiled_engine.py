@@ -5,28 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import model
 from .compiled_kernels import CROWDED, ENDED, advance
 from .compiled_state import (
+    BLANK,
     CHANNEL,
     ENTRY,
+    HOP,
+    LATEST,
     LOOP,
     MESSAGE,
+    MOMENT,
     PACKET,
     RANK,
     ROW,
     SERVER,
+    STAMP,
     STOP,
     STRAND,
-    TIME,
+    USE,
+    WATCHED,
     State,
     Table,
+    columns,
+    unhappened,
 )
 from .deadlock import deadlock
+from .link_use import FINEST, LinkUse
+from .loops import unrolled
 from .parameters import ParameterError
 from .plan import Plan
 from .program import Op
+from .record import NOTHING, Moments, Record, Stamps
 from .result import Outcome, Servers
 
 Progress = Callable[[int, int], None]
@@ -37,7 +49,7 @@ SHARE = (
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
 
-def run(plan: Plan, record_messages: bool = False, progress: Progress | None = None) -> Outcome:
+def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan; equal to `simpy_engine.run` in every bit.
 
     Raises
@@ -47,8 +59,68 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    _check_key(plan)
-    state = _state(plan, record_messages)
+    state = _finished(plan, _state(plan, record), progress)
+    main, servers = state.strands[plan.program.main()], state.servers
+    entries = int(plan.trips.sum())
+    return Outcome(
+        finish=main["finish"].copy(),
+        compute=main["compute"].copy(),
+        communicate=main["communicate"].copy(),
+        wait=main["wait"].copy(),
+        servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
+        events=int(state.loop["served"][0]),
+        controls=int(state.loop["controls"][0]),
+        messages=Moments(*columns(state.moments, Moments._fields, plan.messages * record.messages)),
+        operations=Stamps(*columns(state.stamps, Stamps._fields, entries * record.operations)),
+        use=LinkUse(
+            float(state.loop["width"][0]),
+            state.use["busy"][: plan.links * record.bins].reshape(plan.links, record.bins),
+        ),
+    )
+
+
+def watch(plan: Plan, numbers: NDArray[np.int64]) -> Table:
+    """Replay a plan; return how the packets of some messages crossed the network.
+
+    Parameters
+    ----------
+    numbers : ndarray(int64)
+        Messages.
+
+    Returns
+    -------
+    ndarray(HOP)
+        In order of their arrival, those of each packet in order of its path.
+    """
+    watched = np.zeros(plan.messages + 1, dtype=WATCHED)
+    watched["yes"][numbers] = True
+    state = _state(plan, NOTHING)._replace(
+        stamps=unhappened(STAMP, 1),  # not BLANK: this run records
+        watched=watched,
+        latest=np.full(len(plan.bandwidth), -1).view(LATEST),
+        hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
+    )
+    state.loop["watch"] = True
+    state = _finished(plan, state, None)
+    kept: Table = state.hops[: int(state.loop["hops"][0])]
+    return kept
+
+
+def _hops(plan: Plan, numbers: NDArray[np.int64]) -> int:
+    """Packet-hops of messages, their requests and grants included."""
+    parameters = plan.parameters
+    rows = unrolled(plan.program)
+    rows = rows[plan.path[rows] >= 0][numbers]
+    size, length = plan.program.size[rows], np.diff(plan.indptr)
+    packets = np.maximum(1, -(-size // parameters.packet_size))
+    controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
+    asked = size >= parameters.eager_limit
+    way, back = length[plan.path[rows]], length[plan.back[rows]]
+    return int((packets * way + asked * controls * (way + back)).sum())
+
+
+def _finished(plan: Plan, state: State, progress: Progress | None) -> State:
+    """Run to the end, or to where it gets stuck."""
     while (why := advance(state, SHARE)) != ENDED:
         if why == CROWDED:
             state = _enlarged(state)
@@ -58,21 +130,9 @@ def run(plan: Plan, record_messages: bool = False, progress: Progress | None = N
     if len(stuck):
         rows = state.strands["stuck"][stuck]
         awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
-        columns = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
-        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*columns, strict=True)))
-    main, servers = state.strands[plan.program.main()], state.servers
-    kept = plan.messages if record_messages else 0
-    return Outcome(
-        finish=main["finish"].copy(),
-        compute=main["compute"].copy(),
-        communicate=main["communicate"].copy(),
-        wait=main["wait"].copy(),
-        servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
-        events=int(state.loop["served"][0]),
-        controls=int(state.loop["controls"][0]),
-        sent=state.sent["time"][:kept],
-        delivered=state.delivered["time"][:kept],
-    )
+        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
+        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
+    return state
 
 
 def _check_key(plan: Plan) -> None:
@@ -87,12 +147,13 @@ def _check_key(plan: Plan) -> None:
         )
 
 
-def _state(plan: Plan, record_messages: bool) -> State:
+def _state(plan: Plan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
+    _check_key(plan)
     program, parameters = plan.program, plan.parameters
     strands = np.zeros(program.strands, dtype=STRAND)
     strands["row"], strands["message"] = program.offsets[:-1], plan.first
-    strands["rank"] = program.rank_of
+    strands["rank"], strands["entry"] = program.rank_of, plan.first_entry()
     strands["begun_by"] = strands["stuck"] = -1
     servers = _aligned(len(plan.bandwidth), SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
@@ -116,10 +177,11 @@ def _state(plan: Plan, record_messages: bool) -> State:
         loop[name] = getattr(parameters, name)
     loop["cut_through"] = parameters.switching == "cut_through"
     loop["number_bits"], loop["packet_bits"] = bits
-    loop["record"] = record_messages
+    loop["record_messages"], loop["record_operations"] = record.messages, record.operations
+    loop["bins"], loop["width"] = record.bins, FINEST
+    loop["tracked"] = plan.links if record.bins else 0
     loop["queued"] = len(main)
     loop["free"] = loop["strand"] = -1
-    times = np.full(plan.messages if record_messages else 0, np.nan)
     state = State(
         loop=loop,
         rows=_rows(plan),
@@ -131,8 +193,14 @@ def _state(plan: Plan, record_messages: bool) -> State:
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
         paths=paths.view(STOP),
-        sent=times.view(TIME),
-        delivered=times.copy().view(TIME),
+        moments=unhappened(MOMENT, plan.messages * record.messages),
+        stamps=unhappened(
+            BLANK if record == NOTHING else STAMP, int(plan.trips.sum()) * record.operations
+        ),
+        watched=np.zeros(0, dtype=WATCHED),
+        latest=np.zeros(0, dtype=LATEST),
+        hops=np.zeros(0, dtype=HOP),
+        use=np.zeros(plan.links * record.bins, dtype=USE),
     )
     state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))
     return _enlarged(state, SPARE)

@@ -15,7 +15,7 @@ from .heap_kernels import close, push
 from .model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from .packet_kernels import arrive, free, key_of, server_at, take, transmit
 from .program import Op
-from .record_kernels import nth
+from .record_kernels import nth, recording
 
 SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
 WAIT, START, FINISH, REPEAT = int(Op.WAIT), int(Op.START), int(Op.FINISH), int(Op.REPEAT)
@@ -46,8 +46,12 @@ def _advance(tables: State, budget: int) -> int:
         tables.messages[0],
         tables.heap[0],
         tables.paths[0],
-        tables.sent[0],
-        tables.delivered[0],
+        tables.moments[0],
+        tables.stamps[0],
+        tables.watched[0],
+        tables.latest[0],
+        tables.hops[0],
+        tables.use[0],
     )
     loop = run.loop
     kind_shift = loop["number_bits"] + loop["packet_bits"]
@@ -120,6 +124,8 @@ def _go_on(run: State, number: int, now: float) -> None:
         sending = kind in (SEND, ISEND)
         if phase == COMPUTED:
             phase = READY
+            if recording(run.stamps) and loop["record_operations"]:
+                nth(run.stamps, strand["entry"])["ready"] = now
             pause = loop["overhead_send"]
             if sending and pause > 0:
                 strand["communicate"] += pause
@@ -137,6 +143,8 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == REPEAT:
                 row["turn"] += 1
                 phase = BEGIN
+                if recording(run.stamps) and loop["record_operations"]:
+                    _stamp(run, strand, now)
                 if row["turn"] < row["size"]:
                     at = row["target"]
                 else:
@@ -149,6 +157,8 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == FINISH:
                 strand["stuck"] = -1
                 strand["finish"] = now
+                if recording(run.stamps) and loop["record_operations"]:
+                    _stamp(run, strand, now)
                 if strand["begun_by"] >= 0:
                     _complete(run, strand["begun_by"], 0, now)
                 break
@@ -164,10 +174,19 @@ def _go_on(run: State, number: int, now: float) -> None:
                 if overhead > 0:
                     _wake(run, number, now + overhead)
                     break
+        if recording(run.stamps) and loop["record_operations"]:
+            _stamp(run, strand, now)
         at += 1
         phase = BEGIN
     strand["row"] = at
     strand["phase"] = phase
+
+
+@njit()
+def _stamp(run: State, strand: Any, now: float) -> None:
+    """Record that a strand leaves the operation that it is at."""
+    nth(run.stamps, strand["entry"])["ended"] = now
+    strand["entry"] += 1
 
 
 @njit()
@@ -192,6 +211,8 @@ def _complete(run: State, at: int, turn: int, now: float) -> None:
         row["waiter"] = -1
         strand = nth(run.strands, number)
         strand["wait"] += now - strand["since"]
+        if recording(run.stamps) and run.loop["record_operations"]:
+            nth(run.stamps, strand["entry"])["woken"] = now
         _wake(run, number, now + _overhead_of(run, row))
 
 
@@ -212,8 +233,8 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     message["rank"] = strand["rank"]
     message["send_turn"] = row["turn"]
     message["there"] = False
-    if run.loop["record"]:
-        nth(run.sent, number)["time"] = now
+    if recording(run.stamps) and run.loop["record_messages"]:
+        nth(run.moments, number)["sent"] = now
     waiting = queue["first"]
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
@@ -262,13 +283,19 @@ def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
+    if recording(run.stamps) and run.loop["record_messages"]:
+        moment = nth(run.moments, message["number"])
+        if cargo == DATA:
+            moment["delivered"] = now
+        elif cargo == GRANT:
+            moment["granted"] = now
+        else:
+            moment["requested"] = now
     if cargo == GRANT:
         _depart(run, slot, now)
         return
     if cargo == DATA:
         run.loop["arrived"] += 1
-        if run.loop["record"]:
-            nth(run.delivered, message["number"])["time"] = now
     if receive < 0:
         message["there"] = True
     elif cargo == DATA:
@@ -297,6 +324,8 @@ def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network; of a rendezvous, see when it has left."""
     transmit(run, slot, DATA, now)
     message = nth(run.messages, slot)
+    if recording(run.stamps) and run.loop["record_messages"]:
+        nth(run.moments, message["number"])["departed"] = now
     row = nth(run.rows, message["row"])
     if not is_eager(row["size"], run.loop["eager_limit"]):
         sent = take(run)
@@ -318,8 +347,8 @@ def _compiled(sources: str) -> Callable[[State, int], int]:
 
 def _digest() -> str:
     """Digest of the other files that the loop is compiled from: numba would not notice changes."""
-    kernels = ("heap_kernels", "packet_kernels", "record_kernels")
-    names = ("model", "program", "compiled_state", *kernels)
+    kernels = ("heap_kernels", "link_use_kernels", "packet_kernels", "record_kernels")
+    names = ("model", "program", "compiled_state", "record", *kernels)
     files = [Path(__file__).with_name(f"{name}.py").read_bytes() for name in names]
     return sha256(b"".join(files)).hexdigest()
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .record import Moments, Stamps
+
 Table = NDArray[np.void]
 
 # Parameters and counters; one row.
@@ -27,7 +29,12 @@ LOOP = np.dtype(
         ("packet_size", np.int64),
         ("control_bytes", np.int64),
         ("cut_through", np.bool_),
-        ("record", np.bool_),  # whether `sent` and `delivered` are kept
+        ("record_messages", np.bool_),  # whether `moments` are kept
+        ("record_operations", np.bool_),  # whether `stamps` are kept
+        ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
+        ("bins", np.int64),  # of each link that is tracked
+        ("width", np.float64),  # of a bin, in seconds
+        ("tracked", np.int64),  # the first servers, whose use over time is kept
         ("number_bits", np.int64),
         ("packet_bits", np.int64),
         ("now", np.float64),
@@ -39,6 +46,7 @@ LOOP = np.dtype(
         ("controls", np.int64),
         ("arrived", np.int64),
         ("served", np.int64),  # packets, by all servers
+        ("hops", np.int64),  # kept
     ]
 )
 ROW = np.dtype(
@@ -62,6 +70,7 @@ STRAND = np.dtype(
         ("row", np.int64),
         ("phase", np.int64),
         ("message", np.int64),  # number of the next one that it sends
+        ("entry", np.int64),  # where the operation that it is at is recorded
         ("rank", np.int64),
         ("begun_by", np.int64),  # row of its START, or -1
         ("stuck", np.int64),  # row that it last waited in, or -1
@@ -125,7 +134,27 @@ MESSAGE = np.dtype(
 RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
-TIME = np.dtype([("time", np.float64)])
+MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
+WATCHED = np.dtype([("yes", np.bool_)])
+LATEST = np.dtype([("message", np.int64)])
+HOP = np.dtype(
+    [
+        ("message", np.int64),
+        ("packet", np.int64),
+        ("server", np.int64),
+        ("size", np.int64),
+        ("arrival", np.float64),
+        ("start", np.float64),  # of being served
+        ("end", np.float64),
+        ("behind", np.int64),  # message of the packet that the server served before, or -1
+        ("cargo", np.int8),
+    ],
+    align=True,
+)
+USE = np.dtype([("busy", np.float64)])
+STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
+# Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
+BLANK = np.dtype([*((name, np.float64) for name in Stamps._fields), ("blank", np.float64)])
 
 
 class State(NamedTuple):
@@ -141,8 +170,14 @@ class State(NamedTuple):
         As long as they are.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
-    sent, delivered : ndarray(TIME)
+    moments : ndarray(MOMENT)
         Of each message, if they are kept.
+    stamps : ndarray(STAMP), or of BLANK
+        Of each operation, if they are kept.
+    watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
+        By message, whether its hops are kept; by server, the message served last; those hops.
+    use : ndarray(USE)
+        Bins of one tracked link behind those of the other.
     """
 
     loop: Any
@@ -155,5 +190,19 @@ class State(NamedTuple):
     messages: Any
     heap: Any
     paths: Any
-    sent: Any
-    delivered: Any
+    moments: Any
+    stamps: Any
+    watched: Any
+    latest: Any
+    hops: Any
+    use: Any
+
+
+def unhappened(dtype: np.dtype[np.void], rows: int) -> Table:
+    """Return a table of times, of which none has been."""
+    return np.full((rows, len(dtype.names or ())), np.nan).view(dtype)[:, 0]
+
+
+def columns(times: Table, names: tuple[str, ...], rows: int) -> list[NDArray[np.float64]]:
+    """Return columns of the first rows of such a table, each for itself."""
+    return [times[name][:rows].copy() for name in names]

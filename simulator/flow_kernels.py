@@ -1,9 +1,9 @@
 """Max-min fair rates of flows over servers, kept up to date as flows open and close.
 
 Progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2): all rates rise
-together until a server is full; the flows over it keep their rate, the others go on rising. Only
-the flows that are joined with an opened or closed one by a chain of shared servers are looked at.
-A change costs O(h log s) for s servers and h flow-hops in that chain.
+together, in proportion to their weights, until a server is full; the flows over it keep their rate,
+the others go on rising. Only the flows that are joined with an opened or closed one by a chain of
+shared servers are looked at. A change costs O(h log s) for s servers and h flow-hops in that chain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from .schedule_kernels import put, take
 
 
 @njit(cache=True)
-def open_flow(flows: Flows, begin: int, end: int, item: int, size: float, now: float) -> int:
+def open_flow(
+    flows: Flows, begin: int, end: int, item: int, size: float, weight: float, now: float
+) -> int:
     """Start a flow of `size` bytes; it has no rate before the next `share`."""
     counts = flows.counts
     number = counts["free"]
@@ -25,6 +27,7 @@ def open_flow(flows: Flows, begin: int, end: int, item: int, size: float, now: f
     counts["spare"] -= 1
     slot["begin"], slot["end"], slot["item"] = begin, end, item
     slot["remaining"], slot["rate"], slot["since"] = size, 0.0, now
+    slot["weight"] = weight
     at = number * counts["longest"]
     for stop in range(begin, end):
         place = nth(flows.stops, stop)["server"]
@@ -99,7 +102,7 @@ def _reach(flows: Flows) -> tuple[int, int]:
         row = nth(flows.reached, k)
         row["visited"] = row["dirty"]
         server = nth(flows.servers, row["dirty"])
-        server["mark"], server["users"] = stamp, 0
+        server["mark"], server["users"], server["weight"] = stamp, 0, 0.0
     done = 0
     while done < visited:
         at = nth(flows.servers, nth(flows.reached, done)["visited"])["first"]
@@ -117,10 +120,11 @@ def _reach(flows: Flows) -> tuple[int, int]:
                 place = nth(flows.stops, stop)["server"]
                 server = nth(flows.servers, place)
                 if server["mark"] != stamp:
-                    server["mark"], server["users"] = stamp, 0
+                    server["mark"], server["users"], server["weight"] = stamp, 0, 0.0
                     nth(flows.reached, visited)["visited"] = place
                     visited += 1
                 server["users"] += 1
+                server["weight"] += slot["weight"]
     return visited, reached
 
 
@@ -133,7 +137,7 @@ def _fill(flows: Flows, visited: int) -> None:
         server = nth(flows.servers, place)
         server["left"] = server["bandwidth"]
         if server["users"] > 0:
-            put(shares, place, server["left"] / server["users"], place)
+            put(shares, place, server["left"] / server["weight"], place)
     level = 0.0
     while shares.count["size"] > 0:
         lowest = nth(shares.entries, 0)
@@ -144,7 +148,7 @@ def _fill(flows: Flows, visited: int) -> None:
             continue
         # Shares only rise, so that the lowest known one is looked at again before it counts. The
         # level never falls, but by rounding.
-        now = max(level, server["left"] / server["users"])
+        now = max(level, server["left"] / server["weight"])
         if now > known:
             put(shares, full, now, full)
             continue
@@ -155,8 +159,9 @@ def _fill(flows: Flows, visited: int) -> None:
             slot = nth(flows.slots, at // longest)
             at = nth(flows.crossings, at)["after"]
             if slot["fair"] < 0:
-                slot["fair"] = level
+                slot["fair"] = level * slot["weight"]
                 for stop in range(slot["begin"], slot["end"]):
                     server = nth(flows.servers, nth(flows.stops, stop)["server"])
                     server["users"] -= 1
-                    server["left"] -= level
+                    server["weight"] -= slot["weight"]
+                    server["left"] -= slot["fair"]

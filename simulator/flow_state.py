@@ -20,7 +20,8 @@ SERVER = np.dtype(
         ("busy", np.float64),
         ("first", np.int64),  # crossing of a flow over it, -1 if there is none
         ("left", np.float64),  # bandwidth that is not given away yet
-        ("users", np.int64),  # flows over it that have no rate yet
+        ("users", np.int64),  # flows over it that have no rate yet, and the sum of their weights
+        ("weight", np.float64),
         ("mark", np.int64),  # stamp of the last visit, ~stamp if it is dirty
     ]
 )
@@ -29,6 +30,7 @@ SLOT = np.dtype(
         ("begin", np.int64),  # its path, among the stops
         ("end", np.int64),
         ("item", np.int64),  # the caller's name for it
+        ("weight", np.float64),  # its share is proportional to this
         ("remaining", np.float64),  # bytes that were left at `since`
         ("since", np.float64),
         ("rate", np.float64),  # bytes/s from then on
@@ -68,7 +70,7 @@ class Flows(NamedTuple):
     reached : table of REACHED, as long as `servers`
         Servers that it visited, and those that are dirty.
     shares : Schedule
-        Servers by the rate that their flows without one would get.
+        Servers by the rate, for each unit of weight, that their flows without one would get.
     counts : table of COUNTS, one row
     """
 

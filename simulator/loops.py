@@ -42,6 +42,13 @@ def _unroll(program: Program, begin: int, end: int) -> Ints:
     return np.concatenate(parts)
 
 
+def latest(order: Ints, places: Ints, rows: Ints) -> Ints:
+    """Place in `order`, before each of these places, where the row beside it ran last."""
+    by_row = np.argsort(order, kind="stable")
+    key = order[by_row] * len(order) + by_row
+    return by_row[np.searchsorted(key, rows * len(order) + places) - 1]
+
+
 def without_loops(program: Program) -> Program:
     """Write every trip out; where a body ended, a REPEAT of one trip is left.
 
@@ -49,13 +56,9 @@ def without_loops(program: Program) -> Program:
     """
     order = unrolled(program)
     loops = program.kind[order] == Op.REPEAT
-    target = program.target[order].copy()
-    latest: dict[int, int] = {}
-    waits = (program.kind == Op.WAIT)[order]
-    for place, (row, wait) in enumerate(zip(order.tolist(), waits.tolist(), strict=True)):
-        latest[row] = place
-        if wait:
-            target[place] = latest[int(program.target[row])]
+    target = program.target[order]
+    waits = np.flatnonzero(program.kind[order] == Op.WAIT)
+    target[waits] = latest(order, waits, target[waits])
     target[loops] = np.flatnonzero(loops)
     columns = ("kind", "compute", "peer", "tag", "context")
     return replace(
@@ -66,5 +69,6 @@ def without_loops(program: Program) -> Program:
         ).astype(np.int64),
         size=np.where(loops, 1, program.size[order]),
         target=target,
+        event=program.event[order] if len(program.event) else program.event,
         **{column: getattr(program, column)[order] for column in columns},
     )

@@ -317,6 +317,7 @@ def _assemble(
         context=column(rows.context, -1).astype(np.int32),
         size=column(rows.size, 0),
         target=target,
+        event=column(rows.event, -1),
         communicators=len(trace.communicators),
         collectives=background.carried.operations,
         algorithms=algorithms,

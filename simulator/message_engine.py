@@ -7,12 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiled_state import columns
 from .deadlock import deadlock
 from .flow_state import enlarged
+from .link_use import FINEST, LinkUse
 from .message_kernels import CROWDED, ENDED, advance
 from .message_state import begin
 from .plan import Plan, flat
 from .program import Op
+from .record import NOTHING, Moments, Record, Stamps
 from .result import Outcome, Servers
 
 Ints = NDArray[np.int64]
@@ -21,9 +24,7 @@ Progress = Callable[[int, int], None]
 SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 
 
-def run_analytic(
-    plan: Plan, record_messages: bool = False, progress: Progress | None = None
-) -> Outcome:
+def run_analytic(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan as if every message were alone in the network.
 
     Raises
@@ -31,12 +32,10 @@ def run_analytic(
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _run(plan, record_messages, progress, flow=False)
+    return _run(plan, record, progress, flow=False)
 
 
-def run_flow(
-    plan: Plan, record_messages: bool = False, progress: Progress | None = None
-) -> Outcome:
+def run_flow(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan with messages as flows, which share servers by max-min fairness.
 
     Raises
@@ -44,12 +43,12 @@ def run_flow(
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _run(plan, record_messages, progress, flow=True)
+    return _run(plan, record, progress, flow=True)
 
 
-def _run(plan: Plan, record_messages: bool, progress: Progress | None, *, flow: bool) -> Outcome:
+def _run(plan: Plan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
     plan = flat(plan)
-    run = begin(plan, record_messages, flow=flow)
+    run = begin(plan, record, flow=flow)
     while (why := advance(run, SHARE)) != ENDED:
         if why == CROWDED:
             run = run._replace(flows=enlarged(run.flows, len(run.flows.slots)))
@@ -59,12 +58,12 @@ def _run(plan: Plan, record_messages: bool, progress: Progress | None, *, flow: 
     stuck = np.flatnonzero(strands["stuck"] >= 0)
     if len(stuck):
         rows = strands["stuck"][stuck]
-        columns = stuck.tolist(), rows.tolist(), _places(plan)[_awaited(plan, rows)].tolist()
-        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*columns, strict=True)))
+        told = stuck.tolist(), rows.tolist(), _places(plan)[_awaited(plan, rows)].tolist()
+        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*told, strict=True)))
     main = strands[plan.program.main()]
     servers = run.flows.servers[: len(plan.bandwidth)]
     messages, size, busy = (servers[name].copy() for name in ("messages", "bytes", "busy"))
-    kept = plan.messages if record_messages else 0
+    rows = plan.program.operations
     return Outcome(
         finish=main["finish"].copy(),
         compute=main["compute"].copy(),
@@ -73,8 +72,9 @@ def _run(plan: Plan, record_messages: bool, progress: Progress | None, *, flow: 
         servers=Servers(messages, size, busy, np.zeros(len(servers)), np.zeros(len(servers))),
         events=int(run.loop["events"][0]),
         controls=int(run.loop["controls"][0]),
-        sent=run.sent["time"][:kept],
-        delivered=run.delivered["time"][:kept],
+        messages=Moments(*columns(run.moments, Moments._fields, plan.messages * record.messages)),
+        operations=Stamps(*columns(run.stamps, Stamps._fields, rows * record.operations)),
+        use=LinkUse(FINEST, np.zeros((plan.links, 0))),
     )
 
 

@@ -59,8 +59,8 @@ def advance(tables: Run, budget: int) -> int:
         tables.messages[0],
         tables.ranks[0],
         tables.paths[0],
-        tables.sent[0],
-        tables.delivered[0],
+        tables.moments[0],
+        tables.stamps[0],
         schedule,
         flows,
     )
@@ -129,6 +129,8 @@ def _go_on(run: Run, number: int, now: float) -> None:
         sending = kind in (SEND, ISEND)
         if phase == COMPUTED:
             phase = READY
+            if run.loop["record_operations"]:
+                nth(run.stamps, at)["ready"] = now
             pause = run.loop["overhead_send"]
             if sending and pause > 0:
                 strand["communicate"] += pause
@@ -146,6 +148,8 @@ def _go_on(run: Run, number: int, now: float) -> None:
             elif kind == FINISH:
                 strand["stuck"] = -1
                 strand["finish"] = now
+                if run.loop["record_operations"]:
+                    nth(run.stamps, at)["ended"] = now
                 if strand["begun_by"] >= 0:
                     _complete(run, strand["begun_by"], now)
                 break
@@ -161,6 +165,8 @@ def _go_on(run: Run, number: int, now: float) -> None:
                 if overhead > 0:
                     _wake(run, number, now + overhead)
                     break
+        if run.loop["record_operations"]:
+            nth(run.stamps, at)["ended"] = now
         at += 1
         phase = BEGIN
     strand["row"] = at
@@ -184,6 +190,8 @@ def _complete(run: Run, at: int, now: float) -> None:
         row["waiter"] = -1
         strand = nth(run.strands, number)
         strand["wait"] += now - strand["since"]
+        if run.loop["record_operations"]:
+            nth(run.stamps, strand["row"])["woken"] = now
         _wake(run, number, now + _overhead_of(run, row))
 
 
@@ -193,8 +201,8 @@ def _complete(run: Run, at: int, now: float) -> None:
 @njit(cache=True)
 def _post_send(run: Run, number: int, now: float) -> None:
     message = nth(run.messages, number)
-    if run.loop["record"]:
-        nth(run.sent, number)["time"] = now
+    if run.loop["record_messages"]:
+        nth(run.moments, number)["sent"] = now
     if message["eager"]:
         nth(run.rows, message["send"])["done"] = True
         _depart(run, number, now)
@@ -236,6 +244,8 @@ def _depart(run: Run, number: int, now: float) -> None:
 def _send_data(run: Run, number: int, now: float) -> None:
     """Hand a message's data to the network; a rendezvous alone has left its first server then."""
     _transmit(run, number, DATA, now)
+    if run.loop["record_messages"]:
+        nth(run.moments, number)["departed"] = now
     message = nth(run.messages, number)
     if not message["eager"] and not run.loop["flow"]:
         stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
@@ -251,10 +261,16 @@ def _deliver(run: Run, number: int, now: float) -> None:
         close_flow(run.flows, message["slot"])
         message["slot"] = -1
     cargo = message["cargo"]
+    if run.loop["record_messages"]:
+        moment = nth(run.moments, number)
+        if cargo == DATA:
+            moment["delivered"] = now
+        elif cargo == GRANT:
+            moment["granted"] = now
+        else:
+            moment["requested"] = now
     if cargo == DATA:
         run.loop["arrived"] += 1
-        if run.loop["record"]:
-            nth(run.delivered, number)["time"] = now
         if message["receive"] >= 0:
             _complete(run, message["receive"], now)
         if not message["eager"] and run.loop["flow"]:
@@ -278,7 +294,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     message["cargo"] = cargo
     data = cargo == DATA
     size = message["size"] if data else loop["control_bytes"]
-    begin, end = _path(run, message)
+    begin, end, _ = _path(run, message)
     loop["events"] += end - begin
     cut_through = loop["cut_through"]
     latencies = charge(servers, stops, begin, end, size, cut_through, data)
@@ -292,10 +308,11 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
 
 
 @njit(cache=True)
-def _path(run: Run, message: Any) -> tuple[int, int]:
-    """Return the stops of what of a message is under way: the first, and behind the last."""
-    path = message["back"] if message["cargo"] == GRANT else message["path"]
-    return nth(run.paths, path)["begin"], nth(run.paths, path + 1)["begin"]
+def _path(run: Run, message: Any) -> tuple[int, int, float]:
+    """Return the first stop of what of a message is under way, behind the last, and its weight."""
+    number = message["back"] if message["cargo"] == GRANT else message["path"]
+    path = nth(run.paths, number)
+    return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
 
 
 @njit(cache=True)
@@ -303,8 +320,8 @@ def _enter(run: Run, number: int, now: float) -> None:
     """Begin a flow; its latency is over."""
     message = nth(run.messages, number)
     size = message["size"] if message["cargo"] == DATA else run.loop["control_bytes"]
-    begin, end = _path(run, message)
-    message["slot"] = open_flow(run.flows, begin, end, number, float(size), now)
+    begin, end, weight = _path(run, message)
+    message["slot"] = open_flow(run.flows, begin, end, number, float(size), weight, now)
 
 
 @njit(cache=True)

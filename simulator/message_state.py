@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiled_state import MOMENT, STAMP, unhappened
 from .flow_state import Flows, Table, empty_flows, server_table
 from .model import RESUME, is_eager, order_key
 from .plan import Plan
+from .record import Record
 from .schedule_kernels import Schedule, empty_schedule, put
 
 Ints = NDArray[np.int64]
@@ -27,7 +29,8 @@ LOOP = np.dtype(
         ("control_bytes", np.int64),
         ("cut_through", np.bool_),
         ("flow", np.bool_),  # share servers by max-min fairness
-        ("record", np.bool_),  # whether `sent` and `delivered` are kept
+        ("record_messages", np.bool_),  # whether `moments` are kept
+        ("record_operations", np.bool_),  # whether `stamps` are kept
         ("number_bits", np.int64),
         ("strands", np.int64),
         ("messages", np.int64),
@@ -78,8 +81,12 @@ MESSAGE = np.dtype(
     align=True,
 )
 RANK = np.dtype([("free", np.float64)])  # when its end point is
-PATH = np.dtype([("begin", np.int64)])  # its first stop; the next path begins where it ends
-TIME = np.dtype([("time", np.float64)])
+PATH = np.dtype(
+    [
+        ("begin", np.int64),  # its first stop; the next path begins where it ends
+        ("weight", np.float64),  # of its flows
+    ]
+)
 
 
 class Run(NamedTuple):
@@ -97,13 +104,13 @@ class Run(NamedTuple):
     messages: Any
     ranks: Any
     paths: Any
-    sent: Any
-    delivered: Any
+    moments: Any
+    stamps: Any
     schedule: Schedule
     flows: Flows
 
 
-def begin(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
+def begin(plan: Plan, record: Record, *, flow: bool) -> Run:
     """Lay out a run: every rank's own strand goes on at 0."""
     program, parameters, messages = plan.program, plan.parameters, plan.messages
     send, receive = program.sends(), program.receives()
@@ -114,7 +121,8 @@ def begin(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
     ):
         loop[name] = getattr(parameters, name)
     loop["cut_through"] = parameters.switching == "cut_through" and not flow
-    loop["flow"], loop["record"] = flow, record_messages
+    loop["flow"] = flow
+    loop["record_messages"], loop["record_operations"] = record.messages, record.operations
     loop["number_bits"] = plan.number_bits
     loop["strands"], loop["messages"] = program.strands, messages
 
@@ -125,8 +133,6 @@ def begin(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
     if flow:
         factor = parameters.flow_bandwidth_factor / parameters.flow_cross_traffic
         bandwidth, latency = bandwidth * factor, latency * parameters.flow_latency_factor
-    times = _table(TIME, messages if record_messages else 0)
-    times["time"] = np.nan
     schedule = empty_schedule(program.strands + 2 * messages)
     for strand in program.main().tolist():
         put(schedule_rows(schedule), strand, 0.0, _key(strand, plan.number_bits))
@@ -136,9 +142,9 @@ def begin(plan: Plan, record_messages: bool, *, flow: bool) -> Run:
         strands=strands,
         messages=_messages(plan, send, receive),
         ranks=_table(RANK, program.ranks),
-        paths=plan.indptr.astype(np.int64).view(PATH),
-        sent=times,
-        delivered=times.copy(),
+        paths=_paths(plan),
+        moments=unhappened(MOMENT, max(1, messages * record.messages)),
+        stamps=unhappened(STAMP, max(1, program.operations * record.operations)),
         schedule=schedule,
         flows=empty_flows(
             server_table(bandwidth, latency), plan.indptr, plan.servers, SLOTS if flow else 1
@@ -189,6 +195,22 @@ def _messages(plan: Plan, send: Ints, receive: Ints) -> Table:
         messages[name][: len(column)] = column
     messages["slot"] = -1
     return messages
+
+
+def _paths(plan: Plan) -> Table:
+    """Return the paths; where round trips count, weights are as SimGrid's CM02 and LV08 have them.
+
+    A path of no latency counts there as one of a second.
+    """
+    table, parameters = _table(PATH, len(plan.indptr)), plan.parameters
+    table["begin"], table["weight"] = plan.indptr, 1.0
+    if parameters.flow_sharing == "round_trip" and len(plan.servers):
+        delay, slow = (
+            np.add.reduceat(column[plan.servers], plan.indptr[:-1])
+            for column in (plan.latency, parameters.flow_weight_s / plan.bandwidth)
+        )
+        table["weight"][:-1] = 1 / np.where(delay > 0, delay + slow, 1.0)
+    return table
 
 
 def _table(dtype: np.dtype[np.void], rows: int) -> Table:

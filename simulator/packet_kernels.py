@@ -14,8 +14,9 @@ from numba import njit
 from . import model
 from .compiled_state import State
 from .heap_kernels import push
+from .link_use_kernels import use
 from .model import ARRIVE, DATA, DELIVER, GRANT
-from .record_kernels import nth
+from .record_kernels import nth, recording
 
 order_key = njit()(model.order_key)
 packet_count = njit()(model.packet_count)
@@ -57,9 +58,10 @@ def server_at(stop: int) -> int:
 
 @njit()
 def _serve(
-    server: Any, now: float, size: int, tail: float, data: bool, last: bool
+    run: State, place: int, now: float, size: int, tail: float, data: bool, last: bool
 ) -> tuple[float, float]:
     """Serve a packet: when it arrives it is known when the server will be done with it."""
+    server = nth(run.servers, place)
     start = service_start(now, server["free"])
     end = service_end(start, size, server["bandwidth"], tail)
     server["free"] = end
@@ -71,7 +73,38 @@ def _serve(
         server["bytes"] += size
         if last:
             server["messages"] += 1
+    if recording(run.stamps) and place < run.loop["tracked"]:
+        use(run, place, start, end)
     return start, end
+
+
+@njit()
+def _watch(
+    run: State,
+    number: int,
+    cargo: int,
+    packet: int,
+    server: int,
+    size: int,
+    arrival: float,
+    start: float,
+    end: float,
+) -> None:
+    """Write down a hop, if its message is watched, and whose packet was served before."""
+    latest = nth(run.latest, server)
+    if nth(run.watched, number)["yes"]:
+        hop = nth(run.hops, run.loop["hops"])
+        run.loop["hops"] += 1
+        hop["message"] = number
+        hop["cargo"] = cargo
+        hop["packet"] = packet
+        hop["server"] = server
+        hop["size"] = size
+        hop["arrival"] = arrival
+        hop["start"] = start
+        hop["end"] = end
+        hop["behind"] = latest["message"]
+    latest["message"] = number
 
 
 @njit()
@@ -86,18 +119,20 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> None:
         if cargo == GRANT:
             path = row["back"]
     stop = nth(run.paths, path)["server"]
-    server = nth(run.servers, server_at(stop))
+    place = server_at(stop)
     count = packet_count(size, loop["packet_size"])
     loop["served"] += count
     first_start = first_end = end = 0.0
     for packet in range(count):
         part = packet_bytes(size, loop["packet_size"], packet)
-        start, end = _serve(server, now, part, now, cargo == DATA, packet == count - 1)
+        start, end = _serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
+        if recording(run.stamps) and loop["watch"]:
+            _watch(run, message["number"], cargo, packet, place, part, now, start, end)
     nth(run.packets, slot)["cargo"] = cargo
     if stop < 0:
-        _arrived(run, slot, tail_arrival(end, server["latency"]))
+        _arrived(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
     else:
         message["path"] = path
         message["size"] = size
@@ -150,11 +185,16 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     packet = nth(run.packets, slot)
     whole, leads = packet["message"], packet["leads"]
     stop = nth(run.paths, packet["at"])["server"]
-    server = nth(run.servers, server_at(stop))
+    place = server_at(stop)
+    server = nth(run.servers, place)
     last = whole == slot
     run.loop["served"] += 1
     data = packet["cargo"] == DATA
-    start, end = _serve(server, now, packet["size"], packet["tail"], data, last)
+    start, end = _serve(run, place, now, packet["size"], packet["tail"], data, last)
+    if recording(run.stamps) and run.loop["watch"]:
+        number, size = nth(run.messages, whole)["number"], packet["size"]
+        part = key & ((1 << run.loop["packet_bits"]) - 1)
+        _watch(run, number, packet["cargo"], part, place, size, now, start, end)
     if stop >= 0:
         packet["at"] += 1
         packet["leads"] = False

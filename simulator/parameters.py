@@ -14,6 +14,7 @@ from .energy import LINK, NODE
 from .selection import OPENMPI
 
 SWITCHING = ("cut_through", "store_and_forward")
+SHARING = ("equal", "round_trip")
 
 
 class ParameterError(ValueError):
@@ -51,6 +52,12 @@ class Parameters:
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
         Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
         a server for every byte that it moves.
+    flow_sharing : {"equal", "round_trip"}
+        Of the flow engine alone: whether flows that meet have equal shares, or smaller ones the
+        longer their path's latency is.
+    flow_weight_s : float
+        Of the flow engine alone, with "round_trip": bytes, SimGrid's weight-S; divided by its
+        bandwidth it counts as latency of every server.
     energy : mapping of str to float
         Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
     algorithms : mapping of str to str
@@ -76,6 +83,8 @@ class Parameters:
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
     flow_cross_traffic: float = 1.0
+    flow_sharing: str = "equal"
+    flow_weight_s: float = 0.0
     algorithms: Mapping[str, str] = field(default_factory=dict)
     energy: Mapping[str, float] = field(default_factory=dict)
 
@@ -137,6 +146,8 @@ KEYS: Mapping[str, Key] = (
         "flow.latency_factor": Key("flow_latency_factor", "1"),
         "flow.bandwidth_factor": Key("flow_bandwidth_factor", "1", positive=True),
         "flow.cross_traffic": Key("flow_cross_traffic", "1", minimum=1),
+        "flow.sharing": Key("flow_sharing", "", choices=SHARING),
+        "flow.weight_s": Key("flow_weight_s", "bytes"),
     }
     | {f"energy.link.{quantity}": Key("", unit) for quantity, unit in LINK.items()}
     | {f"energy.node.{quantity}": Key("", unit) for quantity, unit in NODE.items()}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..topologies import Mapping, Topology
 from .loops import unrolled, without_loops
+from .numbering import numbered
 from .parameters import Parameters
 from .program import Op, Program
 
@@ -67,6 +68,10 @@ class Plan:
     number_bits: int
     packet_bits: int
 
+    def first_entry(self) -> Ints:
+        """Place of each strand's first operation among all of them, loops written out."""
+        return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]
+
 
 def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Parameters) -> Plan:
     """Place a program on a network.
@@ -84,12 +89,12 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
     source = node_of[program.rank_of_row()[send]]
     target = node_of[program.peer[send]]
     pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
-    pairs, path = np.unique(pairs, return_inverse=True)
-    indptr, servers = _paths(topology, pairs // topology.nodes, pairs % topology.nodes)
+    pairs, path = numbered(pairs)
+    indptr, servers = paths(topology, pairs // topology.nodes, pairs % topology.nodes)
     of_row = np.full((2, program.operations), -1, dtype=np.int64)
     of_row[:, send] = path.reshape(2, -1)
 
-    bandwidth, latency = _speeds(topology, parameters)
+    bandwidth, latency = speeds(topology, parameters)
     largest = int(program.size[send].max(initial=parameters.control_bytes))
     return Plan(
         program=program,
@@ -130,7 +135,7 @@ def flat(ready: Plan) -> Plan:
     )
 
 
-def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
+def paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     """Paths between node pairs: injection, route, ejection; or the memory."""
     links, nodes = topology.links, topology.nodes
     starts, route = topology.routes(source, target)
@@ -145,7 +150,7 @@ def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     return indptr, servers
 
 
-def _speeds(
+def speeds(
     topology: Topology, parameters: Parameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bandwidth and latency of every server."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..traces import Collective, Traffic
+from .numbering import numbered
 
 
 class Op(IntEnum):
@@ -59,6 +60,8 @@ class Program:
     target : ndarray(int64)
         Row that a WAIT waits for, which is the latest that this row began; strand that a START
         begins; first row of the body that a REPEAT ends.
+    event : ndarray(int64)
+        Event of the trace that each row was lowered from, -1 of a FINISH; empty without a trace.
     communicators : int
         Number of communicators.
     collectives : mapping of int to ndarray(uint8)
@@ -81,6 +84,7 @@ class Program:
     context: NDArray[np.int32]
     size: NDArray[np.int64]
     target: NDArray[np.int64]
+    event: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     communicators: int = 1
     collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -169,13 +173,12 @@ class Program:
         rows = np.flatnonzero((self.kind >= Op.SEND) & (self.kind <= Op.IRECV))
         own, peer = self.rank_of_row()[rows].astype(np.int64), self.peer[rows].astype(np.int64)
         sending = self.kind[rows] <= Op.ISEND
-        label = (self.context[rows].astype(np.int64) << 32) | self.tag[rows].astype(np.uint32)
-        _, label = np.unique(label, return_inverse=True)
+        tag = self.tag[rows].astype(np.uint32).astype(np.int64)
+        width = int(tag.max(initial=0)) + 1
+        _, label = numbered(self.context[rows].astype(np.int64) * width + tag)
         pair = np.where(sending, own * self.ranks + peer, peer * self.ranks + own)
         channels = np.full(self.operations, -1, dtype=np.int64)
-        _, channels[rows] = np.unique(
-            pair * (int(label.max(initial=0)) + 1) + label, return_inverse=True
-        )
+        _, channels[rows] = numbered(pair * (int(label.max(initial=0)) + 1) + label)
         return channels
 
     def receives(self) -> NDArray[np.int64]:

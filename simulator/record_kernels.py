@@ -19,6 +19,24 @@ def nth(first: Any, index: int) -> Any:
     return first.base[index]
 
 
+def recording(first: Any) -> bool:
+    """Whether the table whose row 0 is `first` is one that a run which records something has.
+
+    It is known when code is compiled, so that runs which record nothing pay nothing for it.
+    """
+    return "blank" not in first.dtype.names
+
+
+@overload(recording)
+def _recording(first: Any) -> Any:
+    records = "blank" not in first.fields
+
+    def answer(first: Any) -> bool:  # noqa: ARG001 (its type has said it)
+        return records
+
+    return answer
+
+
 @intrinsic
 def _offset(_context: Any, first: types.Record, _index: types.Integer) -> Any:
     def generate(_: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> ir.Value:

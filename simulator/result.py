@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Energy
+from .link_use import LinkUse
+from .operations import Operations
+from .record import Moments, Stamps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,8 +50,10 @@ class Outcome(NamedTuple):
         Packets served, by all servers together.
     controls : int
         Requests and grants sent.
-    sent, delivered : ndarray(float64, shape=(messages,))
-        Times of each message; NaN if it did not happen.
+    messages : Moments
+    operations : Stamps
+    use : LinkUse
+        Not trimmed; without bins if they were not asked for.
     """
 
     finish: Floats
@@ -58,8 +63,9 @@ class Outcome(NamedTuple):
     servers: Servers
     events: int
     controls: int
-    sent: Floats
-    delivered: Floats
+    messages: Moments
+    operations: Stamps
+    use: LinkUse
 
 
 class MessageTimes(NamedTuple):
@@ -74,6 +80,9 @@ class MessageTimes(NamedTuple):
     sent, delivered : ndarray(float64)
         When the sender handed it over, and when its last byte reached the target's node; NaN if it
         never did.
+    requested, granted, departed : ndarray(float64)
+        When its request reached the target's node and the grant its own, NaN of eager messages; and
+        when its data, which have passed the end point of their rank, were handed to the network.
     """
 
     source: NDArray[np.int32]
@@ -81,6 +90,9 @@ class MessageTimes(NamedTuple):
     size: Ints
     sent: Floats
     delivered: Floats
+    requested: Floats
+    granted: Floats
+    departed: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +126,10 @@ class Result:
         The same of each node's own servers.
     message_times : MessageTimes or None
         If they were asked for.
+    operations : Operations or None
+        If they were asked for.
+    link_use : LinkUse or None
+        If it was asked for.
     energy : Energy or None
         If any of its parameters is set.
     """
@@ -140,6 +156,8 @@ class Result:
     memory: Servers
     message_times: MessageTimes | None = None
     energy: Energy | None = None
+    operations: Operations | None = None
+    link_use: LinkUse | None = None
 
     @property
     def ranks(self) -> int:

@@ -14,17 +14,21 @@ from ..topologies import Topology, check_mapping
 from ..traces import Folded, Trace, require_memory
 from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
+from .link_use import fitted
 from .loops import unrolled
 from .lowering import lower
+from .operations import operations_of
 from .parameters import ParameterError, Parameters, unknown
 from .plan import Plan, plan
 from .program import Program
+from .record import Record
 from .result import MessageTimes, Outcome, Result, Servers
 
 Progress = Callable[[int, int], None]
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
-BYTES_PER_MESSAGE = 60  # that is kept, measured
+BYTES_PER_MESSAGE = 80  # that is kept, measured
+BYTES_PER_OPERATION = 180  # that is kept, measured
 
 
 class Engine(NamedTuple):
@@ -33,16 +37,17 @@ class Engine(NamedTuple):
     Attributes
     ----------
     run : callable
-        ``(plan, record_messages, progress) -> Outcome``.
+        ``(plan, record, progress) -> Outcome``.
     summary : str
         One line for ``hopmap list engines``.
-    keeps_loops : bool
-        Whether what repeats stands in memory once.
+    packets : bool
+        Whether links serve packets one after the other, so that their use over time is known; and
+        what repeats stands in memory once.
     """
 
-    run: Callable[[Plan, bool, Progress | None], Outcome]
+    run: Callable[[Plan, Record, Progress | None], Outcome]
     summary: str
-    keeps_loops: bool = False
+    packets: bool = False
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -61,6 +66,8 @@ def simulate(
     parameters: Parameters | None = None,
     engine: str = "simpy",
     record_messages: bool = False,
+    record_operations: bool = False,
+    record_links: int = 0,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a run.
@@ -77,13 +84,19 @@ def simulate(
         A name in `ENGINES`.
     record_messages : bool
         Whether to keep when each message was sent and delivered.
+    record_operations : bool
+        Whether to keep when each operation ran, and the messages; see `Operations`.
+    record_links : int
+        In how many bins at most to keep the use of every link over time, see `LinkUse`; more than
+        half of them are used. Engines of packets only.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
 
     Raises
     ------
     ParameterError
-        Unknown engine, or algorithms other than those the program was lowered with.
+        Unknown engine, algorithms other than those the program was lowered with, or the use of
+        links over time from an engine that does not know it.
     MappingError
         See `check_mapping`.
     DeadlockError
@@ -93,6 +106,13 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ParameterError(unknown("engine", engine, ENGINES))
+    if record_links < 0:
+        raise ParameterError(f"record_links {record_links}: expected at least 0 bins")
+    if record_links and not ENGINES[engine].packets:
+        packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
+        raise ParameterError(
+            f"use of links over time: engine {engine} does not serve packets: expected {packets}"
+        )
     parameters = parameters or Parameters()
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
@@ -102,12 +122,13 @@ def simulate(
             f"{dict(program.algorithms)}: expected the same"
         )
     nodes = check_mapping(node_of, topology, program.ranks)
-    _require_memory(program, engine, record_messages)
+    record = Record(record_messages or record_operations, record_operations, record_links)
+    _require_memory(program, engine, record, topology.links)
     ready = plan(program, topology, nodes, parameters)
     begin = time.perf_counter()
-    outcome = ENGINES[engine].run(ready, record_messages, progress)
+    outcome = ENGINES[engine].run(ready, record, progress)
     seconds = time.perf_counter() - begin
-    result = _result(engine, topology, ready, outcome, seconds, record_messages)
+    result = _result(engine, topology, ready, outcome, seconds, record)
     if not parameters.energy:
         return result
     energy = energy_of(
@@ -116,16 +137,25 @@ def simulate(
     return replace(result, energy=energy)
 
 
-def _require_memory(program: Program, engine: str, record_messages: bool) -> None:
+def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:
     times = program.trips()
-    rows = program.operations if ENGINES[engine].keeps_loops else int(times.sum())
-    kept = int(times[program.sends()].sum()) if record_messages else 0
+    ran = int(times.sum())
+    rows = program.operations if ENGINES[engine].packets else ran
+    kept = int(times[program.sends()].sum()) if record.messages else 0
+    need = BYTES_PER_ROW * rows + BYTES_PER_MESSAGE * kept + 8 * links * record.bins
+    what = f" that keeps {kept:,} messages" if kept else ""
+    if record.operations:
+        need += BYTES_PER_OPERATION * ran
+        what = f" that keeps {ran:,} operations"
+    if record.bins:
+        what += f"{' and' if what else ' that keeps'} {record.bins:,} bins of {links:,} links"
+    loops = rows > program.operations
     require_memory(
-        BYTES_PER_ROW * rows + BYTES_PER_MESSAGE * kept,
-        f"{program.name}: a replay of {rows:,} operations"
-        + (f" that keeps {kept:,} messages" if kept else ""),
+        need,
+        f"{program.name}: a replay of {rows:,} operations{what}",
         "take fewer steps or ranks"
-        + (", or engine compiled, which keeps loops" if rows > program.operations else ""),
+        + (" or bins" if record.bins else "")
+        + (", or engine compiled, which keeps loops" if loops else ""),
     )
 
 
@@ -135,27 +165,27 @@ def _result(
     ready: Plan,
     outcome: Outcome,
     seconds: float,
-    record_messages: bool,
+    record: Record,
 ) -> Result:
     program = ready.program
     edges = np.cumsum([topology.links, topology.nodes, topology.nodes])
     split = zip(*(np.split(column, edges) for column in outcome.servers), strict=True)
     links, injection, ejection, memory = (Servers(*columns) for columns in split)
+    makespan = float(outcome.finish.max(initial=0.0))
     times = None
-    if record_messages:
+    if record.messages:
         rows = unrolled(program)
         rows = rows[ready.path[rows] >= 0]
         times = MessageTimes(
             source=program.rank_of_row()[rows],
             target=program.peer[rows],
             size=program.size[rows],
-            sent=outcome.sent,
-            delivered=outcome.delivered,
+            **outcome.messages._asdict(),
         )
     return Result(
         engine=engine,
         topology=topology.spec,
-        makespan=float(outcome.finish.max(initial=0.0)),
+        makespan=makespan,
         messages=ready.messages,
         bytes=ready.bytes,
         events=outcome.events,
@@ -174,4 +204,6 @@ def _result(
         ejection=ejection,
         memory=memory,
         message_times=times,
+        link_use=fitted(*outcome.use, makespan) if record.bins else None,
+        operations=operations_of(program, outcome.operations) if record.operations else None,
     )

@@ -1,6 +1,7 @@
 """What the machine is: nodes, switches, links, distances, routes, and ranks placed on nodes."""
 
 from .graph import from_networkx as from_networkx
+from .grid import both_ways as both_ways
 from .grid import haec as haec
 from .grid import mesh as mesh
 from .grid import torus as torus

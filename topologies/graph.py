@@ -15,6 +15,7 @@ import numpy as np
 
 from .graph_kernels import GraphRouter, breadth_first
 from .grid import DEFAULT_LINK
+from .hwloc import from_hwloc
 from .topology import LinkKind, Topology, TopologyError
 
 if TYPE_CHECKING:
@@ -86,18 +87,20 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
 
 
 def from_file(path: str) -> Topology:
-    """Network of a GraphML file; see `from_networkx` for the attributes.
+    """Network of a GraphML file (see `from_networkx`), or a machine of hwloc's XML.
 
     Raises
     ------
     TopologyError
-        No such file, not GraphML, or a graph that is refused.
+        No such file, neither of the two, or a graph or machine that is refused.
     """
     import networkx as nx
 
     spec = f"file:{path}"
+    if Path(path).suffix == ".xml":
+        return from_hwloc(path)
     if Path(path).suffix != ".graphml":
-        raise TopologyError(f"{spec}: expected a file NAME.graphml")
+        raise TopologyError(f"{spec}: expected a file NAME.graphml or NAME.xml")
     try:
         graph = nx.read_graphml(path)
     except OSError as error:

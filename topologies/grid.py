@@ -7,6 +7,7 @@ A ring of two nodes is one link each way: its wrap-around link would double the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,21 @@ def haec(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topolo
     if len(dims) != 3:
         raise TopologyError(f"haec: sizes {_text(dims)}: expected three, boards last, like 4x4x4")
     return _box("haec", HAEC, dims, np.array([True, True, False]), slots, ties)
+
+
+def both_ways(topology: Topology) -> tuple[Topology, ...]:
+    """Return a box twice, with routes that part half-way round a ring; once where there is no ring.
+
+    Where the first goes upwards, the second goes downwards. Traffic that takes both in equal parts
+    splits its ties evenly, as textbooks assume; no rule that looks at the source alone does.
+    """
+    router = topology.router
+    if not isinstance(router, BoxRouter) or not router.wraps.any():
+        return (topology,)
+    # Counted from the next node on, the coordinates of a ring are even where they were odd.
+    turned = np.where(router.wraps, (router.coords + 1) % router.dims, router.coords)
+    other = router._replace(parity=True, coords=turned.astype(np.int32))
+    return replace(topology, router=router._replace(parity=True)), replace(topology, router=other)
 
 
 def _box(

@@ -134,7 +134,11 @@ FAMILIES: dict[str, Family] = {
     ),
     "preset": Family(preset, _named, "a name of: hopmap list presets", ("bgq", "bgq*16")),
     "file": Family(
-        from_file, lambda text: (text,) if text else None, "a path", ("net.graphml",), slots=False
+        from_file,
+        lambda text: (text,) if text else None,
+        "a path",
+        ("net.graphml", "machine.xml"),
+        slots=False,
     ),
 }
 

@@ -19,6 +19,8 @@ from .otf2_read import read_traffic as read_traffic
 from .otf2_write import write_trace as write_trace
 from .summary import Summary as Summary
 from .summary import summarize as summarize
+from .synthetic import PATTERNS as PATTERNS
+from .synthetic import synthetic_traffic as synthetic_traffic
 from .trace import Collective as Collective
 from .trace import Kind as Kind
 from .trace import Records as Records

@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli import app
-from hopmap.traces import load_traffic
+from hopmap.traces import load_traffic, nas_trace, summarize, synthetic_traffic
 
 DATA = Path(__file__).parent.parent / "data"
 LU = str(DATA / "lu.S.4")
@@ -119,6 +120,13 @@ def test_generate_traffic_and_trace(tmp_path):
     assert as_json("info", tmp_path / "lu.S.4.otf2")["messages"] == 4520
 
 
+def test_generate_a_textbook_pattern(tmp_path):
+    out = tmp_path / "shuffle.npz"
+    facts = as_json("generate", "shuffle", "--dims", "4x4", "--bytes", 8192, "--out", out)
+    assert (facts["ranks"], facts["messages"], facts["bytes"]) == (16, 16, 16 * 8192)
+    assert load_traffic(out).same_as(synthetic_traffic("shuffle", (4, 4), size=8192))
+
+
 def test_a_benchmark_goes_wherever_traffic_does(tmp_path):
     assert as_json("info", "lu.C.64")["messages"] == 9_052_876
     placed = as_json("map", "LU.c.64", "-t", "torus:4x4x4", "-m", "scan")
@@ -221,6 +229,52 @@ def test_simulate_with_every_engine(mapping, engine):
     assert summary["links"]["max_bytes"] == packets["links"]["max_bytes"]
 
 
+def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
+    words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
+    slow = hopmap(*words, "--set", "link.bandwidth=1MB/s")
+    assert re.search(
+        r"makespan +\S+ m?s\n  at least, link \d -> \d +\S+ m?s\n  at least, rank", slow
+    )
+    # Without contention a link takes any number of messages at once.
+    alone = hopmap(*words, "--engine", "analytic")
+    assert "at least, rank" in alone
+    assert "at least, link" not in alone
+
+
+def test_explain_says_why(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--set", "link.bandwidth=1MB/s")
+    found = as_json(*words)
+    makespan = found["makespan"]
+    assert sum(found["critical_path"]["seconds"].values()) == pytest.approx(makespan, rel=1e-12)
+    assert found["critical_path"]["servers"][0]["kind"] == "link"
+    assert found["loaded"][0]["place"] == found["bounds"]["link"]["place"]
+    assert all(bound["seconds"] <= makespan * (1 + 1e-12) for bound in found["bounds"].values())
+    changes = {row["key"]: row["change"] for row in found["doubled"]}
+    assert changes["link.bandwidth"] < 0 < changes["overhead.send"]
+    assert next(iter(changes)) == "link.bandwidth"
+    text = hopmap(*words)
+    for part in ("at least, no contention", "critical path", "queues", "most queued", "doubled"):
+        assert part in text
+    assert re.search(r"link.bandwidth +1 MB/s .* -\d", text)
+
+
+def test_explain_without_servers_and_doubling(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--top", 0, "--no-doubled")
+    found = as_json(*words)
+    assert found["doubled"] == found["loaded"] == found["critical_path"]["servers"] == []
+    text = hopmap(*words)
+    assert "critical path" in text
+    assert "doubled" not in text
+
+
+def test_explain_sends_traffic_in_rounds(mapping, tmp_path):
+    traffic = tmp_path / "lu.npz"
+    hopmap("matrix", LU, "--out", traffic)
+    found = as_json("explain", traffic, mapping, "-t", "mesh:2x2", "--rounds", 1, "--no-doubled")
+    assert found["messages"] == 4520
+    assert found["critical_path"]["seconds"]["compute"] == 0
+
+
 def test_simulate_says_what_energy_a_run_takes(mapping):
     figures = ("--set", "energy.link.per_byte=5 pJ/bit", "--set", "energy.node.idle=100 W")
     summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", *figures)
@@ -250,6 +304,35 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     (tmp_path / "hosts").write_text("a\nb\nc\nd\n")
     shown = as_json("export", mapping, "--to", "slurm", "--hosts", tmp_path / "hosts")
     assert shown["text"] == "a\nb\nd\nc\n"
+
+
+def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
+    out = tmp_path / "simgrid"
+    said = hopmap("convert", LU, "--to", "simgrid", "--out", out, "--mapping", mapping)
+    assert "smpirun -replay traces.txt -platform platform.xml -hostfile hosts.txt" in said
+    names = [f"rank{rank}.tit" for rank in range(4)]
+    assert {file.name for file in out.iterdir()} == {
+        *("traces.txt", "platform.xml", "hosts.txt"),
+        *names,
+    }
+    assert (out / "traces.txt").read_text().split() == names
+    # The traffic of the trace, and the messages of its collectives.
+    sends = [
+        line
+        for name in names
+        for line in (out / name).read_text().splitlines()
+        if line.split()[1] in ("send", "isend")
+    ]
+    assert len(sends) >= as_json("info", LU)["messages"]
+    assert (out / "hosts.txt").read_text().split() == ["node0", "node1", "node3", "node2"]
+    # Again, and with a parameter of the model: replaced as a whole.
+    facts = as_json(
+        *("convert", "lu.S.4", "--steps", 2, "--to", "simgrid", "--out", out),
+        *("--set", "eager_limit=1kB", "--set", "compute.scale=0"),
+    )
+    assert "--cfg=smpi/async-small-thresh:1000" in facts["command"].split()
+    assert {file.name for file in out.iterdir()} == {"traces.txt", *names}
+    assert "compute" not in (out / names[0]).read_text()
 
 
 @pytest.mark.parametrize(
@@ -329,3 +412,35 @@ def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     assert "lu.S.4 on mesh:4" in result.stdout
     (line,) = result.stderr.splitlines()
     assert line.startswith("hopmap: lu.S.4 on mesh:3 by sweep, seed 0: 4 ranks do not fit")
+
+
+def test_simulate_writes_the_run(mapping, tmp_path):
+    files = [tmp_path / name for name in ("run.otf2", "run.json", "use.parquet", "use.svg")]
+    archive, timeline, table, figure = files
+    said = hopmap(
+        *("simulate", LU, mapping, "-t", "mesh:2x2", "--engine", "compiled"),
+        *("--otf2", archive, "--perfetto", timeline),
+        *("--links", table, "--links", figure, "--bins", 32),
+    )
+    assert said.splitlines()[-4:] == [f"written: {path}" for path in files]
+    before, after = as_json("info", LU), as_json("info", archive)
+    for key in ("ranks", "messages", "bytes", "pairs", "collectives"):
+        assert after[key] == before[key]
+    events = json.loads(timeline.read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == set(range(5))  # ranks and links
+    assert 16 < pq.read_table(table).num_rows / 8 <= 32
+    assert figure.read_text().count("<svg") == 1
+
+
+def test_simulate_writes_benchmarks_and_traffic_as_archives(mapping, tmp_path):
+    run = ("simulate", "lu.S.4", mapping, "-t", "mesh:2x2", "--engine", "flow", "--steps", 2)
+    summary = as_json(*run, "--otf2", tmp_path / "run")
+    counted, made = as_json("info", tmp_path / "run"), summarize(nas_trace("lu.S.4", steps=2))
+    assert counted["collectives"] == made.collectives
+    assert (counted["messages"], counted["bytes"]) == (made.messages, made.bytes)
+    assert counted["duration"] <= summary["makespan"]
+    hopmap("matrix", LU, "--out", tmp_path / "t.npz")
+    words = ("simulate", tmp_path / "t.npz", mapping, "-t", "mesh:2x2", "--engine", "analytic")
+    hopmap(*words, "--rounds", 4, "--otf2", tmp_path / "rounds")
+    rounds = as_json("info", tmp_path / "rounds")
+    assert (rounds["messages"], rounds["bytes"]) == (4520, 3305152)

@@ -52,7 +52,13 @@ def everything(folder):
 
 
 MAP = "map lu.S.4 -t mesh:4 -m sweep --out new.csv"
+FLOW = "simulate good map.csv -t mesh:4 --engine flow"
 BAD = {
+    f"{FLOW} --links new.svg": "engine flow does not serve packets",
+    f"{FLOW} --otf2 empty/new --links new.txt": "--links new.txt: expected a name",
+    f"{FLOW} --perfetto none/new.json": "none/new.json: there is no folder none",
+    "simulate lu.E.4 map.csv -t mesh:4 --perfetto new.json": "expected at most 5,000,000",
+    f"{FLOW} --otf2 file": "file: a file, expected the place of",
     "matrix cut --out new.csv": "cut",
     "matrix undefined --out new.npz": "undefined",
     "matrix empty --out new.npz": "empty",
@@ -75,6 +81,9 @@ BAD = {
     "matrix good --plot new.bmp": ".svg .png .pdf",
     "matrix good --out nowhere/new.csv": "nowhere",
     "generate cg --out new.npz": "no generator for 'cg'",
+    "generate torn --dims 8x8 --out new.npz": "did you mean 'tornado'",
+    "generate tornado --out new.npz": "--dims : expected ranks per dimension, like 8x8",
+    "generate tornado --dims 8y8 --out new.npz": "--dims 8y8: expected ranks per dimension",
     "generate lu --class X --out new.npz": "X",
     "generate lu --ranks 0 --out new.npz": "--ranks",
     "generate lu --out new.abc": "unknown kind of traffic file",
@@ -92,6 +101,13 @@ BAD = {
     "evaluate lu.S.4 twice.csv -t mesh:4": "node 2 takes 2 ranks",
     "evaluate lu.S.4 map.csv -t mesh:4 --convention x": "expected one of hopmap, maplib",
     "evaluate lu.S.4 gone.csv -t mesh:4": "gone.csv",
+    "convert lu.S.4 --to simgird --out new": "did you mean 'simgrid'?",
+    "convert lu.S.4 --to simgrid --out good": "--out good: expected a new folder",
+    "convert lu.S.4 --to simgrid --out file": "--out file: expected a new folder",
+    "convert lu.S.4 --to simgrid --out new -t mesh:4": "expected --mapping",
+    "convert lu.S.4 --to simgrid --out new --mapping short.csv -t mesh:4": "short.csv",
+    "convert lu.S.4 --to simgrid --out new --mapping map.csv --zone torus": "expected a torus",
+    "convert pairs.csv --to simgrid --out new": "without the order of messages",
     "simulate lu.S.4 map.csv -t mesh:4 --set link.bandwith=1": "did you mean link.bandwidth?",
     "simulate lu.S.4 map.csv -t mesh:4 --set link.bandwidth=1kg": "unknown unit 'kg'",
     "simulate lu.S.4 map.csv -t mesh:4 --engine x": "unknown engine 'x'",

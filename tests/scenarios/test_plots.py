@@ -14,7 +14,9 @@ from hopmap.scenarios.plots_bars import Spread, ienpc_bars, mapping_time, runtim
 from hopmap.scenarios.plots_layout import link_steps, slices, stack
 from hopmap.scenarios.plots_mapping import mapping_view
 from hopmap.scenarios.plots_network import link_loads
+from hopmap.scenarios.plots_saturation import latency_throughput
 from hopmap.scenarios.plots_style import label, svg_text
+from hopmap.simulator import Load
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
@@ -153,3 +155,19 @@ def test_no_backend_is_chosen() -> None:
 def test_labels_fit() -> None:
     assert label("topdown | local_search", 12) == "topdown\n| local_sea…"
     assert label("a\x00b\nc") == "a b c"
+
+
+def test_latency_throughput_has_a_panel_a_network_and_one_for_what_is_accepted() -> None:
+    loads = [Load(offered, min(offered, 0.5), offered, 2 + offered, 9) for offered in (0.1, 0.9)]
+    patterns = ("uniform", "bit_reversal")
+    curves = {spec: dict.fromkeys(patterns, loads) for spec in ("torus:8x8", "mesh:8x8")}
+    limits = {spec: dict.fromkeys(patterns, 0.5) for spec in curves}
+    figure = latency_throughput(curves, limits, curves, title="Two networks")
+    text = words(checked(figure))
+    for word in ("Two networks", "torus:8x8", "mesh:8x8", "bit reversal", "worst flow, all 4"):
+        assert word in text
+    *panels, last = figure.axes
+    assert len(panels) == 2
+    # Two curves and one asymptote each; in the last all curves, flat where nothing more gets in.
+    assert [len(axes.lines) for axes in panels] == [3, 3]
+    assert last.lines[0].get_ydata().tolist() == [0.2, 1.0]

@@ -129,6 +129,61 @@ def test_a_new_mapper_adds_its_runs_only_and_a_dropped_one_leaves_the_report(tmp
     assert list(store.load_runs(tmp_path / "out")["mapper"].unique()) == ["scan", "gray"]
 
 
+def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
+    more = """
+        [replay]
+        engine = "analytic"
+        [[include]]
+        traces = ["lu.S.2"]
+        topologies = ["haec:1x1x2"]
+        seeds = [5]
+        [[exclude]]
+        mappers = ["random"]
+        topologies = ["torus:3x2", "haec:1x1x2"]
+        [[vary]]
+        name = "radio"
+        labels = ["fast", "slow"]
+        parameters."link.wireless.bandwidth" = [8e9, 1e6]
+    """
+    file = write(tmp_path, more=more)
+    assert not sweep(file, tmp_path / "out").failed
+    runs = store.load_runs(tmp_path / "out")
+    columns = ["trace", "topology", "variant", "mapper", "seed"]
+    assert list(runs[columns].itertuples(index=False, name=None)) == [
+        *(("lu.S.4", "mesh:2x2", "", m, s) for m in ("sweep", "random") for s in (0, 1)),
+        *(("lu.S.4", "torus:3x2", "", "sweep", s) for s in (0, 1)),
+        ("lu.S.2", "haec:1x1x2", "radio fast", "sweep", 5),
+        ("lu.S.2", "haec:1x1x2", "radio slow", "sweep", 5),
+    ]
+    fast, slow = runs["makespan"][6:]
+    assert fast < slow
+    labels, settings = store.load_variants(tmp_path / "out")
+    assert set(labels.values()) == {"", "radio fast", "radio slow"}
+    assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
+
+
+def test_a_label_is_no_part_of_a_run(tmp_path):
+    def ids(label):
+        more = f"[[vary]]\nlabels = ['{label}']\nparameters.gap = [1e-6]\n"
+        file = write(tmp_path, more=more)
+        return [run.run_id for run in plan(load_scenario(file), file.parent)]
+
+    plain = write(tmp_path, more="[parameters]\ngap = 1e-6\n")
+    same = [run.run_id for run in plan(load_scenario(plain), plain.parent)]
+    assert ids("a") == ids("b") == same
+
+
+def test_time_on_links_and_what_collectives_send_are_kept(done):
+    """LU's reductions cross links as well; links of the mesh have one speed."""
+    _, results, _ = done
+    runs = store.load_runs(results)
+    speed = topology_from_spec("mesh:2x2").kinds[0].bandwidth
+    np.testing.assert_allclose(runs["link_seconds_total"], runs["hop_bytes"] / speed)
+    np.testing.assert_allclose(runs["link_seconds_max"], runs["bytes_congestion_max"] / speed)
+    assert (runs["replayed_hop_bytes"] > runs["hop_bytes"]).all()
+    assert (runs["replayed_congestion_max"] >= runs["bytes_congestion_max"]).all()
+
+
 def test_two_processes_find_the_same(done, tmp_path):
     file, results, _ = done
     outcome = sweep(file, tmp_path / "out", workers=2)

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from hopmap.scenarios.catalogue import CATALOGUE
+from hopmap.scenarios.run import plan
 from hopmap.scenarios.scenario import ScenarioError, load_scenario, scenario_path
+from hopmap.scenarios.settings import configure
+from hopmap.topologies import topology_from_spec
 
 DATA = Path(__file__).parent.parent / "data"
 GOOD = {
@@ -104,6 +107,42 @@ def test_every_shipped_scenario_is_right(entry):
         ({}, "[parameters]\n'eager_limit' = [1]", r"parameters.eager_limit: \[1\]: expected"),
         ({}, "[published]\nfile = 'none.csv'", "published.file: 'none.csv': expected a CSV file"),
         ({}, "[published", "cannot be read as a scenario"),
+        ({}, "[[include]]\ntraces = ['lu.S.4']", r"key 'include\[0\].topologies' is missing"),
+        (
+            {},
+            "[[include]]\ntrace = ['lu.S.4']",
+            r"unknown key 'include\[0\].trace' .did you mean t",
+        ),
+        (
+            {},
+            "[[include]]\ntraces = ['lu.S.4']\ntopologies = ['mesh:2x2']",
+            r"include\[0\].traces: two are called 'lu.S.4'",
+        ),
+        (
+            {},
+            "[[include]]\ntraces = ['lu.A.4']\ntopologies = ['mush:2x2']",
+            r"include\[0\].topologies: .*mush",
+        ),
+        (
+            {},
+            "[[include]]\ntraces = ['lu.A.4']\ntopologies = ['mesh:2x2']\nmappers = ['swep']",
+            r"include\[0\].mappers: unknown mapper 'swep'",
+        ),
+        ({}, "[[exclude]]", r"exclude\[0\]: empty: expected something that the scenario runs"),
+        (
+            {},
+            "[[exclude]]\nmappers = ['scan']",
+            r"exclude\[0\].mappers: 'scan': expected something",
+        ),
+        ({}, "[[exclude]]\ntraces = ['lu.S.2']", r"exclude\[0\].traces: 'lu.S.2': expected some"),
+        ({}, "[[exclude]]\ntopologies = ['mesh:9']", r"exclude\[0\].topologies: 'mesh:9': expect"),
+        ({}, "[[vary]]\nname = 'x'", r"key 'vary\[0\].parameters' is missing"),
+        ({}, "[[vary]]\n[vary.parameters]", r"vary\[0\].parameters: {}: expected|should have"),
+        ({}, "[[vary]]\nparameters.gap = []", r"vary\[0\].parameters.gap: \[\]: expected"),
+        ({}, "[[vary]]\nparameters.gap = [[1]]", r"parameters.gap\[0\]: \[1\]: expected a number"),
+        ({}, "[[vary]]\nparameters.gap = [-1]", "vary: gap -1.0: expected at least 0"),
+        ({}, "[[vary]]\nparameters.gpa = [1]", "vary: unknown parameter 'gpa'"),
+        ({}, "[[vary]]\nlabels = ['a']\nparameters.gap = [1, 2]", "vary: labels: 1 of them"),
     ],
 )
 def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path, changes, more, message):
@@ -112,6 +151,53 @@ def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path, changes, m
         load_scenario(file)
     assert str(error.value).startswith(f"{file}: ")
     assert "\n" not in str(error.value)
+
+
+def test_more_runs_and_parameters_of_several_values_are_read(tmp_path):
+    more = """
+        [[include]]
+        traces = ["lu.A.4"]
+        topologies = ["mesh:2x2"]
+        seeds = [7]
+        [[exclude]]
+        topologies = ["mesh:4x4"]
+        mappers = ["random|bokhari(jumps=3)"]
+        [[vary]]
+        name = "radio"
+        parameters.link.wireless.bandwidth = ["1 GB/s", 2e9]
+    """
+    scenario = load_scenario(write(tmp_path, more))
+    first, second = scenario.groups()
+    assert (first.seeds, second.seeds) == ([0], [7])
+    assert first.mappers == second.mappers == scenario.mappers
+    assert scenario.traced()[-1] == "lu.A.4"
+    (radio,) = [vary.axis for vary in scenario.vary]
+    assert radio == ("radio", ("1 GB/s", "2000000000.0"), radio.parameters)
+
+
+def test_the_study_of_ienpc_and_time_halves_the_wireless_links_and_nothing_else():
+    """Four speeds on the HAEC Box; meshes and tori have no wireless links and run once."""
+    path = scenario_path("ienpc_time_energy")
+    scenario = load_scenario(path)
+    assert set(scenario.mappers) >= {
+        *("sweep", "scan", "peano", "gray", "hilbert"),
+        *("bokhari", "minmd", "genetic", "random_sampling"),
+    }
+    runs = plan(scenario, path.parent)
+    variants = {}
+    for run in {(run.trace, run.topology, run.variant): run for run in runs}.values():
+        topology, parameters = configure(topology_from_spec(run.topology), run.settings)
+        assert parameters.compute_scale == 0
+        assert topology.nodes == int(run.trace.name.rpartition(".")[2])
+        speeds = tuple(kind.bandwidth for kind in topology.kinds)
+        variants.setdefault(run.topology.partition(":")[0], {})[run.variant] = speeds
+    optical = 31.25e9
+    assert variants["mesh"] == variants["torus"] == {"": (optical,)}
+    assert variants["haec"] == {
+        f"optical:wireless {ratio}:1": (optical, optical / ratio) for ratio in (1, 2, 5, 10)
+    }
+    cells = {(run.trace.name, run.topology, run.variant, run.mapper, run.seed) for run in runs}
+    assert len(cells) == len(runs) == len({run.run_id for run in runs})
 
 
 def test_a_link_kind_needs_to_be_on_one_topology_only(tmp_path):

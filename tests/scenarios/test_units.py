@@ -49,9 +49,10 @@ def test_anything_else_is_refused_with_an_example(text, unit, message):
 
 
 def test_times_and_sizes_are_shown_with_three_digits():
-    assert [show_seconds(s) for s in (0, 3e-9, 1.234e-3, 12.34, 4321)] == [
+    assert [show_seconds(s) for s in (0, 3e-9, 999.7e-9, 1.234e-3, 12.34, 4321)] == [
         "0 s",
         "3 ns",
+        "1 us",
         "1.23 ms",
         "12.3 s",
         "4,321 s",

@@ -47,7 +47,7 @@ def outcome(program, topology, node_of, parameters, engine, **more):
         if isinstance(value, np.ndarray):
             value = (value.dtype, value.tobytes())
         elif isinstance(value, tuple):
-            value = [(column.dtype, column.tobytes()) for column in value]
+            value = [(np.asarray(part).dtype, np.asarray(part).tobytes()) for part in value]
         said[field.name] = value
     del said["engine"], said["wall_seconds"]
     return said
@@ -242,9 +242,14 @@ def runs(draw):
 
 
 @settings(max_examples=300, deadline=None)
-@given(runs(), st.booleans())
-def test_both_engines_say_the_same(run, record_messages):
-    agree(*run, record_messages=record_messages)
+@given(runs(), st.booleans(), st.booleans(), st.sampled_from([0, 1, 7, 64]))
+def test_both_engines_say_the_same(run, record_messages, record_operations, record_links):
+    agree(
+        *run,
+        record_messages=record_messages,
+        record_operations=record_operations,
+        record_links=record_links,
+    )
 
 
 def exchange(ranks, size, rounds):
@@ -268,7 +273,9 @@ def test_they_agree_where_many_packets_meet(switching, eager_limit):
         packet_size=500, eager_limit=eager_limit, switching=switching, control_bytes=1200
     )
     program, topology = exchange(12, 6_400, 2), torus((3, 2, 2))
-    said = agree(program, topology, np.arange(12), parameters, record_messages=True)
+    said = agree(
+        *(program, topology, np.arange(12), parameters), record_operations=True, record_links=50
+    )
     assert said["link_waited"] != np.zeros(topology.links).tobytes()
 
 

@@ -35,8 +35,8 @@ class Network:
         self.tables = empty_flows(servers, self.indptr, np.concatenate(paths), len(paths))
         self.rows = first_rows(self.tables)
 
-    def open(self, path):
-        return open_flow(self.rows, *self.indptr[path : path + 2], path, 1e9, 0.0)
+    def open(self, path, weight=1.0):
+        return open_flow(self.rows, *self.indptr[path : path + 2], path, 1e9, weight, 0.0)
 
     def close(self, slot):
         close_flow(self.rows, slot)
@@ -46,15 +46,16 @@ class Network:
         return self.tables.slots["rate"][list(slots)].tolist()
 
 
-def fair(capacity, paths):
+def fair(capacity, paths, weights=None):
     """Rates by the kernels, all flows opened at once."""
     network = Network(capacity, paths)
-    return network.rates([network.open(path) for path in range(len(paths))])
+    weights = weights or [1.0] * len(paths)
+    return network.rates([network.open(path, weights[path]) for path in range(len(paths))])
 
 
-def naive(capacity, paths):
+def naive(capacity, paths, weights=None):
     """Max-min rates by the definition, in fractions: raise all until a server is full, repeat."""
-    rates = {}
+    rates, weights = {}, weights or [1] * len(paths)
     while len(rates) < len(paths):
         shares = {}
         for server, whole in enumerate(capacity):
@@ -62,12 +63,12 @@ def naive(capacity, paths):
             free = [p for p in over if p not in rates]
             if free:
                 given_away = sum(rates[p] for p in over if p in rates)
-                shares[server] = (Fraction(whole) - given_away) / len(free)
+                shares[server] = (Fraction(whole) - given_away) / sum(weights[p] for p in free)
         least = min(shares.values())
         full = [server for server, s in shares.items() if s == least]
         for p, path in enumerate(paths):
             if p not in rates and any(server in path for server in full):
-                rates[p] = least
+                rates[p] = least * weights[p]
     return [rates[p] for p in range(len(paths))]
 
 
@@ -117,6 +118,14 @@ def test_rates_are_those_of_a_naive_solver(network):
     assert fair(capacity, paths) == pytest.approx(
         list(map(float, naive(capacity, paths))), rel=1e-12
     )
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks, st.lists(st.integers(1, 1000), min_size=8, max_size=8))
+def test_weighted_rates_are_those_of_a_naive_solver(network, weights):
+    capacity, paths = network
+    expected = list(map(float, naive(capacity, paths, weights)))
+    assert fair(capacity, paths, list(map(float, weights))) == pytest.approx(expected, rel=1e-9)
 
 
 @settings(max_examples=150, deadline=None)
@@ -214,6 +223,34 @@ def test_simgrid_lv08_example():
     )
     assert result.makespan == pytest.approx(0.01 * 13.01 + 800000 / (0.97 * 1e6 / 1.05), rel=EXACT)
     assert round(result.makespan, 6) == 0.996079
+
+
+@pytest.mark.parametrize(
+    ("sharing", "weight_s", "share"),
+    [("equal", 0, 1 / 2), ("round_trip", 0, 2 / 3), ("round_trip", 8000, 8 / 13)],
+)
+def test_flows_of_a_long_round_trip_have_smaller_shares(sharing, weight_s, share):
+    # Over 4 MB/s into node 0 meet a path of 1 ms and one of 2 ms, 32 kB each. The first is alone
+    # for 1 ms and moves 4 kB. Weight-S adds its time on 2 servers and on 3, of 2 ms each.
+    lists = [[("send", 2, 32_000)], [("send", 2, 32_000)], [("recv", 0, 0), ("recv", 1, 0)]]
+    result = flow_times(
+        lists,
+        mesh((2, 2)).with_links(bandwidth=4e6, latency=1e-3),
+        [1, 3, 0],
+        ejection_bandwidth=4e6,
+        flow_sharing=sharing,
+        flow_weight_s=weight_s,
+    )
+    near = 2e-3 + 28_000 / (4e6 * share)
+    assert result.message_times.delivered == pytest.approx([near, 17e-3], rel=EXACT)
+
+
+def test_without_latency_all_shares_are_equal():
+    lists = [[("send", 2, 32_000)], [("send", 2, 32_000)], [("recv", 0, 0), ("recv", 1, 0)]]
+    topology = mesh((2, 2)).with_links(bandwidth=4e6, latency=0.0)
+    ends = {"ejection_bandwidth": 4e6, "flow_sharing": "round_trip", "flow_weight_s": 8000}
+    result = flow_times(lists, topology, [1, 3, 0], **ends)
+    assert result.message_times.delivered == pytest.approx([16e-3, 16e-3], rel=EXACT)
 
 
 def test_packets_tend_to_flows_as_they_shrink_on_one_bottleneck():

@@ -91,6 +91,62 @@ def columns(result):
 @pytest.mark.parametrize("engine", ENGINES)
 @EXAMPLES
 @given(run=runs(gaps=True))
+def test_operations_account_for_every_second_of_every_rank(engine, run):
+    lists, _, topology, node_of, parameters = run
+    program = program_of("any", lists)
+    result = simulate(
+        program, topology, node_of, parameters=parameters, engine=engine, record_operations=True
+    )
+    ops, times = result.operations, result.message_times
+    kind = program.kind[ops.row]
+    assert (np.diff(ops.row) == 1).all()  # no loops: every row once
+    assert (ops.begin <= ops.ready).all()
+    assert (ops.ready <= ops.end).all()
+    assert np.array_equal(ops.end[kind == Op.FINISH], result.finish)
+    same = np.diff(ops.strand) == 0
+    assert np.array_equal(ops.end[:-1][same], ops.begin[1:][same])
+    assert (ops.begin[1:][~same] == 0).all()
+
+    def by_rank(seconds):
+        return np.bincount(ops.strand, seconds, minlength=program.ranks)
+
+    assert by_rank(ops.ready - ops.begin) == pytest.approx(result.compute)
+    posted = ops.ready + np.where(kind <= Op.ISEND, parameters.overhead_send, 0.0)
+    posted[kind == Op.FINISH] = 0.0
+    waited = np.where(np.isnan(ops.woken), 0.0, ops.woken - posted)
+    assert by_rank(waited) == pytest.approx(result.wait)
+
+    # A send happens after its overhead; what ends a wait is what the model says.
+    sends = np.flatnonzero(np.isin(kind, (Op.SEND, Op.ISEND)))
+    assert np.array_equal(times.sent, ops.ready[sends] + parameters.overhead_send)
+    assert np.array_equal(ops.message[sends], np.arange(result.messages))
+    for blocked in np.flatnonzero(~np.isnan(ops.woken)):
+        begun = ops.awaited[blocked]
+        message = ops.message[begun]
+        if kind[begun] in (Op.RECV, Op.IRECV):
+            assert ops.woken[blocked] == times.delivered[message]
+        else:
+            assert times.size[message] >= parameters.eager_limit
+            assert times.granted[message] <= ops.woken[blocked] <= times.delivered[message]
+    eager = times.size < parameters.eager_limit
+    assert np.isnan(times.requested[eager]).all()
+    taken = np.flatnonzero(np.isin(kind, (Op.RECV, Op.IRECV)) & (ops.message >= 0))
+    posted = np.full(result.messages, np.nan)
+    posted[ops.message[taken]] = ops.ready[taken]
+    granting = np.maximum(times.requested, posted)[~eager]
+    for before, after in (
+        (times.sent, times.departed),
+        (times.departed, times.delivered),
+        (times.sent[~eager], times.requested[~eager]),
+        (granting, times.granted[~eager]),
+        (times.granted[~eager], times.departed[~eager]),
+    ):
+        assert (before <= after).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@EXAMPLES
+@given(run=runs(gaps=True))
 def test_links_carry_what_the_static_metric_says(engine, run):
     lists, _, topology, node_of, parameters = run
     program = program_of("any", lists)

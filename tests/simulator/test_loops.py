@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -25,11 +25,12 @@ def said(program, topology, node_of, parameters, engine):
             node_of,
             parameters=parameters,
             engine=engine,
-            record_messages=True,
+            record_operations=True,
         )
     except DeadlockError as error:
         return str(error)
     columns = {}
+    result = replace(result, operations=result.operations._replace(row=0))  # numbers of rows differ
     for field in fields(result):
         value = getattr(result, field.name)
         parts = value if isinstance(value, tuple) else (value,)
@@ -183,6 +184,8 @@ def test_a_folded_benchmark_replays_in_the_same_time():
         for trace in (folded, plain)
         for engine in ("simpy", "compiled")
     ]
+    for result in results:
+        del result["operations"]  # loops of one and the other trace are not the same
     assert all(result == results[0] for result in results)
 
 

@@ -1,12 +1,22 @@
 """Meshes, tori and HAEC Boxes against networkx and closed forms."""
 
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.topologies import Topology, TopologyError, haec, mesh, topology_from_spec, torus
+from hopmap.topologies import (
+    Topology,
+    TopologyError,
+    both_ways,
+    haec,
+    mesh,
+    topology_from_spec,
+    torus,
+)
 
 
 def all_pairs(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
@@ -219,3 +229,25 @@ def test_sixty_five_thousand_nodes_need_memory_linear_in_links():
     topology = torus((64, 32, 32))
     assert topology.links == 6 * 65536
     assert int(topology.distance([0], [65535])[0]) == 3
+
+
+@pytest.mark.parametrize("build", [torus, haec])
+def test_both_ways_are_shortest_and_part_at_every_tie(build):
+    first, second = both_ways(build((4, 6, 2)))
+    if build is torus:
+        assert_routes_are_shortest_paths(first)
+        assert_routes_are_shortest_paths(second)
+    u, v = all_pairs(first)
+    same_board = np.flatnonzero((u // 24 == v // 24) | (build is torus))
+    u, v = u[same_board], v[same_board]
+    away = np.abs(first.coords[u] - first.coords[v])
+    tied = (away[:, :2] * 2 == (4, 6)).any(axis=1)
+    indptr, links = first.routes(u, v)
+    _, others = second.routes(u, v)
+    differs = [not np.array_equal(links[a:b], others[a:b]) for a, b in pairwise(indptr)]
+    assert np.array_equal(differs, tied)
+
+
+def test_a_network_without_rings_has_one_way():
+    plain = mesh((4, 4))
+    assert both_ways(plain) == (plain,)

@@ -1,0 +1,92 @@
+"""The command convert: a run as another simulator reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .cli_arguments import AsJson, Sets, TraceArgument
+from .console import print_json, say, working
+
+if TYPE_CHECKING:
+    from ..simulator import Parameters, Program
+    from ..topologies import Topology as Network
+
+PLATFORM, HOSTS = "platform.xml", "hosts.txt"
+SIMULATORS = {"simgrid": "SimGrid 3.32: time-independent traces; platform and hosts of a mapping"}
+
+
+def convert(
+    trace: TraceArgument,
+    to: Annotated[str, typer.Option(help="Simulator: simgrid.")],
+    out: Annotated[Path, typer.Option(help="Folder to write; one that is there is replaced.")],
+    mapping: Annotated[
+        Path | None, typer.Option(help="Mapping file: writes the platform and the hosts as well.")
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    ] = None,
+    zone: Annotated[
+        str, typer.Option(help="Platform: routes (as hopmap's), or torus (SimGrid's own).")
+    ] = "routes",
+    settings: Sets = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a trace as another simulator reads it, collectives as their messages."""
+    from ..simulator import lower
+    from ..simulator.parameters import unknown
+    from ..simulator.simgrid import smpirun_options
+    from ..simulator.tit import INDEX, fill_tit
+    from ..topologies import topology_from_spec
+    from ..traces.atomic import replacing_folder
+    from .mapping_files import named_topology
+    from .settings import check_settings, configure, parse_settings
+    from .sources import find_source
+
+    if to not in SIMULATORS:
+        raise typer.BadParameter(unknown("simulator", to, SIMULATORS))
+    if mapping is None and topology is not None:
+        raise typer.BadParameter("--topology: expected --mapping FILE as well")
+    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())):
+        raise typer.BadParameter(f"--out {out}: expected a new folder, or one written by convert")
+    spec = topology or (named_topology(mapping) if mapping is not None else "mesh:1")
+    network, given = topology_from_spec(spec), parse_settings(settings or [])
+    check_settings(dict(given), [network])
+    network, parameters = configure(network, given)
+    source = find_source(trace)
+    with working(f"reading {source.name}"):
+        program = lower(source.calls(steps), parameters.algorithms)
+    with working("writing"), replacing_folder(out) as partial:
+        if mapping is not None:
+            _place(partial, program, network, parameters, mapping, zone)
+        fill_tit(partial, program, compute_scale=parameters.compute_scale)
+    words = ["smpirun", "-replay", INDEX, "-platform", PLATFORM, "-hostfile", HOSTS]
+    command = " ".join((*words, *smpirun_options(parameters)))
+    if as_json:
+        print_json({"out": str(out), "ranks": program.ranks, "command": command})
+        return
+    say(f"written: {out}")
+    say(f"use it there, with a platform and hosts: {command}")
+
+
+def _place(
+    folder: Path,
+    program: Program,
+    network: Network,
+    parameters: Parameters,
+    mapping: Path,
+    zone: str,
+) -> None:
+    from ..simulator.simgrid import platform_xml
+    from .launchers import export_mapping
+    from .mapping_files import read_mapping
+
+    node_of = read_mapping(mapping, network, program.ranks)
+    with (folder / PLATFORM).open("w", encoding="ascii") as file:
+        file.writelines(platform_xml(network, parameters, zone))
+    (folder / HOSTS).write_text(export_mapping("simgrid", node_of, network), encoding="ascii")

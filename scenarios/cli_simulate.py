@@ -1,0 +1,116 @@
+"""The command simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .cli_arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceArgument
+from .cli_explain import bound_label
+from .console import print_json, print_table, say, working
+from .report_units import joules
+from .units import show_seconds
+
+if TYPE_CHECKING:
+    from ..simulator import Bound
+
+
+def simulate(
+    trace: TraceArgument,
+    mapping: MappingArgument,
+    topology: Topology,
+    engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
+    settings: Sets = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    otf2: Annotated[
+        Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
+    ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(help="JSON to write: the run, for ui.perfetto.dev.")
+    ] = None,
+    links: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Use of links over time: a table (.parquet) or a figure (.svg, .png, .pdf) to "
+            "write; may be repeated."
+        ),
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(min=1, help="Most time steps of --links; more than half are used.")
+    ] = 256,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a trace, or traffic in rounds, over the network under a mapping."""
+    from ..simulator import lower_bounds
+    from ..simulator import simulate as replay
+    from ..traces import Trace
+    from .expanded import chosen_rows
+    from .replays import read_replay
+    from .run_files import RunFiles
+
+    files = RunFiles(otf2, perfetto, tuple(links or ()))
+    files.check()
+    # An archive has all that the trace has, so that loops are written out for it.
+    written_out = otf2 is not None
+    given = read_replay(trace, mapping, topology, settings, steps, rounds, written_out=written_out)
+    files.expect_writable(given.program)
+    title = f"{given.title}, engine {engine}"
+    with working("replaying") as progress:
+        result = replay(
+            given.program,
+            given.network,
+            given.node_of,
+            parameters=given.parameters,
+            engine=engine,
+            record_operations=files.operations,
+            record_links=bins if files.links else 0,
+            progress=lambda done, total: progress(done, total, "messages"),
+        )
+    recording = given.calls if isinstance(given.calls, Trace) else None
+    with working("writing"):
+        files.write(recording, given.program, result, given.network, given.node_of, title)
+    summary = result.summary()
+    if as_json:
+        print_json(summary | {"algorithms": given.program.chosen})
+        return
+    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
+    rows: list[tuple[str, object]] = [
+        ("makespan", show_seconds(summary["makespan"])),
+        *_bound_rows(engine, bounds),
+        ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
+        ("  communicating", show_seconds(float(result.communicate.mean()))),
+        ("  waiting", show_seconds(float(result.wait.mean()))),
+        ("messages", summary["messages"]),
+        ("bytes", summary["bytes"]),
+        *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
+        ("busiest link", show_seconds(summary["links"]["max_busy"])),
+        ("  its share of the makespan", _share(summary)),
+        ("packet hops served", summary["events"]),
+        ("replayed in", show_seconds(summary["wall_seconds"])),
+    ]
+    if result.energy is not None:
+        rows.insert(-2, ("energy", joules(result.energy.total)))
+    print_table(("", f"{result.ranks} ranks"), rows, title=title)
+    for path in files.paths:
+        say(f"written: {path}")
+
+
+def _bound_rows(engine: str, bounds: Mapping[str, Bound]) -> list[tuple[str, object]]:
+    """Show the longest rank, and what needs longest besides where messages share servers."""
+    shared = engine in ("simpy", "compiled")
+    other = next((name for name in bounds if name != "rank"), None) if shared else None
+    return [
+        (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        for name, bound in bounds.items()
+        if name in ("rank", other)
+    ]
+
+
+def _share(summary: dict[str, Any]) -> str:
+    if not summary["makespan"]:
+        return "-"
+    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

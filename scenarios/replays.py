@@ -1,0 +1,83 @@
+"""What a command replays: a trace or traffic, placed on a network, with parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from .console import working
+
+if TYPE_CHECKING:
+    from ..simulator import Parameters, Program
+    from ..topologies import Mapping, Topology
+    from ..traces import Folded, Trace
+
+
+class Replay(NamedTuple):
+    """What to replay, and what to call it.
+
+    Attributes
+    ----------
+    title : str
+        "TRACE by MAPPING on TOPOLOGY".
+    calls : Trace, Folded or None
+        What the program was lowered from; None of traffic.
+    """
+
+    title: str
+    program: Program
+    network: Topology
+    node_of: Mapping
+    parameters: Parameters
+    calls: Trace | Folded | None
+
+
+def read_replay(
+    trace: str,
+    mapping: Path,
+    topology: str,
+    settings: list[str] | None,
+    steps: int | None,
+    rounds: int | None,
+    *,
+    written_out: bool = False,
+) -> Replay:
+    """Read what ``simulate`` and ``explain`` are given.
+
+    Parameters
+    ----------
+    written_out : bool
+        Whether a benchmark is to be a `Trace`, without loops.
+
+    Raises
+    ------
+    typer.BadParameter
+        Rounds of a trace.
+    SettingError, ParameterError, TopologyError, MappingError, TraceError
+        What is given makes no sense.
+    """
+    from ..simulator import lower, program_of_traffic
+    from ..topologies import topology_from_spec
+    from .mapping_files import read_mapping
+    from .settings import check_settings, configure, parse_settings
+    from .sources import find_source
+
+    network = topology_from_spec(topology)
+    given = parse_settings(settings or [])
+    check_settings(dict(given), [network])
+    network, parameters = configure(network, given)
+    source = find_source(trace)
+    calls: Trace | Folded | None = None
+    with working(f"reading {source.name}"):
+        if source.has_program:
+            if rounds is not None:
+                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
+            calls = source.trace(steps) if written_out else source.calls(steps)
+            program = lower(calls, parameters.algorithms)
+        else:
+            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
+        node_of = read_mapping(mapping, network, program.ranks)
+    title = f"{source.name} by {mapping} on {network.spec}"
+    return Replay(title, program, network, node_of, parameters, calls)

@@ -1,0 +1,65 @@
+"""The report's section on metrics and runtime: sentences, and a table of Kendall's tau."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .findings import gap, of_case, of_variation, overall, percent, signed
+from .kendall import METRICS, Relation, Tau, relations
+from .report_study import Study
+from .report_tables import Cell
+from .report_units import MISSING, count
+
+
+def relation_section(study: Study) -> dict[str, Any] | None:
+    """Return what holds over all cases and a row for each; None if too little was replayed."""
+    found = relations(study.cases)
+    if not found:
+        return None
+    energy = any(("hop_bytes", "energy") in each.taus for each in found)
+    shown = [m for m in METRICS if any(each.taus[m, "makespan"].known for each in found)]
+    head = [("Trace", "text"), ("Topology", "text"), ("Mappings", "number")]
+    head += [("Slowest against fastest", "number"), ("Fewest hop-bytes against fastest", "number")]
+    head += [(f"τ {METRICS[metric]}", "number") for metric in shown]
+    head += [("τ hop-bytes, better half", "number")]
+    if energy:
+        head += [("Energy: τ hop-bytes", "number"), ("Energy: τ runtime", "number")]
+    rows = [_row(each, shown, energy) for each in found]
+    return {"overall": overall(found), "head": head, "rows": rows}
+
+
+def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:
+    """Return where and what was found, for the cases of a trace and for what varies in them."""
+    found = [(each.case.where, of_case(each)) for each in relations(study.cases_of(trace))]
+    return found + [
+        (cases[0].topology, of_variation(cases))
+        for cases in study.varied(trace)
+        if cases[0].replayed and cases[-1].replayed
+    ]
+
+
+def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
+    case, costs = relation.case, gap(relation)
+    row = [
+        Cell(case.trace, case.trace),
+        Cell(case.topology, case.topology, case.variant),
+        Cell(count(len(relation.runs)), len(relation.runs)),
+        Cell(f"+{percent(costs.spread)}", costs.spread),
+        Cell(
+            f"+{percent(costs.most)}",
+            costs.most,
+            f"from +{percent(costs.least)}" if costs.ties > 1 else costs.mapper,
+        ),
+        *(_tau(relation.taus[metric, "makespan"]) for metric in shown),
+        _tau(relation.better),
+    ]
+    if energy:
+        with_hops = relation.taus.get(("hop_bytes", "energy"))
+        row += [Cell(MISSING) if with_hops is None else _tau(with_hops), _tau(relation.outcomes)]
+    return row
+
+
+def _tau(tau: Tau) -> Cell:
+    if not tau.known:
+        return Cell(MISSING)
+    return Cell(signed(tau.value), tau.value, look="clear" if tau.clear else "chance")

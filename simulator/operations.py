@@ -1,0 +1,84 @@
+"""When each operation of a replay ran, and what it waited for: what timelines are drawn from.
+
+Engines write down three times of an operation, `Stamps`. The rest follows from the program: a
+strand comes to an operation when it leaves the one before, the k-th send of a channel meets the
+k-th receive, and a WAIT is for what its row began last.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .loops import latest, unrolled, without_loops
+from .program import Op, Program
+from .record import Stamps
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Operations(NamedTuple):
+    """One entry per operation that ran, by strand, then in order; loops are written out.
+
+    An operation takes from `begin` to `ready` to compute what stands before it, then (SEND, ISEND)
+    the sender's overhead. From then to `woken` it waits, if at all; the receiver's overhead follows
+    (RECV, and WAIT of an IRECV) until `end`.
+
+    What ended the wait is of the operation `awaited`: of a receive, the delivery of its `message`;
+    of a send, that the last byte of its rendezvous `message` left its first server; of a START, the
+    end of the strand that it began.
+
+    Attributes
+    ----------
+    row : ndarray(int64)
+        Row of the program.
+    strand : ndarray(int64)
+    begin, ready, end : ndarray(float64)
+        When the strand came to the operation, had computed, and went on; seconds.
+    woken : ndarray(float64)
+        When what the operation waits for was complete; NaN if it already was.
+    awaited : ndarray(int64)
+        Entry that began what a WAIT waits for; of SEND and RECV their own entry; -1 of others.
+    message : ndarray(int64)
+        Message that the operation sends or receives, as in `MessageTimes`; -1 if none.
+    """
+
+    row: Ints
+    strand: Ints
+    begin: Floats
+    ready: Floats
+    woken: Floats
+    end: Floats
+    awaited: Ints
+    message: Ints
+
+
+def operations_of(program: Program, stamps: Stamps) -> Operations:
+    """Complete what an engine wrote down about a program."""
+    row = unrolled(program)
+    entries = np.arange(len(row))
+    strand = np.searchsorted(program.offsets, row, side="right") - 1
+    kind, first = program.kind[row], np.flatnonzero(np.diff(strand, prepend=-1))
+
+    begin = np.empty(len(row))
+    begin[1:] = stamps.ended[:-1]
+    begin[first] = 0.0
+    starts = np.flatnonzero(kind == Op.START)
+    # All strands have rows, since they finish: the n-th of `first` is strand n's.
+    begin[first[program.target[row[starts]]]] = stamps.ended[starts]
+
+    awaited = np.where((kind == Op.SEND) | (kind == Op.RECV), entries, -1)
+    waits = np.flatnonzero(kind == Op.WAIT)
+    awaited[waits] = latest(row, waits, program.target[row[waits]])
+
+    flat = without_loops(program)
+    sends, receives = flat.sends(), flat.receives()
+    message = np.full(len(row), -1, dtype=np.int64)
+    message[sends] = np.arange(len(sends))
+    taken = receives >= 0
+    message[receives[taken]] = np.flatnonzero(taken)
+    ready, woken, end = stamps
+    return Operations(row, strand, begin, ready, woken, end, awaited, message)

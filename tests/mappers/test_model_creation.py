@@ -1,0 +1,58 @@
+"""Model creation: blocks of the right number and size, and what section 5.2 finds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.topologies import MappingError, topology_from_spec
+from hopmap.traces import Traffic
+
+
+def mesh(side: int) -> Traffic:
+    """Grid of side x side vertices, edges of weight 1."""
+    index = np.arange(side * side).reshape(side, side)
+    u = np.concatenate((index[:, :-1].ravel(), index[:-1].ravel()))
+    v = np.concatenate((index[:, 1:].ravel(), index[1:].ravel()))
+    return Traffic.from_pairs(side * side, u, v, np.ones_like(u), np.ones_like(u))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(3, 12), st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(0, 99))
+def test_blocks_are_equal_and_their_traffic_is_what_is_cut(side, sizes, seed):
+    graph, ranks = mesh(side), int(np.prod(sizes))
+    if ranks > graph.ranks:
+        return
+    rng = np.random.default_rng(seed)
+    for model in (multisection_model(graph, sizes, rng), bisection_model(graph, ranks, rng)):
+        a, b = model.block[graph.src], model.block[graph.dst]
+        matrix = np.zeros((ranks, ranks), dtype=int)
+        np.add.at(matrix, (np.minimum(a, b), np.maximum(a, b)), graph.bytes)
+        np.fill_diagonal(matrix, 0)
+        found = np.zeros_like(matrix)
+        found[model.traffic.src, model.traffic.dst] = model.traffic.bytes
+        assert (found == matrix).all()
+        assert model.traffic.ranks == ranks
+    size = np.bincount(multisection_model(graph, sizes, rng).block, minlength=ranks)
+    assert size.max() - size.min() <= 1
+
+
+@pytest.mark.parametrize("racks", [3, 5])
+def test_multisection_suits_the_identity_where_sizes_are_no_powers_of_two(racks):
+    graph, topology = mesh(48), topology_from_spec(f"tree:4:4:{racks}@1:10:100")
+    values = []
+    for model in (
+        bisection_model(graph, 16 * racks, np.random.default_rng(0)),
+        multisection_model(graph, [4, 4, racks], np.random.default_rng(0)),
+    ):
+        node_of = map_ranks(model.traffic, topology, "identity")
+        values.append(evaluate(model.traffic, topology, node_of, "hop_bytes"))
+    assert values[1] < 0.9 * values[0]
+
+
+def test_a_graph_smaller_than_the_machine_is_refused():
+    with pytest.raises(MappingError, match="model of 16 ranks: a graph of 9 vertices"):
+        multisection_model(mesh(3), [4, 4], np.random.default_rng(0))
+    with pytest.raises(MappingError, match="model of 10 ranks: a graph of 9 vertices"):
+        bisection_model(mesh(3), 10, np.random.default_rng(0))

@@ -1,0 +1,38 @@
+"""Cases of a study made by hand, for what is computed from them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopmap.scenarios.kendall import METRICS
+from hopmap.scenarios.report_study import Case, Entry
+
+
+@pytest.fixture
+def runs_of():
+    """Make runs of unlike mappings, m0, m1, ..., whose other metrics follow hop-bytes."""
+
+    def make(times, hops, **columns):
+        figures = dict.fromkeys(METRICS, hops) | {
+            "mapper": [f"m{place}" for place in range(len(times))],
+            "node_of": [np.array([place, 0]) for place in range(len(times))],
+            "makespan": times,
+            "energy": [math.nan] * len(times),
+            "energy_transfer": [math.nan] * len(times),
+        }
+        return pd.DataFrame(figures | columns)
+
+    return make
+
+
+@pytest.fixture
+def case_of():
+    """Make a case of runs, its first mapper as the best."""
+
+    def make(runs, variant=""):
+        entries = [Entry(str(m), own.iloc[0], own) for m, own in runs.groupby("mapper", sort=False)]
+        return Case("trace", "mesh:2x2", variant, entries, entries[0], None)
+
+    return make

@@ -1,0 +1,114 @@
+"""Sentences about a study: they say what the figures say, and turn when the figures turn."""
+
+import pytest
+
+from hopmap.scenarios.findings import gap, of_case, of_variation, overall, percent
+from hopmap.scenarios.kendall import relation
+
+MANY = list(range(1, 11))
+TIMES = [1 + place / 100 for place in range(10)]
+
+
+@pytest.fixture
+def found(case_of, runs_of):
+    return lambda *figures, **columns: relation(case_of(runs_of(*figures, **columns)))
+
+
+def test_fewer_hop_bytes_and_a_shorter_run(found):
+    text = of_case(found(TIMES, MANY))
+    assert "the slowest runs 9.0\u00a0% longer than the fastest (m0)" in text
+    assert "The one with the fewest hop-bytes (m0) runs as fast" in text
+    assert "Fewer hop-bytes go with a shorter run: τ +1.00." in text
+    assert overall([found(TIMES, MANY)])[0].startswith(
+        "Do fewer hop-bytes mean a shorter run? Mostly yes: clearly so in 1 of 1 case"
+    )
+
+
+def test_the_reverse_is_said_when_the_figures_are_reversed(found):
+    other = found(TIMES[::-1], MANY)
+    text = of_case(other)
+    assert "The one with the fewest hop-bytes (m0) runs 9.0\u00a0% longer, though m9 has" in text
+    assert "900\u00a0% more hop-bytes" in text
+    assert "Fewer hop-bytes go with a longer run: τ −1.00." in text
+    assert (
+        "Rather the reverse: clearly so in 0 of 1 case, clearly the reverse in 1"
+        in (overall([other])[0])
+    )
+
+
+def test_what_may_be_chance_is_not_called_a_finding(found):
+    shuffled = [4, 9, 1, 6, 10, 2, 8, 3, 7, 5]
+    other = found(TIMES, shuffled)
+    assert "Hop-bytes do not tell which runs faster" in of_case(other)
+    assert "Not that these runs would show: clearly so in 0 of 1 case" in overall([other])[0]
+
+
+def test_metrics_that_are_all_the_same_cannot_tell_mappings_apart(found):
+    other = found(TIMES, [0] * 10, replayed_hop_bytes=MANY)
+    text = of_case(other)
+    assert "Hop-bytes are the same for all" in text
+    assert "Hop-bytes with collectives tells more: τ +1.00." in text
+    assert "The 10 mappings with the fewest hop-bytes run 0 to 9.0\u00a0% longer" in text
+
+
+@pytest.mark.parametrize(("busiest", "word"), [(MANY, "better"), (MANY[::-1], "worse")])
+def test_the_busiest_link_is_called_better_or_worse_by_its_tau(found, busiest, word):
+    shuffled = [4, 9, 1, 6, 10, 2, 8, 3, 7, 5]
+    text = of_case(found(TIMES, shuffled, bytes_congestion_max=busiest))
+    assert f"The busiest link predicts {word} than hop-bytes" in text
+
+
+def test_the_metrics_are_listed_by_how_well_they_follow_the_runtime(found):
+    sentences = overall([found(TIMES, MANY[::-1], link_seconds_total=MANY)])
+    listed = next(text for text in sentences if text.startswith("Which metric"))
+    assert "Median τ over the cases: link time, sum +1.00, hop-bytes −1.00" in listed
+
+
+def test_energy_is_split_into_what_bytes_cost_and_the_rest(found):
+    energy = {"energy": [2.0] * 9 + [3.0], "energy_transfer": [0.5] * 10}
+    text = overall([found(TIMES, MANY, **energy)])[-1]
+    assert "25\u00a0% of it moves bytes over links" in text
+    assert not any("energy" in sentence for sentence in overall([found(TIMES, MANY)]))
+
+
+def test_variants_stand_side_by_side(case_of, runs_of):
+    same = case_of(runs_of(TIMES, MANY))
+    slow = case_of(runs_of(TIMES, MANY[::-1], link_seconds_total=MANY), "ratio 10:1")
+    sentences = overall([relation(same), relation(slow)])
+    assert (
+        "The median τ with runtime is, of hop-bytes +1.00 where nothing varies, −1.00 at ratio "
+        "10:1; of link time, sum +1.00 where nothing varies, +1.00 at ratio 10:1." in sentences
+    )
+    assert not any("varies" in text for text in overall([relation(same)]))
+
+
+def test_choosing_by_hop_bytes_is_measured_on_the_worst_case(found):
+    sentences = overall([found(TIMES, MANY), found([1.5, *TIMES[1:]], MANY)])
+    choosing = next(text for text in sentences if text.startswith("Choosing"))
+    assert "in 1 of 2 cases" in choosing
+    assert "(m0) runs 49\u00a0% longer than m1, which has 100\u00a0% more hop-bytes" in choosing
+
+
+def test_a_gap_knows_all_mappings_of_fewest_hop_bytes(found):
+    measured = gap(found([2.0, 1.0, 1.5, 3.0], [5, 8, 5, 9]))
+    assert (measured.least, measured.most, measured.ties) == (0.5, 1.0, 2)
+    assert (measured.spread, measured.fastest, measured.mapper) == (2.0, "m1", "m0")
+    assert measured.more == pytest.approx(0.6)
+
+
+def test_what_varies_may_change_the_winner_and_the_order(case_of, runs_of):
+    first = case_of(runs_of([1.0, 2.0, 3.0, 4.0], MANY[:4]), "ratio 1:1")
+    last = case_of(runs_of([8.0, 6.0, 4.0, 2.0], MANY[:4]), "ratio 10:1")
+    assert of_variation([first, last]) == (
+        "From ratio 1:1 to ratio 10:1 the shortest run changes by +100.0\u00a0%, by m3 instead of "
+        "m0; the order of the mappings by runtime is kept with τ −1.00."
+    )
+    assert "by m0 throughout" in of_variation([first, first])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.00001, "0"), (0.0004, "0.04"), (0.0123, "1.2"), (0.1, "10"), (2.734, "273")],
+)
+def test_percentages_keep_two_digits_at_most(value, text):
+    assert percent(value) == f"{text}\u00a0%"

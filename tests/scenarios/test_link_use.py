@@ -1,0 +1,63 @@
+"""Use of links over time as a table and as a figure."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopmap.scenarios.link_use import write_link_use
+from hopmap.scenarios.plots_link_use import link_use_plot
+from hopmap.scenarios.plots_style import svg_text
+from hopmap.simulator import LinkUse, program_of, simulate
+from hopmap.topologies import topology_from_spec
+
+
+def used(spec, bins=16):
+    topology = topology_from_spec(spec)
+    n = min(topology.nodes, 60)
+    lists = [[("isend", (r + 3) % n, 10**5), ("irecv", (r - 3) % n, 10**5)] for r in range(n)]
+    lists = [[*some, ("wait", 0), ("wait", 1), ("compute", 1e-4)] for some in lists]
+    return topology, simulate(
+        program_of("shift", lists), topology, range(n), engine="compiled", record_links=bins
+    )
+
+
+def test_the_table_adds_up(tmp_path):
+    topology, result = used("haec:2x2x2")
+    write_link_use(tmp_path / "use.parquet", result.link_use, topology)
+    table = pd.read_parquet(tmp_path / "use.parquet")
+    assert list(table.columns) == [
+        *("link", "from", "to", "kind", "time_begin", "time_end", "busy", "utilisation")
+    ]
+    assert len(table) == result.link_use.busy.size
+    per_link = table.groupby("link")
+    assert per_link["busy"].sum().to_numpy() == pytest.approx(result.link_busy)
+    assert np.array_equal(per_link["from"].first(), topology.link_from)
+    assert np.array_equal(per_link["to"].first(), topology.link_to)
+    assert set(table["kind"]) == {"optical", "wireless"}
+    length = table["time_end"] - table["time_begin"]
+    assert (length == result.link_use.width).all()
+    assert np.allclose(table["utilisation"] * length, table["busy"])
+    assert table["time_end"].max() >= result.makespan
+
+
+@pytest.mark.parametrize("spec", ["mesh:1", "mesh:4", "haec:2x2x2", "torus:8x8x8", "fattree:4x4"])
+def test_figures_come_out_for_every_network(spec):
+    topology, result = used(spec)
+    figure = link_use_plot(result.link_use, topology, makespan=result.makespan, title=spec)
+    text = svg_text(figure)
+    words = " ".join(t for e in ElementTree.fromstring(text).iter() if (t := e.text))
+    assert spec in words
+    links = np.count_nonzero(result.link_use.busy.any(axis=1))
+    assert f"{links} used links, busiest first" in words
+    assert len(text) < 400_000
+
+
+def test_a_run_without_any_use_is_drawn():
+    topology = topology_from_spec("mesh:3")
+    use = LinkUse(0.5, np.zeros((topology.links, 4)))
+    text = svg_text(link_use_plot(use, topology, makespan=2.0, title="idle"))
+    assert "4 of 4 links unused" in text

@@ -1,0 +1,70 @@
+"""What varies: keys of one table go together, tables are crossed, what is not there is left out."""
+
+import pytest
+
+from hopmap.scenarios.settings import SettingError
+from hopmap.scenarios.variants import axis, check_axes, variants
+from hopmap.topologies import topology_from_spec
+
+HAEC, MESH = topology_from_spec("haec:2x2x2"), topology_from_spec("mesh:2x2")
+SPEED, DELAY = "link.wireless.bandwidth", "link.wireless.latency"
+
+
+def test_keys_of_a_table_go_together():
+    both = axis("radio", ["fast", "slow"], {SPEED: [2e9, 1e9], DELAY: [1e-7, 2e-7]})
+    assert variants([both], {}, HAEC) == [
+        ("radio fast", ((SPEED, 2e9), (DELAY, 1e-7))),
+        ("radio slow", ((SPEED, 1e9), (DELAY, 2e-7))),
+    ]
+
+
+def test_tables_are_crossed_the_first_slowest():
+    axes = [axis("a", None, {SPEED: [2, 1]}), axis("b", None, {"eager_limit": [0, 8]})]
+    labels = [variant.label for variant in variants(axes, {}, HAEC)]
+    assert labels == ["a 2, b 0", "a 2, b 8", "a 1, b 0", "a 1, b 8"]
+
+
+def test_what_varies_wins_over_what_does_not():
+    (slow,) = variants([axis(None, None, {SPEED: [1]})], {SPEED: 5, "gap": 0}, HAEC)
+    assert slow.settings == (("gap", 0), (SPEED, 1))
+    assert slow.label == f"{SPEED} 1"
+
+
+def test_links_that_a_network_lacks_do_not_vary_on_it():
+    radio = axis(None, None, {SPEED: [2, 1], "energy.link.wireless.per_byte": [1, 2]})
+    assert variants([radio], {"gap": 0}, MESH) == [("", (("gap", 0),))]
+    mixed = axis("x", None, {SPEED: [2, 1], "gap": [0, 1]})
+    assert [v.settings for v in variants([mixed], {}, MESH)] == [(("gap", 0),), (("gap", 1),)]
+
+
+def test_without_axes_there_is_one_variant_without_a_label():
+    assert variants([], {"gap": 1}, HAEC) == [("", (("gap", 1),))]
+
+
+@pytest.mark.parametrize(
+    ("labels", "parameters", "message"),
+    [
+        (None, {SPEED: [1, 2], DELAY: [1]}, f"{DELAY}: 1 values: expected 2"),
+        (["a"], {SPEED: [1, 2]}, "labels: 1 of them: expected 2"),
+        (["a", "a"], {SPEED: [1, 2]}, "'a' is listed twice"),
+        (["a", "b"], {SPEED: [1, 1]}, "listed twice"),
+    ],
+)
+def test_a_table_that_does_not_fit_together(labels, parameters, message):
+    with pytest.raises(SettingError, match=message):
+        axis("radio", labels, parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ([{"gap": [0, -1]}], "gap -1.0: expected at least 0"),
+        ([{"gpa": [0]}], "unknown parameter 'gpa'"),
+        ([{"link.copper.latency": [0]}], "unknown parameter"),
+        ([{"gap": [0]}, {"gap": [1]}], "gap: varied twice"),
+    ],
+)
+def test_every_value_is_checked_before_anything_runs(parameters, message):
+    axes = [axis(None, None, each) for each in parameters]
+    with pytest.raises(ValueError, match=message):
+        check_axes(axes, {}, [HAEC, MESH])

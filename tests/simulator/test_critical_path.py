@@ -1,0 +1,260 @@
+"""The critical path: without a hole from 0 to the makespan, and made of what the model says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import fsum
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.simulator import (
+    DeadlockError,
+    ParameterError,
+    Parameters,
+    Segment,
+    composition,
+    critical_path,
+    lower,
+    program_of,
+    simulate,
+)
+from hopmap.simulator.compiled_engine import watch
+from hopmap.simulator.plan import plan
+from hopmap.topologies import mesh, topology_from_spec, torus
+from hopmap.traces import nas_folded, read_trace
+
+EXAMPLES = settings(max_examples=80, deadline=None)
+COLUMNS = ("kind", "begin", "end", "rank", "message", "cargo", "server", "behind")
+
+
+def followed(program, topology, node_of, parameters=None, engine="compiled"):
+    """Result and critical path of a run."""
+    parameters = parameters or Parameters()
+    result = simulate(
+        program,
+        topology,
+        node_of,
+        parameters=parameters,
+        engine=engine,
+        record_operations=True,
+    )
+    return result, critical_path(result, program, topology, node_of, parameters=parameters)
+
+
+def told(path):
+    """Kinds and seconds of the segments."""
+    return [Segment(kind).name for kind in path.kind], path.seconds.tolist()
+
+
+@EXAMPLES
+@given(data=st.data())
+def test_segments_follow_one_another_from_the_beginning_to_the_makespan(drawn_runs, data):
+    program, topology, node_of, parameters = data.draw(drawn_runs)
+    try:
+        result, path = followed(program, topology, node_of, parameters)
+    except DeadlockError:
+        return
+    ends = np.concatenate(([0.0], path.end))
+    assert (path.begin == ends[:-1]).all()
+    assert ends[-1] == result.makespan
+    assert (path.seconds > 0).all()
+    assert fsum(path.seconds) == pytest.approx(result.makespan, rel=1e-12)
+    whole = composition(path, result, topology, top=10**6)
+    assert fsum(whole.seconds.values()) == pytest.approx(result.makespan, rel=1e-12)
+    # What is of a rank, of a message, at a server.
+    of_rank = path.kind <= Segment.END_POINT
+    assert ((path.rank >= 0) == of_rank).all()
+    assert ((path.server >= 0) == ~of_rank).all()
+    assert ((path.message >= 0) == (path.kind >= Segment.END_POINT)).all()
+    queued = path.kind == Segment.QUEUE
+    assert ((path.behind >= 0) == queued).all()
+    assert (path.behind != path.message)[queued & (path.cargo == 0)].all()
+    assert fsum(part for _, part in whole.ranks) == pytest.approx(
+        fsum(path.seconds[of_rank]), rel=1e-12
+    )
+    for shares in (whole.kinds, whole.servers):
+        behind = fsum(part for server in shares for *_, part in server.behind)
+        assert behind == pytest.approx(fsum(path.seconds[queued]), rel=1e-12)
+        latency = fsum(server.latency for server in shares)
+        assert latency == pytest.approx(whole.seconds["latency"], rel=1e-12)
+
+
+@EXAMPLES
+@given(data=st.data())
+def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_path(
+    drawn_runs, data
+):
+    program, topology, node_of, parameters = data.draw(drawn_runs)
+    parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
+    try:
+        result, path = followed(program, topology, node_of, parameters)
+        alone = simulate(program, topology, node_of, parameters=parameters, engine="analytic")
+    except DeadlockError:
+        return
+    queues = fsum(path.seconds[path.kind == Segment.QUEUE])
+    least = (result.makespan - queues) * (1 - 1e-9)
+    assert least <= alone.makespan <= result.makespan * (1 + 1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_both_engines_of_packets_have_the_same_path(drawn_runs, data):
+    run = data.draw(drawn_runs)
+    try:
+        paths = [followed(*run, engine=engine)[1] for engine in ("simpy", "compiled")]
+    except DeadlockError:
+        return
+    for name in COLUMNS:
+        one, other = (getattr(path, name) for path in paths)
+        assert one.tobytes() == other.tobytes()
+
+
+@EXAMPLES
+@given(data=st.data())
+def test_hops_are_served_first_come_first_served(drawn_runs, data):
+    program, topology, node_of, parameters = data.draw(drawn_runs)
+    ready = plan(program, topology, node_of, parameters)
+    try:
+        result = simulate(program, topology, node_of, parameters=parameters, engine="compiled")
+    except DeadlockError:
+        return
+    hops = watch(ready, np.arange(ready.messages))
+    assert len(hops) == result.events
+    for server in np.unique(hops["server"]):
+        here = hops[hops["server"] == server]
+        free = np.concatenate(([0.0], here["end"][:-1]))
+        assert (np.diff(here["arrival"]) >= 0).all()
+        assert (here["start"] == np.maximum(here["arrival"], free)).all()
+        assert (here["end"] >= here["start"] + here["size"] / ready.bandwidth[server]).all()
+        assert here["behind"].tolist() == [-1, *here["message"][:-1]]
+    some = np.unique(hops["message"])[::2]
+    kept = hops[np.isin(hops["message"], some)]
+    assert np.array_equal(watch(ready, some), kept)
+
+
+def test_a_message_alone_spends_its_time_at_the_slowest_server():
+    program = program_of("alone", [[("compute", 1e-5), ("send", 1, 50_000)], [("recv", 0, 50_000)]])
+    parameters = Parameters(overhead_recv=3e-7, injection_bandwidth=5e9)
+    topology = mesh((4,)).with_links(bandwidth=1e10, latency=1e-7)
+    _, path = followed(program, topology, [0, 2], parameters)
+    kinds, seconds = told(path)
+    # All seven packets at the injection link; the tail of the last follows over the rest.
+    assert kinds[:2] == ["COMPUTE", "SEND_OVERHEAD"]
+    assert kinds[2:-5] == ["SERIALIZATION"] * 7
+    assert kinds[-5:] == ["LATENCY"] * 4 + ["RECV_OVERHEAD"]
+    assert seconds[:2] == pytest.approx([1e-5, 2e-7])
+    assert fsum(seconds[2:-5]) == pytest.approx(50_000 / 5e9)
+    assert seconds[-5:] == pytest.approx([2e-7, 1e-7, 1e-7, 2e-7, 3e-7])
+    assert (path.server[2:-5] == topology.links).all()
+
+
+def test_store_and_forward_serializes_at_every_server():
+    program = program_of("alone", [[("send", 1, 4000)], [("recv", 0, 4000)]])
+    parameters = Parameters(
+        packet_size=1000,
+        switching="store_and_forward",
+        injection_bandwidth=1e9,
+        ejection_bandwidth=1e9,
+    )
+    topology = mesh((4,)).with_links(bandwidth=1e9)
+    result, path = followed(program, topology, [0, 3], parameters)
+    shares = composition(path, result, topology).seconds
+    assert shares["serialization"] == pytest.approx((3 + 2 + 4 - 1) * 1000 / 1e9)
+    assert shares["queue"] == 0.0
+
+
+def test_a_queue_names_the_link_and_who_is_in_front():
+    # Both cross the link from 1 to 2; rank 0, which is as early, has the lower message.
+    size = 8000
+    program = program_of(
+        "meet",
+        [
+            [("compute", 3e-6), ("send", 2, size)],
+            [("compute", 3e-6), ("send", 3, size)],
+            [("recv", 0, size)],
+            [("recv", 1, size)],
+        ],
+    )
+    parameters = Parameters(injection_bandwidth=1e300, ejection_bandwidth=1e300)
+    topology = mesh((4,), slots=2).with_links(bandwidth=1e9, latency=0.0)
+    result, path = followed(program, topology, [1, 1, 2, 2], parameters)
+    whole = composition(path, result, topology)
+    assert whole.seconds["queue"] == pytest.approx(size / 1e9)
+    (link,) = [server for server in whole.servers if server.queue]
+    assert (link.kind, link.place) == ("link", "1 -> 2")
+    assert link.behind == [(0, 2, pytest.approx(size / 1e9))]
+    assert link.serialization == pytest.approx(size / 1e9)
+
+
+@pytest.mark.parametrize("late", ["sender", "receiver"])
+def test_a_rendezvous_follows_whoever_is_late(late):
+    pauses = {"sender": (5e-6, 1e-9), "receiver": (1e-9, 5e-6)}[late]
+    program = program_of(
+        "meet",
+        [
+            [("compute", pauses[0]), ("send", 1, 10**5)],
+            [("compute", pauses[1]), ("recv", 0, 10**5)],
+        ],
+    )
+    result, path = followed(program, mesh((2,)), [0, 1])
+    assert Segment(path.kind[0]) == Segment.COMPUTE
+    assert path.rank[0] == ("sender", "receiver").index(late)
+    assert path.seconds[0] == 5e-6
+    ways = {"sender": [1, 2, 0], "receiver": [2, 0]}[late]  # request, grant, data
+    seen = path.cargo[path.server >= 0]
+    assert seen[np.flatnonzero(np.diff(seen, prepend=-1))].tolist() == ways
+    control = composition(path, result, mesh((2,))).control
+    assert control == pytest.approx((len(ways) - 1) * (2e-7 + 1e-7 + 2e-7))
+
+
+def test_a_sender_that_waits_follows_its_own_message_out_of_the_node():
+    program = program_of("out", [[("send", 1, 10**6)], [("irecv", 0, 10**6)]])
+    result, path = followed(program, mesh((2,)), [0, 1], Parameters(control_bytes=64))
+    data = (path.cargo == 0) & (path.server >= 0)
+    assert set(path.server[data]) == {2}  # injection of node 0, behind two links
+    assert fsum(path.seconds[data]) == pytest.approx(10**6 / 24e9)
+    assert result.finish.argmax() == 0
+
+
+def test_end_points_are_on_the_path():
+    program = program_of("gaps", [[("send", 1, 1001)] * 2, [("recv", 0, 1001)] * 2])
+    parameters = Parameters(gap=1e-3, gap_per_byte=1e-6, overhead_send=0.0)
+    _, path = followed(program, mesh((2,)), [0, 1], parameters)
+    assert fsum(path.seconds[path.kind == Segment.END_POINT]) == pytest.approx(2e-3 + 1e-3)
+    assert path.rank[0] == 0
+
+
+@pytest.mark.parametrize("spec", ["mesh:4x2x2", "torus:4x4", "haec:2x2x2*2", "fattree:4x4"])
+@pytest.mark.parametrize("eager_limit", [0, 64_000])
+def test_the_path_of_a_recorded_run_adds_up(data, spec, eager_limit):
+    program = lower(read_trace(data / "mg.S.16"))
+    topology = topology_from_spec(spec)
+    node_of = np.arange(16) // topology.slots[0]
+    parameters = Parameters(eager_limit=eager_limit, compute_scale=1e-3)
+    result, path = followed(program, topology, node_of, parameters)
+    assert fsum(path.seconds) == pytest.approx(result.makespan, rel=1e-12)
+    assert (path.begin[1:] == path.end[:-1]).all()
+    assert len(np.unique(path.message)) > 100
+
+
+def test_the_path_of_a_run_in_loops_adds_up():
+    program = lower(nas_folded("lu.S.16", steps=4))
+    result, path = followed(program, torus((4, 4)), np.arange(16))
+    assert path.begin[0] == 0.0
+    assert fsum(path.seconds) == pytest.approx(result.makespan, rel=1e-12)
+
+
+@pytest.mark.parametrize(("engine", "recorded"), [("analytic", True), ("compiled", False)])
+def test_a_path_needs_packets_and_recorded_operations(engine, recorded):
+    run = program_of("one", [[("send", 1, 1)], [("recv", 0, 1)]]), mesh((2,)), [0, 1]
+    result = simulate(*run, engine=engine, record_operations=recorded)
+    with pytest.raises(ParameterError, match=f"by {engine}: expected one by simpy or compiled"):
+        critical_path(result, *run)
+
+
+def test_nothing_takes_no_path():
+    _, path = followed(program_of("nothing", [[], []]), mesh((2,)), [0, 1])
+    assert len(path.kind) == 0

@@ -1,0 +1,101 @@
+"""Use of links over time: by hand, against `link_busy`, and against a list of all services."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.simulator import ParameterError, Parameters, program_of, simulate
+from hopmap.simulator.link_use import FINEST, Bins
+from hopmap.topologies import mesh, torus
+
+ENDS = Parameters(
+    overhead_send=0.0,
+    overhead_recv=0.0,
+    injection_bandwidth=1e300,
+    injection_latency=0.0,
+    ejection_bandwidth=1e300,
+    ejection_latency=0.0,
+    packet_size=10**6,
+    eager_limit=10**6,
+)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_two_messages_with_a_pause_between_them(engine):
+    # 3 bytes from 0 s, 1 byte from 6 s, at a byte a second: 3, 0, 1 s in bins of 4, 2, 2 s.
+    lists = [[("isend", 1, 3), ("compute", 6.0), ("isend", 1, 1)], [("recv", 0, 3), ("recv", 0, 1)]]
+    result = simulate(
+        program_of("pause", lists),
+        mesh((2,)).with_links(bandwidth=1.0, latency=0.0),
+        [0, 1],
+        parameters=ENDS,
+        engine=engine,
+        record_links=7,
+    )
+    width, busy = result.link_use
+    assert width == 1.0
+    link = int(np.argmax(result.link_busy))
+    assert busy[link].tolist() == [1, 1, 1, 0, 0, 0, 1]
+    assert busy[1 - link].tolist() == [0] * 7
+    assert np.array_equal(result.link_use.fraction, busy)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 5, 100])
+def test_bins_add_up_to_what_the_links_counted(bins):
+    n, rng = 9, np.random.default_rng(3)
+    lists = [[] for _ in range(n)]
+    for source, target in rng.integers(0, n, (200, 2)).tolist():
+        size = int(rng.integers(1, 30_000))
+        lists[source] += [("compute", float(rng.integers(0, 9)) * 1e-6), ("isend", target, size)]
+        lists[target].append(("irecv", source, size))
+    result = simulate(
+        program_of("random", lists),
+        torus((3, 3)),
+        range(n),
+        engine="compiled",
+        parameters=Parameters(eager_limit=10**9),
+        record_links=bins,
+    )
+    use = result.link_use
+    assert use.busy.sum(axis=1) == pytest.approx(result.link_busy, rel=1e-12)
+    assert use.fraction.max() <= 1 + 1e-9
+    assert bins / 2 < use.busy.shape[1] <= bins
+    assert use.busy[:, -1].any() or use.busy.shape[1] * use.width >= result.makespan
+
+
+services = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1e-6), st.floats(0, 1e-5)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(services, st.integers(1, 9))
+def test_bins_hold_the_overlap_with_every_service(services, bins):
+    use = Bins(3, bins)
+    for link, start, seconds in services:
+        use.add(link, start, start + seconds)
+    assert np.log2(use.width / FINEST) % 1 == 0
+    for link in range(3):
+        for k in range(bins):
+            low, high = k * Fraction(use.width), (k + 1) * Fraction(use.width)
+            overlap = sum(
+                max(Fraction(0), min(high, Fraction(start + seconds)) - max(low, Fraction(start)))
+                for one, start, seconds in services
+                if one == link
+            )
+            assert use.busy[link][k] == pytest.approx(float(overlap), rel=1e-9, abs=1e-20)
+
+
+def test_nothing_is_kept_unless_asked_for_and_engines_without_packets_refuse():
+    program = program_of("idle", [[("compute", 1.0)]])
+    assert simulate(program, mesh((1,)), [0]).link_use is None
+    width, busy = simulate(program, mesh((2,)), [0], record_links=3).link_use
+    assert (width, busy.tolist()) == (0.5, [[0, 0], [0, 0]])  # the whole run, up to its end
+    for engine in ("flow", "analytic"):
+        with pytest.raises(ParameterError, match=f"{engine} does not .*: expected simpy or comp"):
+            simulate(program, mesh((1,)), [0], engine=engine, record_links=3)
+    with pytest.raises(ParameterError, match=r"record_links -1: expected at least 0"):
+        simulate(program, mesh((1,)), [0], record_links=-1)
