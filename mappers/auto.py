@@ -53,6 +53,7 @@ ROUND, SECTIONS = 60_000, 30_000  # proposals a rank that make a round; on hiera
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
+ECO, STRONG = 0.5e-3, 3e-3  # processor seconds a rank that `topdown` takes, upper figures
 FOURS = 4  # trials with four subsystems, for each of them, without a time budget
 
 
@@ -223,12 +224,19 @@ def _starts(
         if levels:
             split_anew(search, rng, sweeps=3, tries=1, fours=0)
         yield "recursive_bisection", search.seating.places.copy()
-        if levels and done == 1 and _part(watch) < 0.05:
-            preset: Preset = "eco" if _part(watch) > 0.02 else "strong"
+        preset = _preset(traffic.ranks, watch.left()) if levels and done == 0 else None
+        if preset is not None:
             split = topdown(traffic, topology, rng=rng, objective=objective, preset=preset)
             yield f"topdown({preset})", with_free_slots(split, topology)
         if _part(watch) > share:
             break
+
+
+def _preset(ranks: int, seconds: float | None) -> Preset | None:
+    """KaHIP's preset whose usual time is less than a third of the budget; None: not even eco's."""
+    if seconds is None or seconds > 3 * ECO * ranks:
+        return "strong" if seconds is not None and seconds > 3 * STRONG * ranks else "eco"
+    return None
 
 
 def _part(watch: Watch) -> float:

@@ -23,23 +23,19 @@ def refine_pairs(
     peer: NDArray[np.int64],
     weight: NDArray[np.int64],
     block: NDArray[np.int64],
-    parent: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    blocks: int,
     tries: int,
     draws: NDArray[np.uint64],
 ) -> float:
-    """Split every pair of blocks with a common parent that talk anew, in random order, in place.
+    """Split pairs of blocks anew, in turn and in place; a pair a, b is a * blocks + b.
 
     Returns the weight saved.
     """
-    pairs = _talking(indptr, peer, block, parent)
-    for k in range(len(pairs) - 1, 0, -1):
-        draws[0] = following(draws[0])
-        j = below(draws[0], k + 1)
-        pairs[k], pairs[j] = pairs[j], pairs[k]
     local = np.full(len(block), -1, dtype=np.int64)
     saved = 0.0
     for key in pairs:
-        a, b = key // len(parent), key % len(parent)
+        a, b = key // blocks, key % blocks
         saved += _split(indptr, peer, weight, block, a, b, tries, False, local, draws)
     return saved
 
@@ -58,7 +54,7 @@ def regroup(
 
     In place; returns the weight saved.
     """
-    pairs = _talking(indptr, peer, block, parent)
+    pairs = talking(indptr, peer, block, parent)
     blocks = len(parent)
     local = np.full(len(block), -1, dtype=np.int64)
     chosen = np.empty(4, dtype=np.int64)
@@ -117,7 +113,7 @@ def regroup(
 
 
 @njit(cache=True)
-def _talking(
+def talking(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
     block: NDArray[np.int64],

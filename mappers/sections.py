@@ -15,6 +15,7 @@ from ..topologies import Topology, hierarchy
 from . import pairwise_kernels
 from .cooling import Search
 
+PAIRS = 16  # pairs split between two looks at the clock
 SOME = 20_000  # trials times ranks between two looks at the clock
 
 
@@ -57,9 +58,17 @@ def split_anew(
         parent = np.arange(groups) // (above // span)
         above = span
         for _ in range(sweeps):
-            saved = pairwise_kernels.refine_pairs(
-                model.indptr, model.peer, model.weight, block, parent, tries, draws
+            saved = 0.0
+            pairs = rng.permutation(
+                pairwise_kernels.talking(model.indptr, model.peer, block, parent)
             )
+            for first in range(0, len(pairs), PAIRS):
+                if search.watch.over():
+                    break
+                saved += pairwise_kernels.refine_pairs(
+                    model.indptr, model.peer, model.weight, block, pairs[first : first + PAIRS],
+                    groups, tries, draws,
+                )  # fmt: skip
             if saved == 0 or search.done():
                 break
         stop = None if end is None else now() + 0.7 * (end - now())

@@ -10,7 +10,7 @@ from hopmap.mappers.bisection import halves
 from hopmap.mappers.fm_kernels import cut_cost
 from hopmap.mappers.halving_kernels import bisect, contract
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.pairwise_kernels import refine_pairs, regroup
+from hopmap.mappers.pairwise_kernels import refine_pairs, regroup, talking
 from hopmap.mappers.seating import with_table
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -129,7 +129,8 @@ def test_blocks_that_are_split_anew_keep_their_sizes_and_cut_no_more(kernel, see
 
     after = block.copy()
     if kernel == "pairs":
-        saved = refine_pairs(indptr, peer, weight, after, parent, 1, draws(seed))
+        pairs = talking(indptr, peer, block, parent)
+        saved = refine_pairs(indptr, peer, weight, after, pairs, 6, 1, draws(seed))
     else:
         saved = regroup(indptr, peer, weight, after, parent, 5, draws(seed))
     assert np.array_equal(np.bincount(block), np.bincount(after))
