@@ -19,6 +19,7 @@ from .annealing_kernels import Seating
 from .kernels import CostModel
 
 TABLE = 4096
+LINKED = 1024  # above so many nodes with few links each, these say who is near
 NEAR = 12  # whole shells of nearest nodes up to so many
 FIRST = 32  # of the first shell, however large it is, no more than this
 
@@ -40,7 +41,8 @@ def seated(
     model: CostModel, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
 ) -> Seating:
     """Everybody at their places, with the nodes near each node looked up."""
-    if topology.nodes > TABLE:
+    sparse = topology.switches == 0 and topology.links <= NEAR * topology.nodes
+    if topology.nodes > TABLE or (sparse and topology.nodes > LINKED):
         pairs = _linked_nodes(topology)
     else:
         pairs = _near_nodes(model.router, topology.nodes)
