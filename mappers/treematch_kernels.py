@@ -1,0 +1,274 @@
+"""Compiled groupings of TreeMatch; see `treematch.py`. The cost of a group is what leaves it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .partition_kernels import Graph
+
+
+@njit(cache=True)
+def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
+    """Pairs as they come, where both ends are left; then silent ones, the last two first."""
+    groups = np.empty((vertices // 2, 2), dtype=np.int64)
+    taken = np.zeros(vertices, dtype=np.bool_)
+    count = 0
+    for u, v in pairs:
+        if not taken[u] and not taken[v]:
+            groups[count] = u, v
+            taken[u] = taken[v] = True
+            count += 1
+    later = -1
+    for v in range(vertices - 1, -1, -1):
+        if taken[v]:
+            continue
+        if later < 0:
+            later = v
+        else:
+            groups[count] = v, later
+            count += 1
+            later = -1
+    return groups
+
+
+@njit(cache=True)
+def cost_of(
+    graph: Graph, volume: NDArray[np.int64], group: NDArray[np.int64], inside: NDArray[np.bool_]
+) -> int:
+    """Weight of all edges that leave a group; `inside` is scratch, False everywhere."""
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    cost = 0
+    for v in group:
+        inside[v] = True
+    for v in group:
+        cost += volume[v]
+        for i in range(indptr[v], indptr[v + 1]):
+            if inside[peer[i]]:
+                cost -= weight[i]
+    for v in group:
+        inside[v] = False
+    return cost
+
+
+@njit(cache=True)
+def volumes(graph: Graph) -> NDArray[np.int64]:
+    """Sum of the weights of each vertex' edges."""
+    volume = np.zeros(len(graph.indptr) - 1, dtype=np.int64)
+    for v in range(len(volume)):
+        volume[v] = graph.weight[graph.indptr[v] : graph.indptr[v + 1]].sum()
+    return volume
+
+
+@njit(cache=True)
+def following(at: NDArray[np.int64], total: int) -> bool:
+    """Step to the next set of indices below the total, in lexicographic order; False at the end."""
+    k = len(at)
+    j = k - 1
+    while j >= 0 and at[j] == total - k + j:
+        j -= 1
+    if j < 0:
+        return False
+    at[j] += 1
+    for i in range(j + 1, k):
+        at[i] = at[i - 1] + 1
+    return True
+
+
+@njit(cache=True)
+def fast(graph: Graph, arity: int, limit: int) -> NDArray[np.int64]:
+    """Group after group, the cheapest of the first limit + 1 sets of the vertices left."""
+    vertices = len(graph.indptr) - 1
+    groups = np.empty((vertices // arity, arity), dtype=np.int64)
+    volume = volumes(graph)
+    inside = np.zeros(vertices, dtype=np.bool_)
+    taken = np.zeros(vertices, dtype=np.bool_)
+    left = np.empty(arity + limit, dtype=np.int64)  # no set among the first has any beyond
+    begin = 0
+    for g in range(len(groups)):
+        while taken[begin]:
+            begin += 1
+        count = 0
+        for v in range(begin, vertices):
+            if not taken[v] and count < len(left):
+                left[count] = v
+                count += 1
+            elif count == len(left):
+                break
+        at = np.arange(arity)
+        least = -1
+        for _ in range(limit + 1):
+            cost = cost_of(graph, volume, left[at], inside)
+            if least < 0 or cost < least:
+                least = cost
+                groups[g] = left[at]
+            if not following(at, count):
+                break
+        for v in groups[g]:
+            taken[v] = True
+    return groups
+
+
+@njit(cache=True)
+def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Block of each vertex: the partition of least cut of those grown from the rows of `first`.
+
+    In the order of their numbers vertices join the block of the one that they talk to most and
+    that has room; those that talk to none the first block that has.
+    """
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    vertices = len(indptr) - 1
+    best = np.empty(vertices, dtype=np.int64)
+    least = -1
+    for seeds in first:
+        block = np.full(vertices, -1)
+        size = np.ones(len(seeds), dtype=np.int64)
+        for b in range(len(seeds)):
+            block[seeds[b]] = b
+        for v in range(vertices):
+            if block[v] >= 0:
+                continue
+            join = -1
+            most = 0
+            for i in range(indptr[v], indptr[v + 1]):
+                u = peer[i]
+                if block[u] < 0 or size[block[u]] == arity or weight[i] < most or weight[i] == 0:
+                    continue
+                if weight[i] > most or u < join:
+                    join = u
+                    most = weight[i]
+            if join < 0:
+                join = 0
+                while block[join] < 0 or size[block[join]] == arity:
+                    join += 1
+            block[v] = block[join]
+            size[block[v]] += 1
+        cut = 0
+        for v in range(vertices):
+            for i in range(indptr[v], indptr[v + 1]):
+                if block[peer[i]] != block[v]:
+                    cut += weight[i]
+        if least < 0 or cut < least:
+            least = cut
+            best = block
+    return best
+
+
+@njit(cache=True)
+def all_groups(vertices: int, arity: int, sets: int) -> NDArray[np.int64]:
+    """All sets of so many vertices, in lexicographic order, shape (sets, arity)."""
+    groups = np.empty((sets, arity), dtype=np.int64)
+    at = np.arange(arity)
+    for g in range(sets):
+        groups[g] = at
+        following(at, vertices)
+    return groups
+
+
+@njit(cache=True)
+def costs(graph: Graph, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Cost of each group, in double precision as in TreeMatch."""
+    volume = volumes(graph)
+    inside = np.zeros(len(volume), dtype=np.bool_)
+    cost = np.empty(len(groups))
+    for g in range(len(groups)):
+        cost[g] = cost_of(graph, volume, groups[g], inside)
+    return cost
+
+
+@njit(cache=True)
+def complete(
+    groups: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    order: NDArray[np.int64],
+    begin: int,
+    least: float,
+    chosen: NDArray[np.int64],
+) -> float:
+    """Take the group at a place of the order and then all that fit; keep them if they cost less.
+
+    Returns their cost, or `least` where they do not cost less or do not hold all vertices.
+    """
+    taken = np.zeros(groups.shape[1] * len(chosen), dtype=np.bool_)
+    mine = np.empty_like(chosen)
+    count = 0
+    total = 0.0
+    for place in range(begin, len(order)):
+        g = order[place]
+        fits = True
+        for v in groups[g]:
+            if taken[v]:
+                fits = False
+                break
+        if fits:
+            for v in groups[g]:
+                taken[v] = True
+            mine[count] = g
+            count += 1
+            total += cost[g]
+            if count == len(chosen):
+                break
+    if count < len(chosen) or total >= least:
+        return least
+    chosen[:] = mine
+    return total
+
+
+@njit(cache=True)
+def pick(
+    groups: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    order: NDArray[np.int64],
+    starts: int,
+    least: float,
+    chosen: NDArray[np.int64],
+) -> float:
+    """`complete` from each of the first places."""
+    for begin in range(min(starts, len(order))):
+        least = complete(groups, cost, order, begin, least, chosen)
+    return least
+
+
+@njit(cache=True)
+def pick_late(
+    groups: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    order: NDArray[np.int64],
+    bound: int,
+    least: float,
+    chosen: NDArray[np.int64],
+) -> float:
+    """`complete` from the last places backwards, until so many were better."""
+    step = max(len(order) // 10_000, 2) ** 2
+    better = 0
+    for begin in range(len(order) - 1, -1, -step):
+        cheaper = complete(groups, cost, order, begin, least, chosen)
+        better += cheaper < least
+        least = cheaper
+        if better >= bound:
+            break
+    return least
+
+
+@njit(cache=True)
+def conflicts(
+    groups: NDArray[np.int64], cost: NDArray[np.float64], vertices: int
+) -> NDArray[np.float64]:
+    """Weighted degree of each group: the cost of all that share a vertex with it over its own."""
+    words = np.zeros((len(groups), (vertices + 63) // 64), dtype=np.uint64)
+    for g in range(len(groups)):
+        for v in groups[g]:
+            words[g, v // 64] |= np.uint64(1) << np.uint64(v % 64)
+    degree = np.zeros(len(groups))
+    for g in range(len(groups)):
+        for h in range(g):
+            for w in range(words.shape[1]):
+                if words[g, w] & words[h, w]:
+                    degree[g] += cost[h]
+                    degree[h] += cost[g]
+                    break
+    for g in range(len(groups)):
+        if degree[g] > 0:
+            degree[g] = degree[g] / cost[g] if cost[g] > 0 else np.inf
+    return degree
