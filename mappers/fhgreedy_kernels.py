@@ -27,7 +27,7 @@ def grow(
     away = np.full(nodes, np.iinfo(np.int64).max)  # distance of each node from those in use
     for done in range(ranks):
         if done == 0:
-            rank = np.argmax(volumes(indptr, weight, ranks))
+            rank = int(np.argmax(volumes(indptr, weight, ranks)))
             node = nearest_room(router, free, start)
         else:
             if done <= seeds:

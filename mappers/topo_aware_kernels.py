@@ -55,6 +55,8 @@ def place_critical(
                 rank = r
                 most = critical
         node = where[rank] if touched[rank] else near
+        if not touched[rank] and waiting[rank] == 0:  # silent: all nodes are equal
+            node = int(np.argmax(free > 0))
         node_of[rank] = node
         free[node] -= 1
         left -= 1
@@ -82,11 +84,11 @@ def estimate(
 ) -> float:
     """Return what a rank costs on a node, times the number of slots."""
     peer, weight = model.peer, model.weight
-    cost = 0
+    cost = 0.0
     for i in range(model.indptr[rank], model.indptr[rank + 1]):
         if node_of[peer[i]] >= 0:
             cost += weight[i] * distance(model.router, node, node_of[peer[i]])
-    return float(cost) * (len(model.indptr) - 1) + waiting * far[node]
+    return cost * (len(model.indptr) - 1) + waiting * float(far[node])
 
 
 @njit(cache=True)
