@@ -1,9 +1,13 @@
-"""What constructions share: the node that the first rank goes to."""
+"""What constructions share: the node that the first rank goes to, and a word on quadratic time."""
 
 from __future__ import annotations
 
+import warnings
+
 from ..topologies import MappingError, Topology
 from .minmd import centre
+
+MANY = 2**15
 
 
 def first_node(name: str, topology: Topology, start: int | None) -> int:
@@ -22,3 +26,13 @@ def first_node(name: str, topology: Topology, start: int | None) -> int:
             f"0 to {topology.nodes - 1}"
         )
     return start
+
+
+def announce_quadratic(name: str, ranks: int) -> None:
+    """Warn where a construction whose time grows with the square of the ranks has very many."""
+    if ranks > MANY:
+        warnings.warn(
+            f"mapper {name}: time grows with the square of the ranks, and {ranks} are more than "
+            f"{MANY}: topdown takes far less",
+            stacklevel=3,
+        )

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
-from .construction import first_node
+from .construction import announce_quadratic, first_node
 from .fhgreedy_kernels import grow
 from .kernels import total_cost
 from .mapper import CountOrZero, mapper
@@ -64,6 +64,7 @@ def fhgreedy(
         No such node.
     """
     del rng, initial
+    announce_quadratic("fhgreedy", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     begin = first_node("fhgreedy", topology, start)
     made = []

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
-from .construction import first_node
+from .construction import announce_quadratic, first_node
 from .mapper import CountOrZero, mapper
 from .objectives import cost_model
 from .pacmap_kernels import centre_rank, expand
@@ -66,6 +66,7 @@ def pacmap(
         No such node.
     """
     del initial
+    announce_quadratic("pacmap", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     graph = Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
     slots, units = topology.slots, traffic.ranks

@@ -27,6 +27,7 @@ import numpy as np
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
+from .construction import announce_quadratic
 from .mapper import mapper
 from .objectives import cost_model
 from .topo_aware_kernels import place_critical
@@ -56,6 +57,7 @@ def topo_aware(
         Order of the estimation function.
     """
     del rng, initial
+    announce_quadratic("topo_aware", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     place_critical(model, topology.slots, estimate == "second", node_of)

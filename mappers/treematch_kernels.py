@@ -126,6 +126,7 @@ def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int6
         size = np.ones(len(seeds), dtype=np.int64)
         for b in range(len(seeds)):
             block[seeds[b]] = b
+        room = 0  # all before it are in full blocks
         for v in range(vertices):
             if block[v] >= 0:
                 continue
@@ -139,7 +140,9 @@ def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int6
                     join = u
                     most = weight[i]
             if join < 0:
-                join = 0
+                while room < v and size[block[room]] == arity:
+                    room += 1
+                join = room
                 while block[join] < 0 or size[block[join]] == arity:
                     join += 1
             block[v] = block[join]

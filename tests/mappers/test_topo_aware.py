@@ -86,7 +86,7 @@ def with_manhattan_distance(topology: Topology) -> Topology:
     return replace(topology, router=router)
 
 
-def test_maplib_s_stored_mappings(maplib, family, weight):
+def test_maplib_s_stored_mappings(compiled, maplib, family, weight):
     """Equal with MapLib's distance, which is wrong on all but meshes."""
     traffic, topology, stored = maplib
     pipeline = f"topo_aware(estimate=first, weight={weight})"

@@ -67,7 +67,7 @@ def test_a_grid_of_64_ranks_costs_what_open_mpi_s_treematch_makes_of_it(divide, 
     assert evaluate(traffic, topology, node_of, "hop_bytes") == published
 
 
-def test_all_peers_rows_are_reproduced_with_its_own_random_numbers(shared):
+def test_all_peers_rows_are_reproduced_with_its_own_random_numbers(compiled, shared):
     folder = shared / "mapping"
     with (folder / "peers.csv").open() as stream:
         rows = [row for row in csv.DictReader(stream) if row["tool"] == "treematch"]

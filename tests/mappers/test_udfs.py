@@ -51,7 +51,7 @@ def test_a_branch_is_followed_to_its_end_before_the_next():
     assert map_ranks(traffic, topology_from_spec("mesh:9"), "udfs").tolist() == [4, 3, 2, 1, 5]
 
 
-def test_a_long_chain_needs_no_recursion():
+def test_a_long_chain_needs_no_recursion(compiled):
     ranks = 5000
     ones = np.ones(ranks - 1, dtype=int)
     traffic = Traffic.from_pairs(ranks, np.arange(ranks - 1), np.arange(1, ranks), ones, ones)
