@@ -10,7 +10,8 @@ weighted hops. A rank that no placed rank talks to goes as far as possible from 
 After the first rank, seeds=1 (N_BFS) ranks that are farthest in the traffic from those placed are
 put down in the same way, so that the mapping grows from several places. As published, N_BFS = 0 and
 1 are both tried and the better mapping is returned; seeds=0 is what MapLib does, which also looks
-at one partner at a time only.
+at one partner at a time only. (MapLib's code confirms the steps and their names; the early exit and
+the two values of N_BFS are the paper's as we know it, its text was not at hand.)
 
 Left open, and taken here: the start is the middle of the machine; levels are counted in the
 topology's distance, which is that of the search on meshes and tori; ranks that cannot be reached

@@ -6,8 +6,7 @@ the most traffic goes on s; then, as long as an edge leads from placed ranks to 
 the end of the heaviest goes on s, where there is room, or on the nearest node with room, which
 becomes s. Where no edge does, the rank with the most traffic of all that are left comes next.
 
-Distance is counted from the node filled last, not from the partner's: that is what `greedy_min`
-does with the same order of ranks, and why it does better.
+Distance is counted from the node filled last; `greedy_min` counts it from the partner's.
 
 Left open, and taken here: the start is the middle of the machine (start=); of equal edges the one
 whose placed end was placed first, then the lower rank; of equal ranks and nodes the lower one.

@@ -7,12 +7,11 @@ with the largest difference between the mean of f over the free processors and i
 where f is least. Estimates of
 
 - *first* order: traffic times distance to the ranks that are placed (MapLib's choice);
-- *second* order, the paper's TopoLB and the default: and the traffic with the others times the mean
-  distance of the node to all processors.
+- *second* order, which Charm++'s TopoLB takes, the default: and the traffic with the others times
+  the mean distance of the node to all processors.
 
-The third order (mean distance to the free processors) costs O(ranks * nodes) more a step for little
-by the paper's own account, and is left out. Every free slot is a processor. Of equal ranks and
-nodes the lower one.
+The third order (mean distance to the free processors) would change every estimate at every step,
+and is left out. Every free slot is a processor. Of equal ranks and nodes the lower one.
 
 The paper keeps f in a table of ranks x nodes. Here only its sum, its least and where that is are
 kept for each rank and computed anew when they change: O(ranks * nodes * peers^2) time, and memory
