@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from ..topologies import Mapping, MappingError, Topology
 from ..traces import Traffic
-from . import treematch_kernels as kernels
+from . import listed_kernels, treematch_kernels
 from .mapper import mapper
 from .objectives import ObjectiveName
 from .partition_kernels import Graph, contracted
@@ -129,27 +129,27 @@ def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> NDArray[np.in
         once = source < graph.peer
         pairs = np.stack((source[once], graph.peer[once]), axis=1)
         heaviest = np.lexsort((-pairs[:, 1], -pairs[:, 0], -graph.weight[once]))
-        return kernels.matched(pairs[heaviest], vertices)
+        return treematch_kernels.matched(pairs[heaviest], vertices)
     if arity <= 5:
-        return kernels.fast(graph, arity, max(10, int(50 - log2(sets)) - count // 10))
+        return treematch_kernels.fast(graph, arity, max(10, int(50 - log2(sets)) - count // 10))
     first = np.stack([rng.choice(vertices, count, replace=False) for _ in range(TRIALS)])
-    block = kernels.grown(graph, arity, first)
+    block = treematch_kernels.grown(graph, arity, first)
     return np.argsort(block, kind="stable").reshape(count, arity)
 
 
 def _listed(graph: Graph, arity: int, sets: int) -> NDArray[np.int64]:
     """Independent groups among all there are, the best of the four orders."""
-    groups = kernels.all_groups(len(graph.indptr) - 1, arity, sets)
-    cost = kernels.costs(graph, groups)
+    groups = listed_kernels.all_groups(len(graph.indptr) - 1, arity, sets)
+    cost = listed_kernels.costs(graph, groups)
     chosen = np.empty(len(graph.indptr) // arity, dtype=np.int64)
     order = np.arange(sets)
-    least = kernels.pick(groups, cost, order, 1, np.inf, chosen) / 1.001
+    least = listed_kernels.pick(groups, cost, order, 1, np.inf, chosen) / 1.001
     order = _sorted(cost, order)
-    least = kernels.pick(groups, cost, order, 10, least, chosen)
+    least = listed_kernels.pick(groups, cost, order, 10, least, chosen)
     order = _sorted(-cost, order)
-    least = kernels.pick_late(groups, cost, order, 10, least, chosen)
-    order = _sorted(-kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
-    kernels.pick(groups, cost, order, 10, least, chosen)
+    least = listed_kernels.pick_late(groups, cost, order, 10, least, chosen)
+    order = _sorted(-listed_kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
+    listed_kernels.pick(groups, cost, order, 10, least, chosen)
     return groups[np.sort(chosen)]
 
 

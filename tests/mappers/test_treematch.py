@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks, treematch
+from hopmap.mappers.listed_kernels import conflicts, costs
 from hopmap.mappers.partition_kernels import Graph
 from hopmap.mappers.treematch import factors
-from hopmap.mappers.treematch_kernels import conflicts, costs, fast, grown, matched
+from hopmap.mappers.treematch_kernels import fast, grown, matched
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 
