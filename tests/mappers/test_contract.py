@@ -35,7 +35,7 @@ SHORT = {
 }
 # What needs a machine of a certain kind.
 BOXES = {"scan", "peano", "gray", "hilbert"}
-HIERARCHIES = {"topdown", "bottomup"}
+HIERARCHIES = {"topdown", "bottomup", "treematch"}
 
 
 def makes_sense(name: str, topology: Topology) -> bool:
