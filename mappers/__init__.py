@@ -10,6 +10,7 @@ from .greedy import greedy_min as greedy_min
 from .greedy import mueller_merbach as mueller_merbach
 from .hilbert import hilbert as hilbert
 from .identity import identity as identity
+from .kl import kl as kl
 from .local_search import local_search as local_search
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
