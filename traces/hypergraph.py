@@ -53,7 +53,7 @@ class Hypergraph(NamedTuple):
 
 
 def partition_hypergraph(
-    hypergraph: Hypergraph, blocks: int, *, seed: int = 0, threads: int = 1
+    hypergraph: Hypergraph, blocks: int, *, seed: int = 0
 ) -> NDArray[np.int64]:
     """Block of each vertex, with little connectivity and no block above 1.03 times the mean.
 
@@ -65,8 +65,6 @@ def partition_hypergraph(
         How many blocks; none of them is sure to have a vertex where there are few.
     seed : int
         The same seed gives the same partition.
-    threads : int
-        Threads of the first call; later ones in the same process have no more.
 
     Raises
     ------
@@ -76,7 +74,7 @@ def partition_hypergraph(
     vertices = len(hypergraph.weight)
     if blocks == 1:
         return np.zeros(vertices, dtype=np.int64)
-    library, initializer = _mtkahypar(threads)
+    library, initializer = _mtkahypar()
     number = np.random.default_rng(seed).permutation(vertices)
     weight = np.empty(vertices, dtype=np.int64)
     weight[number] = hypergraph.weight
@@ -97,7 +95,7 @@ def partition_hypergraph(
 
 
 @cache
-def _mtkahypar(threads: int) -> tuple[Any, Any]:
+def _mtkahypar() -> tuple[Any, Any]:
     """Return the module and its initializer."""
     try:
         import mtkahypar
@@ -106,4 +104,4 @@ def _mtkahypar(threads: int) -> tuple[Any, Any]:
             "hypergraphs are partitioned by mtkahypar, which is not installed: "
             "expected the extra hopmap[sparse]"
         ) from None
-    return mtkahypar, mtkahypar.initialize(threads, False)
+    return mtkahypar, mtkahypar.initialize(1, False)  # one thread, no warnings
