@@ -6,8 +6,8 @@ from .auto import auto as auto
 from .bisection import recursive_bisection as recursive_bisection
 from .bokhari import bokhari as bokhari
 from .bottomup import bottomup as bottomup
-from .fold import fold as fold
 from .fhgreedy import fhgreedy as fhgreedy
+from .fold import fold as fold
 from .genetic import genetic as genetic
 from .gray import gray as gray
 from .greedy import greedy_all_c as greedy_all_c
@@ -16,6 +16,7 @@ from .greedy import mueller_merbach as mueller_merbach
 from .greedy_embedding import greedy_embedding as greedy_embedding
 from .hilbert import hilbert as hilbert
 from .identity import identity as identity
+from .kl import kl as kl
 from .local_search import local_search as local_search
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
