@@ -22,19 +22,17 @@ with other ties.
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal
 
 import numpy as np
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
+from .construction import announce_quadratic
 from .greedy_kernels import ALL_C, MIN, MUELLER_MERBACH, place
 from .mapper import mapper
 from .minmd import centre
 from .objectives import cost_model
-
-MANY = 2**15
 
 
 @mapper("mueller_merbach", source="Mueller-Merbach 1970")
@@ -102,12 +100,7 @@ def greedy_min(
 
 
 def _greedy(name: str, rule: int, traffic: Traffic, topology: Topology, weight: str) -> Mapping:
-    if traffic.ranks > MANY:
-        warnings.warn(
-            f"mapper {name}: time grows with the square of the ranks, and {traffic.ranks} are "
-            f"more than {MANY}: topdown takes far less",
-            stacklevel=3,
-        )
+    announce_quadratic(name, traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     place(model, topology.slots, centre(topology), rule, node_of)

@@ -6,9 +6,13 @@ Compiled code cannot be interrupted, so searches call it in slices and ask a `Wa
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Callable
+from typing import Literal, Protocol
 
 from ..topologies import Mapping
+
+Clock = Literal["wall", "cpu"]
+CLOCKS: dict[Clock, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 
 
 class Progress(Protocol):
@@ -35,16 +39,29 @@ class Watch:
         Budget; none by default.
     progress : Progress, optional
         Called at most ten times a second.
+    clock : {"wall", "cpu"}
+        Whether elapsed or processor seconds count.
     """
 
-    def __init__(self, seconds: float | None = None, progress: Progress | None = None) -> None:
-        self._end = None if seconds is None else time.perf_counter() + seconds
+    def __init__(
+        self,
+        seconds: float | None = None,
+        progress: Progress | None = None,
+        clock: Clock = "wall",
+    ) -> None:
+        self.now = CLOCKS[clock]
+        self.begin = self.now()
+        self.end = None if seconds is None else self.begin + seconds
         self._progress = progress
         self._next_report = 0.0
 
     def over(self) -> bool:
         """Whether the budget is spent."""
-        return self._end is not None and time.perf_counter() >= self._end
+        return self.end is not None and self.now() >= self.end
+
+    def left(self) -> float | None:
+        """Seconds that are left; None without a budget."""
+        return None if self.end is None else max(self.end - self.now(), 0.0)
 
     def report(self, done: int, total: int | None, text: str) -> None:
         """Pass progress on, unless the last report was a moment ago."""

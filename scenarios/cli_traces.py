@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,19 @@ if TYPE_CHECKING:
 PICTURES = (".svg", ".png", ".pdf")
 
 
+class Model(StrEnum):
+    """Hypergraph model of a sparse matrix; see `traces.sparse`."""
+
+    ROW_NET = "row-net"
+    COLUMN_NET = "column-net"
+
+
 def generate(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="A NAS Parallel Benchmark: lu; or a synthetic pattern: uniform, transpose, "
-            "tornado, complement, neighbour, bit_reversal, shuffle."
+            help="A NAS Parallel Benchmark: lu; a synthetic pattern: uniform, transpose, "
+            "tornado, complement, neighbour, bit_reversal, shuffle; or spmv, of a --matrix."
         ),
     ],
     out: Annotated[
@@ -42,13 +50,23 @@ def generate(
     size: Annotated[
         int, typer.Option("--bytes", min=0, help="Of a pattern: bytes of every message.")
     ] = 1,
+    matrix: Annotated[
+        Path | None, typer.Option(help="Of spmv: the matrix, in MatrixMarket's format.")
+    ] = None,
+    model: Annotated[
+        Model, typer.Option(help="Of spmv: what the hypergraph's nets are.")
+    ] = Model.COLUMN_NET,
+    seed: Annotated[int, typer.Option(min=0, help="Of spmv: seed of the partition.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Generate a NAS benchmark's traffic by formula, or its whole trace; or a pattern's traffic."""
+    """Generate the traffic of a NAS benchmark, or its trace; of a pattern; of y = A x (spmv)."""
     from ..traces.formats import save_traffic
     from ..traces.nas import nas_trace, nas_traffic
     from ..traces.synthetic import PATTERNS
 
+    if matrix is not None or benchmark == "spmv":
+        _generate_spmv(benchmark, matrix, ranks, model, seed, out, as_json)
+        return
     if dims is not None or benchmark in PATTERNS:
         _generate_pattern(benchmark, dims, size, out, as_json)
         return
@@ -80,6 +98,31 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
     save_traffic(out, traffic)
     facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     _print_facts(f"{pattern}.{dims}", facts | {"out": str(out)}, as_json)
+
+
+def _generate_spmv(
+    benchmark: str,
+    matrix: Path | None,
+    ranks: int,
+    model: Model,
+    seed: int,
+    out: Path,
+    as_json: bool,
+) -> None:
+    from ..traces.formats import save_traffic
+    from ..traces.sparse import read_pattern, spmv_traffic
+
+    if matrix is None:
+        raise typer.BadParameter("expected --matrix FILE, a matrix in MatrixMarket's format")
+    if benchmark != "spmv":
+        raise typer.BadParameter(f"--matrix: {benchmark} has none: expected spmv")
+    name = f"spmv of {matrix.name}, {model}"
+    with working(f"generating {name}"):
+        begin = time.perf_counter()
+        traffic = spmv_traffic(read_pattern(matrix), ranks, model.value, seed=seed)
+        save_traffic(out, traffic)
+        facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
+    _print_facts(name, facts | {"out": str(out)}, as_json)
 
 
 def info(trace: TraceArgument, as_json: AsJson = False) -> None:

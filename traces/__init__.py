@@ -4,6 +4,8 @@ from .folded import Folded as Folded
 from .formats import FORMATS as FORMATS
 from .formats import load_traffic as load_traffic
 from .formats import save_traffic as save_traffic
+from .hypergraph import Hypergraph as Hypergraph
+from .hypergraph import partition_hypergraph as partition_hypergraph
 from .memory import OutOfMemoryError as OutOfMemoryError
 from .memory import require_memory as require_memory
 from .nas import is_nas_name as is_nas_name
@@ -17,6 +19,10 @@ from .otf2_read import read_summary as read_summary
 from .otf2_read import read_trace as read_trace
 from .otf2_read import read_traffic as read_traffic
 from .otf2_write import write_trace as write_trace
+from .sparse import hypergraph_of as hypergraph_of
+from .sparse import pattern_of as pattern_of
+from .sparse import read_pattern as read_pattern
+from .sparse import spmv_traffic as spmv_traffic
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .synthetic import PATTERNS as PATTERNS

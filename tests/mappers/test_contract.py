@@ -30,10 +30,14 @@ SHORT = {
     "random_sampling": "random_sampling(samples=200)",
     "genetic": "genetic(generations=5, population=20)",
     "astar": "astar(states=3000)",
+    "annealing": "annealing(moves=2000)",
+    "auto": "auto(moves=2000)",
+    "multilevel": "multilevel(moves=2000)",
+    "tabu": "tabu(steps=20)",
 }
 # What needs a machine of a certain kind.
 BOXES = {"scan", "peano", "gray", "hilbert"}
-HIERARCHIES = {"topdown", "bottomup"}
+HIERARCHIES = {"topdown", "bottomup", "treematch"}
 
 
 def is_partial_cube(topology: Topology) -> bool:

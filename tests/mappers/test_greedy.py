@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import greedy, map_ranks
+from hopmap.mappers import construction, map_ranks
 from hopmap.mappers.minmd import centre
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
 SPECS = ["mesh:3x3", "torus:5", "tree:2:3:2@1:10:100", "mesh:2x2*2", "fattree:3x3"]
+RULES = ["mueller_merbach", "greedy_all_c", "greedy_min"]
 
 
 def constructed(traffic: Traffic, topology, name: str) -> list[int]:
@@ -52,7 +53,7 @@ def constructed(traffic: Traffic, topology, name: str) -> list[int]:
 @settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(SPECS),
-    st.sampled_from(["mueller_merbach", "greedy_all_c", "greedy_min"]),
+    st.sampled_from(RULES),
     st.integers(0, 2**16),
 )
 def test_every_step_is_that_of_the_rule(spec, name, seed):
@@ -72,9 +73,9 @@ def test_a_path_of_falling_weights_is_laid_out_along_a_ring():
         assert topology.distance(node_of[:2], node_of[1:3]).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("name", ["mueller_merbach", "greedy_all_c", "greedy_min"])
+@pytest.mark.parametrize("name", [*RULES, "topo_aware", "fhgreedy", "pacmap"])
 def test_quadratic_time_is_announced(name, monkeypatch):
-    monkeypatch.setattr(greedy, "MANY", 7)
+    monkeypatch.setattr(construction, "MANY", 7)
     traffic = Traffic.from_pairs(8, [0], [1], [1], [1])
     with pytest.warns(UserWarning, match=f"mapper {name}: time grows with the square"):
         map_ranks(traffic, topology_from_spec("torus:8"), name)

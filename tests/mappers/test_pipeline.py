@@ -24,7 +24,10 @@ def test_stages_hand_their_mapping_on():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("swep", r"unknown mapper 'swep' \(did you mean sweep\?\); expected one of astar, bokhari"),
+        (
+            "swep",
+            r"unknown mapper 'swep' \(did you mean sweep\?\); expected one of annealing",
+        ),
         ("", "expected a mapper like"),
         ("sweep |", "expected a mapper like"),
         ("bokhari(jmps=3)", r"unknown parameter 'jmps' \(did you mean jumps\?\); expected one of"),

@@ -127,6 +127,20 @@ def test_generate_a_textbook_pattern(tmp_path):
     assert load_traffic(out).same_as(synthetic_traffic("shuffle", (4, 4), size=8192))
 
 
+def test_generate_a_sparse_matrix_vector_product(tmp_path):
+    pytest.importorskip("mtkahypar", reason="the extra sparse is not installed")
+    ring = tmp_path / "ring.mtx"
+    entries = "".join(f"{i + 1} {(i + 1) % 32 + 1} 1\n" for i in range(32))
+    ring.write_text(f"%%MatrixMarket matrix coordinate real general\n32 32 32\n{entries}")
+    words = ("--matrix", ring, "--ranks", 4, "--model", "row-net")
+    facts = as_json("generate", "spmv", *words, "--out", tmp_path / "ring.npz")
+    traffic = load_traffic(tmp_path / "ring.npz")
+    assert (facts["ranks"], facts["bytes"]) == (4, traffic.bytes.sum())
+    assert traffic.metadata["model"] == "row-net"
+    # Each of the four arcs that a ring falls into at best needs one word of the next.
+    assert facts["bytes"] >= 4 * 8
+
+
 def test_a_benchmark_goes_wherever_traffic_does(tmp_path):
     assert as_json("info", "lu.C.64")["messages"] == 9_052_876
     placed = as_json("map", "LU.c.64", "-t", "torus:4x4x4", "-m", "scan")

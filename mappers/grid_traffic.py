@@ -1,0 +1,108 @@
+"""Recognise traffic that is a grid: ranks in a box that talk to their neighbours, in any numbering.
+
+In a product of paths a corner has one peer per dimension. From there, breadth first, a rank with
+one peer nearer to the corner goes on along its line, and one with several is their least upper
+bound, coordinate by coordinate. What comes out is then checked pair by pair, so that nothing but a
+grid passes. Diagonal pairs of a stencil weigh less than straight ones: where the whole traffic is
+no grid, its heavier pairs alone are tried, down to each of the widest gaps between two weights.
+O(pairs) a trial.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, shortest_path
+
+from ..traces import Traffic
+
+GAPS = 6  # gaps between weights that are tried
+
+
+class GridTraffic(NamedTuple):
+    """Where every rank is in the grid.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Ranks in each dimension, longest first.
+    coords : ndarray(int64, shape=(ranks, dimensions))
+    """
+
+    dims: tuple[int, ...]
+    coords: NDArray[np.int64]
+
+
+def grid_of(ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]) -> GridTraffic | None:
+    """Coordinates of ranks whose undirected pairs, each given once, are a grid of >= 2 dimensions.
+
+    Returns
+    -------
+    GridTraffic or None
+        None where they are not.
+    """
+    degree = np.bincount(src, minlength=ranks) + np.bincount(dst, minlength=ranks)
+    if ranks < 4 or degree.min() < 2:
+        return None
+    corner = int(degree.argmin())
+    dimensions = int(degree[corner])
+    if dimensions > 6 or degree.max() > 2 * dimensions:
+        return None
+    both = (np.concatenate((src, dst)), np.concatenate((dst, src)))
+    graph = csr_array((np.ones(len(both[0])), both), shape=(ranks, ranks))
+    order = breadth_first_order(graph, corner, return_predecessors=False)
+    if len(order) < ranks:
+        return None
+    level = shortest_path(graph, unweighted=True, indices=corner).astype(np.int64)
+    coords = np.zeros((ranks, dimensions), dtype=np.int64)
+    axis = 0
+    for rank in order[1:]:
+        peers = graph.indices[graph.indptr[rank] : graph.indptr[rank + 1]]
+        before = peers[level[peers] < level[rank]]
+        coords[rank] = coords[before].max(axis=0)
+        if level[rank] == 1:
+            coords[rank, axis] = 1
+            axis += 1
+        elif len(before) == 1:
+            along = np.flatnonzero(coords[rank])
+            if len(along) != 1:
+                return None
+            coords[rank, along] += 1
+    dims = coords.max(axis=0) + 1
+    edges = sum(ranks // int(d) * (int(d) - 1) for d in dims)
+    keys = np.ravel_multi_index(tuple(coords.T), tuple(dims))
+    steps = np.abs(coords[src] - coords[dst]).sum(axis=1)
+    if int(np.prod(dims)) != ranks or len(np.unique(keys)) < ranks:
+        return None
+    if len(src) != edges or (steps != 1).any():
+        return None
+    longest = np.argsort(-dims, kind="stable")
+    return GridTraffic(tuple(int(d) for d in dims[longest]), coords[:, longest])
+
+
+def recognised(traffic: Traffic, weight: NDArray[np.int64]) -> GridTraffic | None:
+    """Grid that undirected traffic, or that of its heavier pairs, is; None if there is none.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        As `Traffic.undirected` returns it, without self messages.
+    weight : ndarray(int64, shape=(pairs,))
+        Of every pair.
+    """
+    src, dst = traffic.src.astype(np.int64), traffic.dst.astype(np.int64)
+    talks = weight > 0
+    heaviest = np.unique(weight[talks])[::-1]
+    if not len(heaviest):
+        return None
+    ratio = heaviest[:-1] / heaviest[1:]
+    gaps = np.sort(np.argsort(-ratio, kind="stable")[:GAPS])
+    for least in (heaviest[-1], *heaviest[gaps][::-1]):
+        keep = talks & (weight >= least)
+        found = grid_of(traffic.ranks, src[keep], dst[keep])
+        if found is not None:
+            return found
+    return None

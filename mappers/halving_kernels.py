@@ -1,0 +1,159 @@
+"""Compiled bisection of a graph into two sides of exact sizes: multilevel, with FM refinement.
+
+Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning irregular
+graphs, SISC 1998: heavy-edge matchings, greedy growing of the coarsest graph, refinement on every
+level. O(pairs * log(vertices)) a level.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .draw_kernels import below, following
+from .fm_kernels import cut_cost, grow, refine
+
+COARSE = 40  # vertices at which coarsening stops
+TRIES = 4  # greedy growths of the coarsest graph
+
+
+@njit(cache=True)
+def match(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[Any],
+    size: NDArray[np.int64],
+    largest: int,
+    draws: NDArray[np.uint64],
+) -> tuple[NDArray[np.int32], int]:
+    """Match each vertex with its heaviest free peer, in random order; return groups, their number.
+
+    Weights are rated by the sizes that they join; nothing larger than `largest` comes out.
+    """
+    n = len(size)
+    order = np.arange(n)
+    state = draws[0]
+    for i in range(n - 1, 0, -1):
+        state = following(state)
+        j = below(state, i + 1)
+        order[i], order[j] = order[j], order[i]
+    draws[0] = state
+    group = np.full(n, -1, dtype=np.int32)
+    groups = 0
+    for k in range(n):
+        u = order[k]
+        if group[u] >= 0:
+            continue
+        best, rated = -1, 0.0
+        for i in range(indptr[u], indptr[u + 1]):
+            v = peer[i]
+            if group[v] < 0 and v != u and size[u] + size[v] <= largest:
+                rating = weight[i] / (size[u] * size[v])
+                if rating > rated:
+                    best, rated = v, rating
+        group[u] = groups
+        if best >= 0:
+            group[best] = groups
+        groups += 1
+    return group, groups
+
+
+@njit(cache=True)
+def contract(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[Any],
+    group: NDArray[Any],
+    groups: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Graph of the groups: pairs of the same two groups added up, those within left out."""
+    n = len(group)
+    starts = np.zeros(groups + 1, dtype=np.int64)
+    for u in range(n):
+        starts[group[u] + 1] += 1
+    for g in range(groups):
+        starts[g + 1] += starts[g]
+    members = np.empty(n, dtype=np.int32)
+    fill = starts[:-1].copy()
+    for u in range(n):
+        members[fill[group[u]]] = u
+        fill[group[u]] += 1
+    new_indptr = np.zeros(groups + 1, dtype=np.int64)
+    new_peer = np.empty(len(peer), dtype=np.int64)
+    new_weight = np.empty(len(peer), dtype=weight.dtype)
+    slot = np.full(groups, -1, dtype=np.int64)
+    count = 0
+    for g in range(groups):
+        first = count
+        for k in range(starts[g], starts[g + 1]):
+            u = members[k]
+            for i in range(indptr[u], indptr[u + 1]):
+                h = group[peer[i]]
+                if h == g:
+                    continue
+                if slot[h] < first:
+                    slot[h] = count
+                    new_peer[count] = h
+                    new_weight[count] = weight[i]
+                    count += 1
+                else:
+                    new_weight[slot[h]] += weight[i]
+        new_indptr[g + 1] = count
+    return new_indptr, new_peer[:count].copy(), new_weight[:count].copy()
+
+
+@njit(cache=True)
+def bisect(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    target: int,
+    draws: NDArray[np.uint64],
+) -> NDArray[np.int8]:
+    """Side (0 or 1) of every vertex, `target` of them on side 0, with little between the sides."""
+    n = len(bias)
+    if target == 0 or target == n:
+        return np.full(n, 1 if target == 0 else 0, dtype=np.int8)
+    size = np.ones(n, dtype=np.int64)
+    levels = [(indptr, peer, weight, size, bias, np.empty(0, dtype=np.int32))]
+    largest = max(n // 16, 1)
+    while len(levels[-1][3]) > COARSE:
+        ip, pe, we, sz, bi, _ = levels[-1]
+        group, groups = match(ip, pe, we, sz, largest, draws)
+        if groups > 0.95 * len(sz):
+            break
+        ip2, pe2, we2 = contract(ip, pe, we, group, groups)
+        sz2 = np.zeros(groups, dtype=np.int64)
+        bi2 = np.zeros(groups)
+        for u in range(len(sz)):
+            sz2[group[u]] += sz[u]
+            bi2[group[u]] += bi[u]
+        levels.append((ip2, pe2, we2, sz2, bi2, group))
+    ip, pe, we, sz, bi, _ = levels[-1]
+    best = np.empty(0, dtype=np.int8)
+    best_cost = np.inf
+    slack = int(sz.max())
+    biased = np.abs(bi).max() > 0
+    for attempt in range(TRIES):
+        side = np.ones(len(sz), dtype=np.int8)
+        draws[0] = following(draws[0])
+        seed = -1 if biased and attempt == 0 else below(draws[0], len(sz))
+        grow(ip, pe, we, sz, bi, side, target, seed)
+        refine(ip, pe, we, sz, bi, side, target, slack, slack == 1)
+        cost = cut_cost(ip, pe, we, bi, side)
+        if cost < best_cost:
+            best, best_cost = side, cost
+    side = best
+    for k in range(len(levels) - 1, 0, -1):
+        group = levels[k][5]
+        ip, pe, we, sz, bi, _ = levels[k - 1]
+        fine = np.empty(len(sz), dtype=np.int8)
+        for u in range(len(sz)):
+            fine[u] = side[group[u]]
+        side = fine
+        refine(ip, pe, we, sz, bi, side, target, int(sz.max()), k == 1)
+    return side

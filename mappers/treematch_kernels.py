@@ -1,0 +1,158 @@
+"""Compiled groupings of TreeMatch; see `treematch.py`. The cost of a group is what leaves it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .partition_kernels import Graph
+
+
+@njit(cache=True)
+def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
+    """Pairs as they come, where both ends are left; then silent ones, the last two first."""
+    groups = np.empty((vertices // 2, 2), dtype=np.int64)
+    taken = np.zeros(vertices, dtype=np.bool_)
+    count = 0
+    for u, v in pairs:
+        if not taken[u] and not taken[v]:
+            groups[count] = u, v
+            taken[u] = taken[v] = True
+            count += 1
+    later = -1
+    for v in range(vertices - 1, -1, -1):
+        if taken[v]:
+            continue
+        if later < 0:
+            later = v
+        else:
+            groups[count] = v, later
+            count += 1
+            later = -1
+    return groups
+
+
+@njit(cache=True)
+def cost_of(
+    graph: Graph, volume: NDArray[np.int64], group: NDArray[np.int64], inside: NDArray[np.bool_]
+) -> int:
+    """Weight of all edges that leave a group; `inside` is scratch, False everywhere."""
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    cost = 0
+    for v in group:
+        inside[v] = True
+    for v in group:
+        cost += volume[v]
+        for i in range(indptr[v], indptr[v + 1]):
+            if inside[peer[i]]:
+                cost -= weight[i]
+    for v in group:
+        inside[v] = False
+    return cost
+
+
+@njit(cache=True)
+def volumes(graph: Graph) -> NDArray[np.int64]:
+    """Sum of the weights of each vertex' edges."""
+    volume = np.zeros(len(graph.indptr) - 1, dtype=np.int64)
+    for v in range(len(volume)):
+        volume[v] = graph.weight[graph.indptr[v] : graph.indptr[v + 1]].sum()
+    return volume
+
+
+@njit(cache=True)
+def following(at: NDArray[np.int64], total: int) -> bool:
+    """Step to the next set of indices below the total, in lexicographic order; False at the end."""
+    k = len(at)
+    j = k - 1
+    while j >= 0 and at[j] == total - k + j:
+        j -= 1
+    if j < 0:
+        return False
+    at[j] += 1
+    for i in range(j + 1, k):
+        at[i] = at[i - 1] + 1
+    return True
+
+
+@njit(cache=True)
+def fast(graph: Graph, arity: int, limit: int) -> NDArray[np.int64]:
+    """Group after group, the cheapest of the first limit + 1 sets of the vertices left."""
+    vertices = len(graph.indptr) - 1
+    groups = np.empty((vertices // arity, arity), dtype=np.int64)
+    volume = volumes(graph)
+    inside = np.zeros(vertices, dtype=np.bool_)
+    taken = np.zeros(vertices, dtype=np.bool_)
+    left = np.empty(arity + limit, dtype=np.int64)  # no set among the first has any beyond
+    begin = 0
+    for g in range(len(groups)):
+        while taken[begin]:
+            begin += 1
+        count = 0
+        for v in range(begin, vertices):
+            if not taken[v] and count < len(left):
+                left[count] = v
+                count += 1
+            elif count == len(left):
+                break
+        at = np.arange(arity)
+        least = -1
+        for _ in range(limit + 1):
+            cost = cost_of(graph, volume, left[at], inside)
+            if least < 0 or cost < least:
+                least = cost
+                groups[g] = left[at]
+            if not following(at, count):
+                break
+        for v in groups[g]:
+            taken[v] = True
+    return groups
+
+
+@njit(cache=True)
+def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Block of each vertex: the partition of least cut of those grown from the rows of `first`.
+
+    In the order of their numbers vertices join the block of the one that they talk to most and
+    that has room; those that talk to none the first block that has.
+    """
+    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
+    vertices = len(indptr) - 1
+    best = np.empty(vertices, dtype=np.int64)
+    least = -1
+    for seeds in first:
+        block = np.full(vertices, -1)
+        size = np.ones(len(seeds), dtype=np.int64)
+        for b in range(len(seeds)):
+            block[seeds[b]] = b
+        room = 0  # all before it are in full blocks
+        for v in range(vertices):
+            if block[v] >= 0:
+                continue
+            join = -1
+            most = 0
+            for i in range(indptr[v], indptr[v + 1]):
+                u = peer[i]
+                if block[u] < 0 or size[block[u]] == arity or weight[i] < most or weight[i] == 0:
+                    continue
+                if weight[i] > most or u < join:
+                    join = u
+                    most = weight[i]
+            if join < 0:
+                while room < v and size[block[room]] == arity:
+                    room += 1
+                join = room
+                while block[join] < 0 or size[block[join]] == arity:
+                    join += 1
+            block[v] = block[join]
+            size[block[v]] += 1
+        cut = 0
+        for v in range(vertices):
+            for i in range(indptr[v], indptr[v + 1]):
+                if block[peer[i]] != block[v]:
+                    cut += weight[i]
+        if least < 0 or cut < least:
+            least = cut
+            best = block
+    return best

@@ -1,0 +1,104 @@
+"""Annealing and tabu search: exact costs on the way, budgets, and small problems solved."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers.annealing_kernels import anneal
+from hopmap.mappers.cooling import Search
+from hopmap.mappers.kernels import own_costs, total_cost
+from hopmap.mappers.multilevel import exchange_blocks
+from hopmap.mappers.search import Watch
+from hopmap.topologies import MappingError, topology_from_spec
+from hopmap.traces import Traffic
+
+SPECS = ["mesh:3x3", "torus:4x3", "haec:2x2x3", "mesh:2x2*3", "tree:2:3:2", "fattree:3x4"]
+
+
+def some_traffic(ranks: int, seed: int) -> Traffic:
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(rng.random((ranks, ranks)) < 0.3)
+    volume = rng.integers(1, 99, len(src))
+    return Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), volume)
+
+
+def search_of(traffic, topology, objective="hop_bytes", seed=0) -> Search:
+    start = map_ranks(traffic, topology, "random", seed=seed)
+    return Search(traffic, topology, start, objective, np.random.default_rng(seed), Watch())
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("objective", ["hop_bytes", "hop_messages", "cardinality"])
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 99), temperature=st.sampled_from([0.0, 5.0, 1000.0]))
+def test_the_cost_saved_and_every_rank_s_own_cost_stay_exact(spec, objective, seed, temperature):
+    topology = topology_from_spec(spec)
+    search = search_of(some_traffic(int(topology.slots.sum()) - 1, seed), topology, objective, seed)
+    before = total_cost(search.model, search.seating.places)
+    saved = anneal(search.model, search.seating, temperature, temperature, 300)
+    seating = search.seating
+    assert before - saved == total_cost(search.model, seating.places)
+    assert np.array_equal(seating.own, own_costs(search.model, seating.places))
+    assert np.array_equal(seating.item_at[seating.seat_of], np.arange(len(seating.places)))
+    slots = np.repeat(np.arange(topology.nodes), topology.slots)
+    assert np.array_equal(slots[seating.seat_of], seating.places)
+    assert temperature > 0 or saved >= 0
+
+
+@pytest.mark.parametrize("spec", ["mesh:4x4", "torus:4x2x2", "haec:2x2x4", "mesh:2x4*2"])
+def test_blocks_that_move_save_what_they_say(spec):
+    topology = topology_from_spec(spec)
+    search = search_of(some_traffic(int(topology.slots.sum()), 1), topology)
+    before = search.cost
+    exchange_blocks(search, 5000)
+    assert search.cost < before
+    assert search.cost == total_cost(search.model, search.seating.places)
+    assert np.array_equal(search.seating.own, own_costs(search.model, search.seating.places))
+    assert search.best_cost == total_cost(search.model, search.best)
+
+
+@pytest.mark.parametrize("mapper", ["annealing", "tabu(steps=200)", "multilevel", "auto"])
+def test_six_ranks_are_placed_as_well_as_in_any_order(mapper):
+    topology, traffic = topology_from_spec("mesh:3x2"), some_traffic(6, 4)
+    orders = permutations(range(6))
+    least = min(evaluate(traffic, topology, np.array(p), "hop_bytes") for p in orders)
+    found = map_ranks(traffic, topology, mapper, seed=1)
+    assert evaluate(traffic, topology, found, "hop_bytes") == least
+
+
+@pytest.mark.parametrize("mapper", ["annealing", "multilevel", "auto"])
+def test_more_moves_from_the_same_start_are_not_worse_on_average(mapper, compiled):
+    topology, traffic = topology_from_spec("torus:4x4x2"), some_traffic(32, 7)
+    few, many = (
+        sum(
+            evaluate(
+                traffic, topology, map_ranks(traffic, topology, f"{mapper}(moves={n})", seed=s),
+                "hop_bytes",
+            )
+            for s in range(5)
+        )
+        for n in (300, 100_000)
+    )  # fmt: skip
+    assert many < few
+
+
+def test_tabu_refuses_machines_that_are_too_large():
+    topology = topology_from_spec("mesh:50x50")
+    with pytest.raises(MappingError, match=r"mapper tabu: .* 2500 slots: expected 2048 at most"):
+        map_ranks(some_traffic(4, 0), topology, "tabu")
+
+
+def test_tabu_goes_uphill_to_leave_a_local_optimum():
+    topology, found = topology_from_spec("mesh:3x3"), []
+    for seed in range(8):
+        traffic = some_traffic(9, seed)
+        stuck = map_ranks(traffic, topology, "random | local_search(neighbourhood=N2)", seed=seed)
+        better = map_ranks(traffic, topology, "tabu(steps=100)", initial=stuck, seed=seed)
+        values = [evaluate(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
+        assert values[1] <= values[0]
+        found.append(values[1] < values[0])
+    assert any(found)

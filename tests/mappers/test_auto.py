@@ -1,0 +1,120 @@
+"""Auto and multilevel: never worse than what they were given or ran, by moves or by time."""
+
+import logging
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers.auto import portfolio
+from hopmap.mappers.multilevel import _grouped, seat_layers
+from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.seating import with_table
+from hopmap.scenarios.mapping_files import read_mapping
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic, load_traffic, lu_traffic
+
+SPECS = ["mesh:4x4", "torus:5x3", "haec:2x2x4", "tree:2:4:2@1:10:100", "mesh:2x4*2", "fattree:4x4"]
+
+
+def some_traffic(ranks: int, seed: int) -> Traffic:
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(rng.random((ranks, ranks)) < 0.2)
+    volume = rng.integers(1, 99, len(src))
+    return Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), volume)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_member_of_the_portfolio_is_better_than_what_it_returns(spec):
+    topology = topology_from_spec(spec)
+    traffic = some_traffic(topology.slots.sum(), 3)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(1), moves=3000)
+    value = evaluate(traffic, topology, run.mapping, "hop_bytes")
+    assert value == run.steps[-1].best <= min(step.value for step in run.steps)
+    bests = [step.best for step in run.steps]
+    assert bests == sorted(bests, reverse=True)
+    assert {"given order", "sweep", "recursive_bisection"} <= {step.member for step in run.steps}
+
+
+@pytest.mark.parametrize("member", ["identity", "sweep", "recursive_bisection", "random"])
+@pytest.mark.parametrize("objective", ["hop_bytes", "cardinality"])
+def test_the_given_mapping_is_never_worsened(member, objective):
+    topology, traffic = topology_from_spec("torus:4x4"), some_traffic(15, 5)
+    start = map_ranks(traffic, topology, member)
+    for name in ("auto", "multilevel"):
+        stage = f"{name}(moves=50, objective={objective})"
+        end = map_ranks(traffic, topology, stage, initial=start)
+        before, after = (evaluate(traffic, topology, m, objective) for m in (start, end))
+        assert after >= before if objective == "cardinality" else after <= before
+
+
+def test_a_perfect_order_ends_the_search_at_once():
+    topology, traffic = topology_from_spec("mesh:8x8"), lu_traffic("C", 64)
+    run = portfolio(
+        traffic, topology, rng=np.random.default_rng(0), initial=np.arange(64),
+        objective="cardinality",
+    )  # fmt: skip
+    assert [step.member for step in run.steps] == ["given order"]
+    assert np.array_equal(run.mapping, np.arange(64))
+
+
+def test_it_says_what_it_did(caplog):
+    with caplog.at_level(logging.INFO, "hopmap.mappers.auto"):
+        map_ranks(some_traffic(16, 0), topology_from_spec("torus:4x4"), "auto(moves=1000)")
+    assert "recursive_bisection: " in caplog.text
+    assert "annealing from a start: " in caplog.text
+
+
+@pytest.mark.parametrize("clock", ["wall", "cpu"])
+def test_a_time_budget_ends_it(clock):
+    topology, traffic = topology_from_spec("torus:4x4x4"), some_traffic(64, 1)
+    stage = f"auto(seconds=0.2, clock={clock})"
+    start = map_ranks(traffic, topology, "random")
+    node_of = map_ranks(traffic, topology, stage, initial=start)
+    before, after = (evaluate(traffic, topology, m, "hop_bytes") for m in (start, node_of))
+    assert after < before
+
+
+@pytest.mark.parametrize("spec", ["mesh:4x4", "torus:7x3", "haec:2x3x3", "mesh:2x3*3", "tree:3:5"])
+def test_layers_split_every_group_down_to_single_seats(spec):
+    topology = topology_from_spec(spec)
+    model = with_table(cost_model(some_traffic(4, 0), topology, "hop_bytes"), topology)
+    nodes, layers = seat_layers(model, topology)
+    assert sorted(nodes) == list(range(topology.nodes))
+    assert layers[0].tolist() == [0, topology.slots.sum()]
+    assert np.array_equal(layers[-1], np.arange(topology.slots.sum() + 1))
+    for coarse, fine in pairwise(layers):
+        assert set(coarse) < set(fine)
+        assert np.diff(np.searchsorted(fine, coarse)).max() <= 2
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(4, 40), st.integers(0, 10**6))
+def test_matching_leaves_exactly_as_many_groups_as_are_asked_for(n, seed):
+    model = cost_model(some_traffic(n, seed), topology_from_spec(f"mesh:{n}"), "hop_bytes")
+    groups = int(np.random.default_rng(seed).integers(-(-n // 2), n + 1))
+    draws = np.array([seed + 1], dtype=np.uint64)
+    size = np.ones(n, dtype=np.int64)
+    group_of = _grouped(model.indptr, model.peer, model.weight, size, groups, draws)
+    assert np.array_equal(np.unique(group_of), np.arange(groups))
+    assert np.bincount(group_of).max() <= 2
+
+
+@pytest.mark.parametrize("family", ["mesh", "torus", "haec"])
+@pytest.mark.parametrize("app", ["cg", "amg"])
+@pytest.mark.parametrize("quantity", ["count", "size"])
+def test_no_published_mapping_of_cg_and_amg_is_better(shared, app, family, quantity, compiled):
+    """The 12 mappers of MapLib (Mapping matters, 2020), each application by counts and bytes."""
+    folder = shared / "maplib/mapping-matters-commMatrices" / f"{app}CMatrices"
+    traffic = load_traffic(folder / f"comm_matrix.p2p.{quantity}.csv")
+    topology = topology_from_spec(f"{family}:4x4x4")
+    objective = "hop_messages" if quantity == "count" else "hop_bytes"
+    folder = shared / f"maplib/mapping-matters-Mappings/{quantity}/{app}MAP{family}"
+    published = [read_mapping(file, topology, 64) for file in sorted(folder.glob("*.csv"))]
+    best = min(evaluate(traffic, topology, node_of, objective) for node_of in published)
+    node_of = map_ranks(traffic, topology, f"auto(objective={objective})")
+    assert len(published) == 12
+    assert evaluate(traffic, topology, node_of, objective) <= best

@@ -1,0 +1,138 @@
+"""Bisection: exact sizes, cuts that are known, halves of networks, and pairs of blocks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers.bisection import halves
+from hopmap.mappers.fm_kernels import cut_cost
+from hopmap.mappers.halving_kernels import bisect, contract
+from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.pairwise_kernels import refine_pairs, regroup, talking
+from hopmap.mappers.seating import with_table
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic
+
+
+def grid_traffic(*dims: int, seed: int = 0) -> Traffic:
+    """Unit traffic between neighbours of a grid whose ranks are numbered at random."""
+    number = np.random.default_rng(seed).permutation(int(np.prod(dims))).reshape(dims)
+    pairs = [
+        (np.delete(number, -1, axis).ravel(), np.delete(number, 0, axis).ravel())
+        for axis in range(len(dims))
+    ]
+    src, dst = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+    return Traffic.from_pairs(number.size, src, dst, np.ones(len(src)), np.ones(len(src)))
+
+
+def graph_of(traffic: Traffic):
+    model = cost_model(traffic, topology_from_spec(f"mesh:{traffic.ranks}"), "hop_bytes")
+    return model.indptr, model.peer, model.weight
+
+
+def halves_of(topology):
+    model = cost_model(grid_traffic(2, 2), topology, "hop_bytes")
+    return halves(with_table(model, topology), topology)
+
+
+def draws(seed: int):
+    return np.array([seed + 1], dtype=np.uint64)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 60), st.floats(0, 0.5), st.integers(0, 10**6))
+def test_both_sides_have_exactly_their_sizes(n, density, seed):
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    traffic = Traffic.from_pairs(n, src, dst, np.ones(len(src)), rng.integers(1, 9, len(src)))
+    indptr, peer, weight = graph_of(traffic)
+    target = int(rng.integers(0, n + 1))
+    bias = rng.integers(-5, 6, n).astype(float)
+    side = bisect(indptr, peer, weight.astype(float), bias, target, draws(seed))
+    assert np.bincount(side, minlength=2).tolist() == [target, n - target]
+
+
+def test_a_long_grid_is_cut_across(compiled):
+    """Half of 24 x 4 ranks: four pairs are cut, which is least; with 4 x 24 x 4, sixteen."""
+    for dims, least in (((24, 4), 4), ((4, 24, 4), 16)):
+        traffic = grid_traffic(*dims)
+        indptr, peer, weight = graph_of(traffic)
+        weight, bias, half = weight.astype(float), np.zeros(traffic.ranks), traffic.ranks // 2
+        cuts = []
+        for seed in range(3):
+            side = bisect(indptr, peer, weight, bias, half, draws(seed))
+            cuts.append(cut_cost(indptr, peer, weight, bias, side))
+        assert min(cuts) == least
+
+
+def test_a_bias_decides_where_there_is_no_traffic():
+    nothing = np.zeros(9, dtype=np.int64)
+    bias = np.array([3.0, -1, 2, -4, 0.5, -2, -3, 1])
+    side = bisect(nothing, nothing[:0], np.zeros(0), bias, 4, draws(0))
+    assert np.array_equal(side, (bias < 0).astype(np.int8))
+
+
+def test_contraction_keeps_the_weight_between_groups():
+    traffic = grid_traffic(5, 6)
+    indptr, peer, weight = graph_of(traffic)
+    group = np.random.default_rng(2).integers(0, 7, 30)
+    new_indptr, new_peer, new_weight = contract(indptr, peer, weight, group, 7)
+    dense, small = np.zeros((7, 7)), np.zeros((7, 7))
+    np.add.at(dense, (group[np.repeat(np.arange(30), np.diff(indptr[:31]))], group[peer]), weight)
+    np.fill_diagonal(dense, 0)
+    np.add.at(small, (np.repeat(np.arange(7), np.diff(new_indptr)), new_peer), new_weight)
+    assert np.array_equal(dense, small)
+
+
+@pytest.mark.parametrize(
+    ("spec", "across"), [("mesh:4x8", 1), ("torus:6x2", 0), ("mesh:3x3x5", 2), ("mesh:4x4x2", 0)]
+)
+def test_boxes_are_cut_across_their_longest_side(spec, across):
+    topology = topology_from_spec(spec)
+    nodes, domains = halves_of(topology)
+    first = topology.coords[nodes[: domains[0, 1]]]
+    second = topology.coords[nodes[domains[0, 1] :]]
+    assert first[:, across].max() < second[:, across].min()
+    assert sorted(nodes) == list(range(topology.nodes))
+    assert (domains[:, 1] == domains[:, 2]).sum() == topology.nodes
+
+
+def test_trees_are_cut_between_their_subsystems():
+    topology = topology_from_spec("tree:4:3:2")
+    nodes, domains = halves_of(topology)
+    assert domains[0, 1] == 12
+    assert len({int(node) // 12 for node in nodes[:12]}) == 1
+
+
+def test_a_line_ends_up_in_order(compiled):
+    """31 pairs of neighbours on a line of 32 nodes: nothing is better than one hop each."""
+    traffic, topology = grid_traffic(32, 1), topology_from_spec("mesh:32")
+    node_of = map_ranks(traffic, topology, "recursive_bisection(tries=4)")
+    assert evaluate(traffic, topology, node_of, "hop_bytes") == 31
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("kernel", ["pairs", "fours"])
+def test_blocks_that_are_split_anew_keep_their_sizes_and_cut_no_more(kernel, seed):
+    traffic = grid_traffic(6, 6, seed=seed)
+    indptr, peer, weight = graph_of(traffic)
+    rng = np.random.default_rng(seed)
+    block = rng.permutation(np.repeat(np.arange(6), [6, 6, 6, 6, 8, 4]))
+    parent = np.array([0, 0, 0, 0, 1, 1])
+    row = np.repeat(np.arange(36), np.diff(indptr[:37]))
+
+    def cut(of):
+        return int(weight[of[row] != of[peer]].sum()) // 2
+
+    after = block.copy()
+    if kernel == "pairs":
+        pairs = talking(indptr, peer, block, parent)
+        saved = refine_pairs(indptr, peer, weight, after, pairs, 6, 1, draws(seed))
+    else:
+        saved = regroup(indptr, peer, weight, after, parent, 5, draws(seed))
+    assert np.array_equal(np.bincount(block), np.bincount(after))
+    assert np.array_equal(parent[block], parent[after])
+    assert cut(block) - cut(after) == saved >= 0

@@ -1,0 +1,92 @@
+"""Fold: grids are recognised in any numbering and folded as well as is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers.grid_traffic import grid_of, recognised
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic
+
+from .test_bisection import grid_traffic
+
+
+def coordinates(traffic: Traffic):
+    return grid_of(traffic.ranks, traffic.src.astype(int), traffic.dst.astype(int))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(2, 6), min_size=2, max_size=3), st.integers(0, 10**6))
+def test_a_grid_is_recognised_in_any_numbering(dims, seed):
+    traffic = grid_traffic(*dims, seed=seed)
+    grid = coordinates(traffic)
+    assert grid is not None
+    assert sorted(grid.dims) == sorted(dims)
+    steps = np.abs(grid.coords[traffic.src] - grid.coords[traffic.dst]).sum(axis=1)
+    assert (steps == 1).all()
+    assert len(np.unique(grid.coords, axis=0)) == traffic.ranks
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_grid_with_one_pair_moved_is_none(seed):
+    traffic = grid_traffic(4, 5, seed=seed)
+    rng = np.random.default_rng(seed)
+    src, dst = traffic.src.astype(int), traffic.dst.astype(int)
+    apart = np.ones((20, 20), dtype=bool)
+    apart[src, dst] = apart[dst, src] = False
+    np.fill_diagonal(apart, False)
+    spare = np.argwhere(apart)
+    k, (a, b) = rng.integers(len(src)), spare[rng.integers(len(spare))]
+    src[k], dst[k] = a, b
+    found = grid_of(20, src, dst)
+    assert found is None
+
+
+def test_the_heavy_pairs_of_a_stencil_with_diagonals_are_its_grid():
+    number = np.arange(30).reshape(5, 6)
+    pairs = [(number[:-1], number[1:], 100), (number[:, :-1], number[:, 1:], 90)]
+    pairs += [(number[:-1, :-1], number[1:, 1:], 1), (number[:-1, 1:], number[1:, :-1], 1)]
+    src = np.concatenate([a.ravel() for a, _, _ in pairs])
+    dst = np.concatenate([b.ravel() for _, b, _ in pairs])
+    volume = np.concatenate([np.full(a.size, w) for a, _, w in pairs])
+    traffic = Traffic.from_pairs(30, src, dst, np.ones(len(src)), volume).undirected()
+    grid = recognised(traffic, traffic.bytes)
+    assert grid is not None
+    assert grid.dims == (6, 5)
+
+
+@pytest.mark.parametrize(
+    ("dims", "spec", "least"),
+    [
+        ((8, 8), "torus:4x4x4", 112),
+        ((8, 8), "haec:4x4x4", 112),
+        ((8, 8), "mesh:4x4x4", 120),
+        ((32, 16), "torus:8x8x8", 1008),
+        ((32, 16), "mesh:8x8x8", 1024),
+        ((4, 4, 4), "mesh:4x4x4", 144),
+        ((6, 4, 2), "mesh:2x6x4", 100),
+        ((6, 5), "mesh:5x8", 49),
+    ],
+)
+def test_grids_are_folded_as_well_as_is_known(dims, spec, least, compiled):
+    """LU on 64 ranks: 112 pairs, all one hop apart on torus and HAEC; 1,008 and 1,024 for 976."""
+    traffic, topology = grid_traffic(*dims, seed=3), topology_from_spec(spec)
+    node_of = map_ranks(traffic, topology, "fold")
+    assert evaluate(traffic, topology, node_of, "hop_bytes") == least
+
+
+def test_a_grid_is_cut_into_boxes_along_a_hierarchy(compiled):
+    """LU on 32 x 16 ranks and 4:16:8: 12,352, the best that is known (VieM, mpicartreorderlib)."""
+    traffic, topology = grid_traffic(32, 16), topology_from_spec("tree:4:16:8@1:10:100")
+    node_of = map_ranks(traffic, topology, "fold")
+    assert evaluate(traffic, topology, node_of, "hop_bytes") == 12352
+
+
+def test_slots_of_a_node_are_filled_with_neighbours(compiled):
+    """8 x 4 ranks on 4 x 4 nodes of two slots: 16 pairs stay on their nodes, 36 take one hop."""
+    traffic, topology = grid_traffic(8, 4), topology_from_spec("mesh:4x4*2")
+    node_of = map_ranks(traffic, topology, "fold")
+    assert evaluate(traffic, topology, node_of, "hop_bytes") == 36
