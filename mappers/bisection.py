@@ -2,8 +2,8 @@
 
 Sources: Pellegrini and Roman, Scotch: dual recursive bipartitioning, HPCN 1996; Hoefler and Snir,
 Generic topology mapping strategies, ICS 2011 (LibTopoMap). The network is cut across the dimension
-along which its halves are farthest apart, and where there are no dimensions between two far nodes;
-the ranks by a multilevel bisection of exact sizes (`fm_kernels`). Pairs that leave a domain pull
+along which its halves are farthest apart, between two far nodes where there are no dimensions, and in a
+hierarchy between subsystems; the ranks by a multilevel bisection of exact sizes (`fm_kernels`). Pairs that leave a domain pull
 with their true mean distances, taken from a few nodes of each domain.
 
 O(pairs * log(ranks)^2).
@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
+from ..topologies import Mapping, Topology, hierarchy
 from ..traces import Traffic
 from . import bisection_kernels
 from .kernels import CostModel
@@ -67,6 +67,10 @@ def bisected(
 
 def halves(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Nodes in an order in which every domain is a range, and the domains."""
+    sizes = hierarchy(topology)
+    if sizes is not None:
+        spans = np.cumprod((1, *sizes[:-1])).astype(np.int64)
+        return bisection_kernels.halve_levels(spans, topology.slots)
     boxes = bool(topology.dims)
     numbers = np.arange(topology.nodes, dtype=np.int64)[None, :]
     keys = np.ascontiguousarray(topology.coords.T, dtype=np.int64) if boxes else numbers

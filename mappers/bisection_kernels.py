@@ -11,8 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..topologies.kernels import Router, distance
-from .fm_kernels import cut_cost
-from .halving_kernels import bisect
+from .halving_kernels import evolve
 from .kernels import CostModel
 
 SAMPLES = 4  # nodes that stand for a domain where distances are averaged
@@ -138,6 +137,53 @@ def halve_nodes(
 
 
 @njit(cache=True)
+def halve_levels(
+    spans: NDArray[np.int64], slots: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split a hierarchy of nodes in two again and again, always between its subsystems.
+
+    Those of one level are equally far apart, so that halves of like size are best whichever they
+    are.
+
+    Parameters
+    ----------
+    spans : ndarray(int64, shape=(levels,))
+        Nodes of a subsystem, ascending, the first 1.
+
+    Returns
+    -------
+    nodes, domains
+        As `halve_nodes` does.
+    """
+    count = slots.shape[0]
+    before = np.zeros(count + 1, dtype=np.int64)
+    for x in range(count):
+        before[x + 1] = before[x] + slots[x]
+    domains = np.zeros((2 * count - 1, 4), dtype=np.int64)
+    domains[0, 2] = count
+    used = 1
+    for d in range(2 * count - 1):
+        lo, hi = domains[d, 0], domains[d, 2]
+        domains[d, 1] = hi
+        if hi - lo == 1:
+            continue
+        span = 1
+        for wider in spans:
+            if wider < hi - lo:
+                span = wider
+        mid = lo + span
+        for cut in range(lo + span, hi, span):
+            off = abs(2 * before[cut] - before[lo] - before[hi])
+            if off < abs(2 * before[mid] - before[lo] - before[hi]):
+                mid = cut
+        domains[d, 1], domains[d, 3] = mid, used
+        domains[used, 0], domains[used, 2] = lo, mid
+        domains[used + 1, 0], domains[used + 1, 2] = mid, hi
+        used += 2
+    return np.arange(count), domains
+
+
+@njit(cache=True)
 def split_ranks(
     model: CostModel,
     nodes: NDArray[np.int64],
@@ -190,12 +236,7 @@ def split_ranks(
             sub_indptr[i + 1] = count
         target = seat_indptr[mid] - start
         sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
-        side, least = np.zeros(n, dtype=np.int8), np.inf
-        for _ in range(tries):
-            trial = bisect(sub_indptr, sub_peer, sub_weight, bias, target, draws)
-            cost = cut_cost(sub_indptr, sub_peer, sub_weight, bias, trial)
-            if cost < least:
-                side, least = trial, cost
+        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, draws)
         left, right = start, start + target
         for i in range(n):
             local[here[i]] = -1

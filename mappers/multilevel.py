@@ -219,7 +219,8 @@ def _grouped(
 ) -> NDArray[np.int64]:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
     largest = 2 * -(-int(size.sum()) // len(size))
-    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, draws)
+    label = np.zeros(len(size), dtype=np.int8)
+    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, label, draws)
     group_of = matched.astype(np.int64)
     if count > groups:
         # Singles that found no peer are paired in the order of their sizes, smallest first.
