@@ -1,20 +1,31 @@
-"""What TiMEr takes off hop-bytes: ``python benchmarks/timer.py [PART ...] [--instances FOLDER]``.
+"""What TiMEr takes off hop-bytes: ``python benchmarks/timer.py [PART ...] [OPTION ...]``.
 
-PART is of partitions, hierarchies; both by default. With --instances, a folder of METIS graphs of
-256 and 512 vertices (communication graphs, a rank a node), the same on these.
+PART is of partitions, hierarchies; both by default. OPTION is of
 
-Starts as in the paper's section 7.1: c1 dual recursive bisection (there by Scotch, here with
-KaHIP's bisections), c2 identity, c3 GreedyAllC and c4 GreedyMin on KaHIP's blocks, here all of one
-size (there 3 % apart; --uneven does the same). Its 15 complex networks are not at hand: here are
-generated ones of 4,096 vertices, with hubs (preferential attachment, without and with triangles),
-small worlds and random geometric graphs. Figures are quotients after/before, geometric means over
-graphs. Seconds are processor seconds, compilers apart.
+- ``--networks FOLDER``: METIS graphs of many vertices in place of the generated ones of partitions.
+- ``--instances FOLDER``: METIS graphs of 256 and 512 vertices (communication graphs, a rank a node)
+  in place of the parts.
+- ``--even``: blocks of one size; else they are up to 3 % apart, as in the paper.
+- ``--seeds N``: 1 by default.
+
+Starts as in the paper's section 7.1: c1 Scotch, where `scotch_gmap` is installed, and else
+bisections of ranks and boxes with KaHIP, c2 identity, c3 GreedyAllC and c4 GreedyMin on KaHIP's
+blocks. The paper's 15 complex networks are not among our files; generated are ones of 4,096
+vertices, with hubs (preferential attachment, without and with triangles), small worlds and random
+geometric graphs.
+Figures are quotients after/before of means over seeds, and geometric means of these over graphs.
+Seconds are processor seconds, compilers apart.
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
+from functools import cache
+from itertools import pairwise
 from math import exp, fsum, log
 from pathlib import Path
 
@@ -31,9 +42,9 @@ from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 
 VERTICES = 4096
-SEEDS = 1
 SPECS = ("mesh:16x16", "mesh:8x8x8", "torus:16x16", "torus:8x8x8", "hypercube:8")
-STARTS = ("bisection", "identity", "greedy_all_c", "greedy_min")
+C1 = "scotch" if shutil.which("scotch_gmap") else "bisection"
+STARTS = (C1, "identity", "greedy_all_c", "greedy_min")
 
 
 def graph(edges: NDArray[np.int64], vertices: int = VERTICES) -> Traffic:
@@ -84,6 +95,29 @@ def bisection(traffic: Traffic, topology: Topology, seed: int) -> NDArray[np.int
     return node_of
 
 
+def scotch(traffic: Traffic, topology: Topology) -> NDArray[np.int64]:
+    """Scotch's mapping with its default strategy, which knows no seed."""
+    kind, _, sizes = topology.spec.partition("*")[0].partition(":")
+    dims = sizes.split("x")
+    name = "hcub" if kind == "hypercube" else f"{kind}{len(dims)}D"
+    model = cost_model(traffic, topology, "hop_bytes")
+    indptr = model.indptr[: traffic.ranks + 1]
+    rows = []
+    for start, end in pairwise(indptr.tolist()):
+        row = np.stack((model.weight[start:end], model.peer[start:end]), axis=1).ravel()
+        rows.append(" ".join(map(str, (end - start, *row))))
+    with tempfile.TemporaryDirectory() as folder:
+        graph_file, target, mapping = (Path(folder) / file for file in ("g.grf", "t.tgt", "m.map"))
+        head = f"0\n{traffic.ranks} {indptr[-1]}\n0 010\n"
+        graph_file.write_text(head + "\n".join(rows) + "\n")
+        target.write_text(f"{name} {' '.join(dims)}\n")
+        subprocess.run(["scotch_gmap", graph_file, target, mapping], check=True)
+        pairs = np.loadtxt(mapping, skiprows=1, dtype=np.int64)
+    node_of = np.empty(traffic.ranks, dtype=np.int64)
+    node_of[pairs[:, 0]] = pairs[:, 1]
+    return node_of
+
+
 def cut(traffic: Traffic, node_of: NDArray[np.int64]) -> int:
     """Weight between nodes."""
     pairs = traffic.without_self()
@@ -93,22 +127,24 @@ def cut(traffic: Traffic, node_of: NDArray[np.int64]) -> int:
 class Starts:
     """Starting mappings by name, KaHIP's seconds, and the slots that a node needs."""
 
-    def __init__(self, traffic: Traffic, nodes: int, seed: int, uneven: bool = False) -> None:
+    def __init__(self, traffic: Traffic, nodes: int, seed: int, even: bool) -> None:
         self.traffic, self.seed = traffic, seed
         self.ranks, self.block = traffic, np.arange(nodes)
         begin = time.process_time()
         if traffic.ranks != nodes:
             rng = np.random.default_rng(seed)
-            if uneven:
-                self.block, self.ranks = bisection_model(traffic, nodes, rng)
-            else:
+            if even:
                 halves = [2] * (nodes - 1).bit_length()
                 self.block, self.ranks = multisection_model(traffic, halves, rng)
+            else:
+                self.block, self.ranks = bisection_model(traffic, nodes, rng)
         self.seconds = time.process_time() - begin
         self.slots = int(max(np.bincount(self.block).max(), -(-traffic.ranks // nodes)))
 
     def on(self, topology: Topology, name: str) -> NDArray[np.int64]:
         """Node of each vertex; the blocks go to one node each."""
+        if name == "scotch":
+            return scotch(self.traffic, topology)
         if name == "bisection":
             return bisection(self.traffic, topology, self.seed)
         single = topology_from_spec(topology.spec.partition("*")[0])
@@ -120,11 +156,12 @@ def mean(values: list[float]) -> float:
     return exp(fsum(map(log, values)) / len(values))
 
 
-def table(instances: dict[str, Traffic], *, seeds: int = SEEDS, uneven: bool = False) -> None:
+def table(instances: dict[str, Traffic], seeds: int, even: bool) -> None:
     """Quotients of Coco and of the cut, and seconds, by network and start."""
     print(f"{'':<30}" + "".join(f"{name:>22}" for name in STARTS))
     print(f"{'':<30}" + f"{'Coco   Cut  TiMEr s':>22}" * len(STARTS) + "   KaHIP s")
     rows: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    cached = cache(Starts)
     for spec in SPECS:
         nodes = topology_from_spec(spec).nodes
         for label, traffic in instances.items():
@@ -133,11 +170,12 @@ def table(instances: dict[str, Traffic], *, seeds: int = SEEDS, uneven: bool = F
             measured = {name: np.zeros((seeds, 5)) for name in STARTS}
             kahip = 0.0
             for seed in range(seeds):
-                starts = Starts(traffic, nodes, seed, uneven)
+                starts = cached(traffic, nodes, seed, even)
                 kahip += starts.seconds / seeds
-                topology = topology_from_spec(spec + f"*{starts.slots}" * (starts.slots > 1))
                 for name in STARTS:
-                    first = starts.on(topology, name)
+                    first = starts.on(topology_from_spec(f"{spec}*{starts.slots}"), name)
+                    fullest = np.bincount(first).max()
+                    topology = topology_from_spec(spec + f"*{fullest}" * bool(fullest > 1))
                     begin = time.process_time()
                     last = map_ranks(traffic, topology, "timer", initial=first, seed=seed)
                     seconds = time.process_time() - begin
@@ -186,25 +224,27 @@ def hierarchies() -> None:
 
 def main(words: list[str]) -> None:
     """Run the parts."""
-    topology, small = (
-        topology_from_spec("mesh:4x4*2"),
-        graph(np.array(nx.cycle_graph(20).edges), 20),
-    )
-    map_ranks(small, topology, "greedy_all_c | timer")  # compile
-    bisection(small, topology, 0)
+    small = graph(np.array(nx.cycle_graph(20).edges), 20)
+    map_ranks(small, topology_from_spec("mesh:4x4*2"), "greedy_all_c | timer")  # compile
+    options = dict(pairwise(words))
+    seeds, even = int(options.get("--seeds", 1)), "--even" in words
     chosen = [word for word in words if word in ("partitions", "hierarchies")]
-    if "--instances" in words:
-        folder = Path(words[words.index("--instances") + 1])
+    if "--instances" in options:
         print("\nCommunication graphs, a rank a node")
-        named = {path.stem: load_traffic(path) for path in sorted(folder.glob("*.graph"))}
-        table(named)
+        table(graphs_in(options["--instances"]), seeds, even)
     elif not chosen:
         chosen = ["partitions", "hierarchies"]
     if "partitions" in chosen:
-        print(f"\nGraphs of {VERTICES} vertices on KaHIP's blocks")
-        table(graphs(), uneven="--uneven" in words)
+        print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % apart'}")
+        named = graphs_in(options["--networks"]) if "--networks" in options else graphs()
+        table(named, seeds, even)
     if "hierarchies" in chosen:
         hierarchies()
+
+
+def graphs_in(folder: str) -> dict[str, Traffic]:
+    """METIS graphs by name."""
+    return {path.stem: load_traffic(path) for path in sorted(Path(folder).glob("*.graph"))}
 
 
 if __name__ == "__main__":

@@ -12,17 +12,18 @@ free slots take part as ranks without traffic, and then the numbers change as we
 
 Where the print is unclear:
 
-- Algorithm 2 gives a digit if some label ends in it and the digits before. So printed, two ranks
-  can get one label, or one that is in no use, on tori whose sizes are not 2 or 4 for instance. Here
-  ranks have the label that they prefer if there is one, as printed; of the others, those whose old
-  label is left keep it, and to the rest, by number, a label that is taken is gone.
+- Algorithm 2 gives a digit if some label ends in it and the digits before. So printed, ranks can
+  get the same label, and nodes more ranks than they had: up to 84 where blocks have 38 to 45. Here
+  ranks go to the nodes of the labels so printed, and from those that get too many, newcomers go
+  back to where they were: first those whose preferred label does not exist, by number. Who is where
+  his preferred label is has it; the others keep their old one or take one that is free.
 - It runs to level dim, of which Algorithm 1 has dim - 1: read `while i < dim - 1`. `newParentLabel`
   in line 9 is its last digit, and the most significant digit is the one from before.
 - The loop of Algorithm 1 swaps on levels 1 to dim - 2: the two most significant digits of a
   hierarchy stay. So a network of two digits (4 nodes) is left as it is.
 - "The entries are shuffled" (section 4): the same way on all nodes, which the permutation of each
   hierarchy does anyway. Shuffled on every node anew, nodes that are not full share few extensions,
-  most preferred labels do not exist, and hardly anything is gained.
+  many preferred labels do not exist, and less is gained or nothing.
 - The mapping that is returned is the one with the least Coco of all that were kept, the start among
   them: Coco+ alone may trade Coco for Div.
 
@@ -54,7 +55,7 @@ LARGEST = 2**31  # digits of all labels together, 256 MiB
 
 
 class Labels(NamedTuple):
-    """The labels in use, sorted by their words; which rank has which is kept apart.
+    """The labels in use; which rank has which is kept apart.
 
     Attributes
     ----------
@@ -133,7 +134,9 @@ def timer(
             if watch.over():
                 break
             digits = rng.permutation(len(labels.price))
-            tried = swapped(indptr, peer, weight, labels.bits, labels.price, label_of, digits)
+            tried = swapped(
+                indptr, peer, weight, labels.bits, labels.node, labels.price, label_of, digits
+            )
             coco, value = valued(tried)
             if value <= plus:
                 label_of, plus = tried, value
@@ -165,7 +168,4 @@ def extended(cube: PartialCube, node_of: NDArray[np.int64]) -> tuple[Labels, NDA
         value = number >> e & 1
         bits[:, j // 64] |= value.astype(np.uint64) << np.uint64(j % 64)
     price = np.concatenate((cube.price, np.full(extra, -cube.scale)))
-    rank = np.lexsort(bits.T[::-1])
-    label_of = np.empty(ranks, dtype=np.int64)
-    label_of[rank] = np.arange(ranks)
-    return Labels(bits[rank], cube.dimension, price, node_of[rank]), label_of
+    return Labels(bits, cube.dimension, price, node_of), np.arange(ranks)

@@ -88,6 +88,7 @@ def swapped(
     peer: NDArray[np.int64],
     weight: NDArray[np.int64],
     bits: NDArray[np.uint64],
+    node: NDArray[np.int64],
     price: NDArray[np.int64],
     label_of: NDArray[np.int64],
     digits: NDArray[np.int64],
@@ -99,7 +100,9 @@ def swapped(
     indptr, peer, weight : ndarray(int64)
         The application graph, both directions of every edge.
     bits : ndarray(uint64, shape=(labels, words))
-        The labels, all different, as many as vertices; sorted by their words.
+        The labels, all different, as many as vertices.
+    node : ndarray(int64, shape=(labels,))
+        Their nodes.
     price : ndarray(int64, shape=(digits,))
         What a unit of weight costs where the digit differs.
     label_of : ndarray(int64, shape=(vertices,))
@@ -137,7 +140,7 @@ def swapped(
                     for k in range(first[u], first[u + 2]):
                         wanted[at[k], j >> 6] ^= np.uint64(1) << np.uint64(j & 63)
             indptr, peer, weight, first = contract(indptr, peer, weight, first, top, i)
-    return assemble(bits, wanted, label_of, digits)
+    return assemble(bits, node, wanted, label_of, digits)
 
 
 @njit(cache=True)
@@ -224,102 +227,131 @@ def contract(
 
 
 @njit(cache=True)
-def find(bits: NDArray[np.uint64], wanted: NDArray[np.uint64], row: int) -> int:
-    """Label that a row of `wanted` is, or -1; binary search, as the labels are sorted."""
-    low, high = 0, len(bits)
-    while low < high:
-        middle = (low + high) // 2
-        word = 0
-        while word < bits.shape[1] and bits[middle, word] == wanted[row, word]:
-            word += 1
-        if word == bits.shape[1]:
-            return middle
-        if bits[middle, word] < wanted[row, word]:
-            low = middle + 1
-        else:
-            high = middle
-    return -1
+def printed(
+    bits: NDArray[np.uint64], wanted: NDArray[np.uint64], digits: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Algorithm 2 as printed: the label of each vertex, which several may get.
+
+    From the least significant digit on the one that is preferred if some label has it and the
+    digits before, and else the other one. So a label that is wanted and exists is the one.
+    """
+    order = ordered(bits, digits[::-1].copy())
+    label_of = np.empty(len(wanted), dtype=np.int64)
+    for v in range(len(wanted)):
+        low, high = 0, len(order)  # those that have the digits so far
+        for j in digits:
+            middle, end = low, high
+            while middle < end:
+                k = (middle + end) // 2
+                if digit(bits, order[k], j) == 0:
+                    middle = k + 1
+                else:
+                    end = k
+            if middle == high or (digit(wanted, v, j) == 0 and middle > low):
+                high = middle
+            else:
+                low = middle
+        label_of[v] = order[low]
+    return label_of
+
+
+@njit(cache=True)
+def sent_back(
+    old: NDArray[np.int64],
+    new: NDArray[np.int64],
+    first: NDArray[np.bool_],
+    room: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Nodes of the vertices when from full nodes newcomers are back on their old ones.
+
+    Parameters
+    ----------
+    old, new : ndarray(int64, shape=(vertices,))
+        Nodes before, which are full, and those that were chosen.
+    first : ndarray(bool, shape=(vertices,))
+        Who goes back first; equals by number. In which order nodes are looked at does not matter.
+    room : ndarray(int64, shape=(nodes,))
+        Vertices of each node.
+    """
+    at = new.copy()
+    load = np.zeros_like(room)
+    rows = np.zeros(len(room) + 1, dtype=np.int64)
+    for v in range(len(at)):
+        load[at[v]] += 1
+        if at[v] != old[v]:
+            rows[at[v] + 1] += 1
+    rows = np.cumsum(rows)
+    fill = rows[:-1].copy()
+    newcomer = np.empty(rows[-1], dtype=np.int64)
+    for early in (True, False):
+        for v in range(len(at)):
+            if at[v] != old[v] and first[v] == early:
+                newcomer[fill[at[v]]] = v
+                fill[at[v]] += 1
+    following = rows[:-1].copy()
+    crowded = list(np.flatnonzero(load > room))
+    while len(crowded) > 0:
+        p = crowded.pop()
+        while load[p] > room[p]:
+            v = newcomer[following[p]]
+            following[p] += 1
+            at[v] = old[v]
+            load[p] -= 1
+            load[old[v]] += 1
+            crowded.append(old[v])
+    return at
 
 
 @njit(cache=True)
 def assemble(
     bits: NDArray[np.uint64],
+    node: NDArray[np.int64],
     wanted: NDArray[np.uint64],
     held: NDArray[np.int64],
     digits: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Give every vertex a label of its own, digit by digit from the least significant.
+    """Give every vertex a label of its own: Algorithm 2, and no node gets more than it has labels.
 
-    Who wants a label that there is has it: no two want the same. Of the others, those whose old
-    label is left keep it. Vertex after vertex the rest take the digit that they want if a label is
-    left that has it and the digits before, and else the other one. Here all vertices take one digit
-    before any takes the next, which comes to the same: those that agree so far stay in a range, as
-    their labels do, sorted from the last digit on.
+    Every vertex goes to the node of its `printed` label or stays on its own. There, who has got the
+    label that it wants keeps it, then whose old label is left; the rest get what is left.
 
     Parameters
     ----------
     bits : ndarray(uint64, shape=(labels, words))
-        The labels, sorted by their words.
+        The labels, all different, as many as vertices.
+    node : ndarray(int64, shape=(labels,))
+        Their nodes.
     wanted : ndarray(uint64, shape=(vertices, words))
-        Digits that the vertices prefer; those of the old label where it is kept.
+        Digits that the vertices prefer, no two the same.
     held : ndarray(int64, shape=(vertices,))
         The old labels.
+    digits : ndarray(int64, shape=(digits,))
+        The hierarchy.
     """
-    vertices = len(wanted)
-    turned = digits[::-1].copy()
-    order = ordered(bits, turned)
-    top = tops(bits, order, turned)
-    splits = np.bincount(top, minlength=len(digits) + 2)
-    sure = np.zeros(vertices, dtype=np.bool_)
+    vertices = len(held)
+    goal = printed(bits, wanted, digits)
+    exact = np.empty(vertices, dtype=np.bool_)
+    for v in range(vertices):
+        exact[v] = (bits[goal[v]] == wanted[v]).all()
+    room = np.bincount(node)
+    at = sent_back(node[held], node[goal], ~exact, room)
+    label_of = np.full(vertices, -1)
     taken = np.zeros(vertices, dtype=np.bool_)
     for v in range(vertices):
-        label = find(bits, wanted, v)
-        if label >= 0:
-            sure[v] = taken[label] = True
+        if exact[v] and at[v] == node[goal[v]]:
+            label_of[v] = goal[v]
+            taken[goal[v]] = True
     for v in range(vertices):
-        if not sure[v] and not taken[held[v]]:
-            wanted[v] = bits[held[v]]
-            sure[v] = True
-    vertex = np.arange(vertices)
-    other = np.empty_like(vertex)
-    for i in range(len(turned), 0, -1):
-        if splits[i] == 0:
-            continue
-        j = turned[i - 1]
-        low = 0
-        while low < vertices:
-            middle, high = -1, low + 1
-            while high < vertices and top[high] <= i:
-                if top[high] == i:
-                    middle = high
-                high += 1
-            if middle < 0:
-                other[low:high] = vertex[low:high]
-            else:
-                # Labels that are left to those who are not sure.
-                zeros, ones = middle - low, high - middle
-                for k in range(low, high):
-                    if sure[vertex[k]]:
-                        if digit(wanted, vertex[k], j) == 0:
-                            zeros -= 1
-                        else:
-                            ones -= 1
-                zero, one = low, middle
-                for k in range(low, high):
-                    value = digit(wanted, vertex[k], j)
-                    if not sure[vertex[k]]:
-                        if (value == 0 and zeros == 0) or (value == 1 and ones == 0):
-                            value = 1 - value
-                        zeros -= 1 - value
-                        ones -= value
-                    if value == 0:
-                        other[zero] = vertex[k]
-                        zero += 1
-                    else:
-                        other[one] = vertex[k]
-                        one += 1
-            low = high
-        vertex, other = other, vertex
-    label_of = np.empty_like(vertex)
-    label_of[vertex] = order
+        if label_of[v] < 0 and at[v] == node[held[v]] and not taken[held[v]]:
+            label_of[v] = held[v]
+            taken[held[v]] = True
+    by_node = np.argsort(node, kind="mergesort")
+    following = np.cumsum(room) - room
+    for v in range(vertices):
+        if label_of[v] < 0:
+            p = at[v]
+            while taken[by_node[following[p]]]:
+                following[p] += 1
+            label_of[v] = by_node[following[p]]
+            following[p] += 1
     return label_of
