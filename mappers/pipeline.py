@@ -186,10 +186,11 @@ def _with_objective(stages: tuple[Stage, ...], objective: str | Function) -> tup
         raise unknown_objective(str(objective), known)
     able = [stage.info.takes("objective", objective) for stage in stages]
     if not any(able):
-        names = [name for name, info in MAPPERS.items() if info.takes("objective", objective)]
+        names = sorted(n for n, info in MAPPERS.items() if info.takes("objective", objective))
         raise MappingError(
-            f"mapper {' | '.join(map(str, stages))}: does not work for objective "
-            f"{objective if named else 'of a function'}: expected one of {', '.join(names)} in it"
+            f"mapper {' | '.join(map(str, stages))}: does not work for "
+            f"{f'objective {objective}' if named else 'a function as objective'}: expected one of "
+            f"{', '.join(names)} in it"
         )
     return tuple(
         replace(stage, parameters={"objective": objective, **stage.parameters}) if can else stage

@@ -95,11 +95,11 @@ def test_ranks_that_cross_a_link_are_those_whose_routes_have_it(spec):
     topology, traffic, loads, seating = laid_out(spec, 1, 3)
     most = int(loads.load.max())
     indptr, links = topology.routes(seating.places[traffic.src], seating.places[traffic.dst])
+    full = loads.load[links] == most
     over = [
         pair
         for pair in range(traffic.pairs)
-        if traffic.bytes[pair]
-        and (loads.load[links[indptr[pair] : indptr[pair + 1]]] == most).any()
+        if traffic.bytes[pair] and full[indptr[pair] : indptr[pair + 1]].any()
     ]
     found = np.empty(len(seating.places), dtype=np.int64)
     found = found[: crossing(loads, seating.places, most, found)]

@@ -34,7 +34,7 @@ class Asked:
 
 
 def test_auto_and_descend_take_functions():
-    assert TAKERS == ["auto", "descend"]
+    assert sorted(TAKERS) == ["auto", "descend"]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -131,9 +131,11 @@ def test_a_function_that_returns_no_number_is_refused(wrong):
 
 def test_a_pipeline_without_a_mapper_for_the_objective_is_refused():
     topology, traffic = topology_from_spec("mesh:2x2"), some_traffic(4)
-    with pytest.raises(MappingError, match="of a function: expected one of auto, descend in it"):
+    with pytest.raises(
+        MappingError, match="a function as objective: expected one of auto, descend in it"
+    ):
         map_ranks(traffic, topology, "sweep | local_search", objective=len)
-    with pytest.raises(MappingError, match="objective max_link_load: expected one of .*umc in it"):
+    with pytest.raises(MappingError, match=r"objective max_link_load: expected one of .*umc in it"):
         map_ranks(traffic, topology, "minmd", objective="max_link_load")
     with pytest.raises(MappingError, match=r"did you mean max_link_load\?"):
         map_ranks(traffic, topology, "auto", objective="max_link_loads")
