@@ -106,14 +106,13 @@ def portfolio_of_loads(
 
     try:
         note("given order", start)
-        if valued.best_value <= load_bound(traffic, topology):
-            return Portfolio(start, steps, met)
         sums = hop_bytes(start, budget.part(SUMS))
         for step, node_of in zip(sums.steps[1:], sums.met[1:], strict=True):
             note(step.member, node_of)
         note("best hop-bytes", sums.mapping)
         starts = sorted(met, key=valued.function)[: ROUNDS - 1]
-        for k in range(ROUNDS):
+        bound = load_bound(traffic, topology)
+        for k in range(ROUNDS if valued.best_value > bound else 0):
             left = watch.left()
             round_ = budget.part((1 - SUMS) / ROUNDS)
             if left is not None:

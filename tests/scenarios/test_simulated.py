@@ -86,12 +86,14 @@ def test_traffic_is_replayed_in_rounds(tmp_path):
     for rounds in (1, 4):
         placed = as_json(
             "map", traffic, *ON, "-m", "descend(evaluations=5)", "--objective", "makespan",
-            "--rounds", rounds, "--out", out,
+            "--rounds", rounds, "--out", out, "--set", "link.latency=1 ms",
         )  # fmt: skip
-        replayed = as_json("simulate", traffic, out, *ON, "--rounds", rounds)["makespan"]
+        replayed = as_json(
+            "simulate", traffic, out, *ON, "--rounds", rounds, "--set", "link.latency=1 ms"
+        )["makespan"]
         assert placed["objective"]["after"] == replayed
         times.append(replayed)
-    assert times[0] < times[1]
+    assert times[1] > 3 * times[0]
 
 
 def test_a_table_says_what_the_objective_was_and_is(shuffled):
