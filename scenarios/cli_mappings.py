@@ -131,7 +131,7 @@ def map_(
         f"in {show_seconds(wall)}",
     )
     if values is not None:
-        shown = {"makespan": show_seconds, "energy": joules}.get(objective or "", _unchanged)
+        shown = {"makespan": show_seconds, "energy": joules}.get(objective or "", int)
         began = "nodes in order" if initial is None else str(initial)
         say()
         print_table(("objective", began, "this mapping"), [(objective, *map(shown, values))])
@@ -211,10 +211,6 @@ def export(
     else:
         say(f"written: {out}")
         say(f"use it:  {command}")
-
-
-def _unchanged(value: object) -> object:
-    return value
 
 
 def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
