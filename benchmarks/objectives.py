@@ -47,8 +47,8 @@ def cases() -> Iterator[tuple[str, str, Traffic, Program]]:
     for ranks, spec in ((64, "torus:4x4x4"), (512, "torus:8x8x8")):
         traffic = geometric(ranks)
         yield f"rgg.{ranks}", spec, traffic, program_of_traffic(traffic)
-    program = lower(nas_folded("lu.A.512", steps=1))
-    yield "lu.A.512", "torus:8x8x8", lu_traffic("A", 512), program
+    program = lower(nas_folded("lu.B.512", steps=1))
+    yield "lu.B.512", "torus:8x8x8", lu_traffic("B", 512), program
 
 
 def main(seconds: float = 20.0) -> None:
