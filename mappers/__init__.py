@@ -6,6 +6,8 @@ from .auto import auto as auto
 from .bisection import recursive_bisection as recursive_bisection
 from .bokhari import bokhari as bokhari
 from .bottomup import bottomup as bottomup
+from .congestion import congestion as congestion
+from .descend import descend as descend
 from .fhgreedy import fhgreedy as fhgreedy
 from .fold import fold as fold
 from .genetic import genetic as genetic
@@ -27,7 +29,9 @@ from .model_creation import Model as Model
 from .model_creation import bisection_model as bisection_model
 from .model_creation import multisection_model as multisection_model
 from .multilevel import multilevel as multilevel
+from .objectives import LOAD as LOAD
 from .objectives import OBJECTIVES as OBJECTIVES
+from .objectives import Function as Function
 from .objectives import Objective as Objective
 from .objectives import evaluate as evaluate
 from .pacmap import pacmap as pacmap
@@ -48,3 +52,4 @@ from .topdown import topdown as topdown
 from .topo_aware import topo_aware as topo_aware
 from .treematch import treematch as treematch
 from .udfs import udfs as udfs
+from .umc import umc as umc

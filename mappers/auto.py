@@ -9,6 +9,9 @@
    of a few subsystems are split anew, level by level (see `sections`), and then annealed cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
+Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
+portfolio, see `beyond_sums`.
+
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
 ``hopmap.mappers.auto``, level INFO). A budget of `moves` is a number of proposals and gives the
@@ -18,9 +21,8 @@ same mapping for the same seed everywhere; what a time budget gives depends on t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +30,16 @@ from numpy.typing import NDArray
 from ..topologies import Mapping, Topology, torus, tree
 from ..traces import Traffic
 from . import annealing_kernels
+from .beyond_sums import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bisection import bisected
+from .congestion import congestion
 from .cooling import Search
 from .fold import best_fold
 from .gray import gray
 from .hilbert import hilbert
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .multilevel import exchange_blocks
-from .objectives import ObjectiveName, with_free_slots
+from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
 from .partition import Preset
 from .peano import peano
 from .scan import scan
@@ -57,36 +61,6 @@ ECO, STRONG = 0.5e-3, 3e-3  # processor seconds a rank that `topdown` takes, upp
 FOURS = 4  # trials with four subsystems, for each of them, without a time budget
 
 
-class Step(NamedTuple):
-    """What a member of the portfolio reached.
-
-    Attributes
-    ----------
-    member : str
-    value : int
-        Of the objective, after this step.
-    best : int
-        Best value so far.
-    moves : int
-        Proposals made so far.
-    seconds : float
-        Since the beginning.
-    """
-
-    member: str
-    value: int
-    best: int
-    moves: int
-    seconds: float
-
-
-class Portfolio(NamedTuple):
-    """The best mapping, and the steps that led to it."""
-
-    mapping: Mapping
-    steps: list[Step]
-
-
 @mapper("auto", source="this project", initial="optional")
 def auto(
     traffic: Traffic,
@@ -94,8 +68,9 @@ def auto(
     *,
     rng: np.random.Generator,
     initial: Mapping | None = None,
-    objective: ObjectiveName = "hop_bytes",
+    objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
     moves: CountOrZero | None = None,
+    evaluations: CountOrZero | None = None,
     seconds: Seconds = None,
     clock: Clock = "wall",
     progress: Progress | None = None,
@@ -108,16 +83,19 @@ def auto(
         See `map_ranks`.
     initial : ndarray, optional
         A mapping that is not to be worsened.
-    objective : str
-        What is minimised or maximised.
+    objective : str or callable
+        What is minimised or maximised; a function of ``node_of`` is minimised.
     moves : int, optional
-        Proposals of all rounds; 20,000 a rank if there is no time budget either.
+        Proposals of all rounds; 20,000 a rank if there is no time budget either. Of an objective
+        that is no sum over pairs 4,000, those for a function's candidates.
+    evaluations : int, optional
+        Calls of a function; as many as the time budget allows, or 1,000 without one.
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell. Compiling counts apart.
     """
     run = portfolio(
         traffic, topology, rng=rng, initial=initial, objective=objective, moves=moves,
-        seconds=seconds, clock=clock, progress=progress,
+        evaluations=evaluations, seconds=seconds, clock=clock, progress=progress,
     )  # fmt: skip
     return run.mapping
 
@@ -128,8 +106,9 @@ def portfolio(
     *,
     rng: np.random.Generator,
     initial: Mapping | None = None,
-    objective: ObjectiveName = "hop_bytes",
+    objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
     moves: int | None = None,
+    evaluations: int | None = None,
     seconds: float | None = None,
     clock: Clock = "wall",
     progress: Progress | None = None,
@@ -137,23 +116,39 @@ def portfolio(
     """See `auto`; with the steps."""
     _compile()
     annealing_kernels.all_hops(topology.router, 1)
+    if callable(objective) or objective == LOAD:
+
+        def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
+            return portfolio(traffic, topology, rng=rng, initial=start, **part._asdict())
+
+        # Compiles what walks routes on such a network, so that no budget pays for it.
+        congestion(traffic, topology, rng=np.random.default_rng(0), moves=0)
+        budget = Budget(moves, seconds, clock, progress)
+        start = sweep(traffic, topology, rng=rng) if initial is None else initial
+        if not callable(objective):
+            return portfolio_of_loads(traffic, topology, start, hop_bytes, budget, rng)
+        return portfolio_of_function(
+            objective, traffic, topology, start, hop_bytes, budget, evaluations, rng
+        )
     watch = Watch(seconds, progress, clock)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
     order = sweep(traffic, topology, rng=rng)
     search = Search(traffic, topology, order if initial is None else initial, objective, rng, watch)
     steps: list[Step] = []
+    met: list[Mapping] = []
     try:
         for member in _members(search, traffic, order, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
+            met.append(search.seating.places[: traffic.ranks].copy())
             log.info("%s: %d, best %d, %d moves, %.2f s", *steps[-1])
             search.report()
             if search.done():
                 break
     except KeyboardInterrupt:
         raise Interrupted(search.mapping) from None
-    return Portfolio(search.mapping, steps)
+    return Portfolio(search.mapping, steps, met)
 
 
 def _members(

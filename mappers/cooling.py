@@ -94,7 +94,7 @@ class Cooling:
                 ahead = max(ahead, (now() - begin) / seconds if seconds > 0 else 1.0)
             ahead = min(ahead, 1.0)
             saved = annealing_kernels.anneal(
-                self.model, self.seating, _between(hot, cold, part), _between(hot, cold, ahead),
+                self.model, self.seating, between(hot, cold, part), between(hot, cold, ahead),
                 proposals,
             )  # fmt: skip
             part, made, step = ahead, made + proposals, SLICE
@@ -150,7 +150,7 @@ class Search(Cooling):
         self.watch.report(self.moves, None, f"{self.named.name} {value}")
 
 
-def _between(hot: float, cold: float, part: float) -> float:
+def between(hot: float, cold: float, part: float) -> float:
     """Temperature after that part of a cooling run."""
     if hot <= 0 or cold <= 0:
         return hot * (1 - part)

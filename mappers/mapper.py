@@ -2,7 +2,8 @@
 
 A mapper is a function ``(traffic, topology, *, rng, initial=None, **parameters) -> mapping``.
 `@mapper` enters it in `MAPPERS`; its parameters are its keyword arguments with their annotations:
-bool, int, float, str, ``Literal[...]``, each also ``| None``, and `Annotated` with `AtLeast`.
+bool, int, float, str, ``Literal[...]``, each also ``| None``, `Annotated` with `AtLeast`, and a
+``Callable``, which no text can name.
 Two more keywords are passed by `map_ranks` where the function has them:
 ``seconds`` (time budget, also a parameter) and ``progress`` (see `Progress`).
 """
@@ -94,6 +95,17 @@ class MapperInfo:
         """Whether it has a parameter of that name."""
         return any(p.name == parameter for p in self.parameters)
 
+    def takes(self, parameter: str, value: object) -> bool:
+        """Whether it has a parameter of that name which may have the value."""
+        names = [p.name for p in self.parameters]
+        if parameter not in names:
+            return False
+        try:
+            _converted(value, self.hints[names.index(parameter)])
+        except ValueError:
+            return False
+        return True
+
     def checked(self, name: str, value: object) -> Any:
         """Return the value as the parameter's type, or raise `MappingError`.
 
@@ -170,6 +182,8 @@ def _text(hint: Any) -> str:
         return " or ".join(_text(part) for part in get_args(hint))
     if get_origin(hint) is Literal:
         return "|".join(map(str, get_args(hint)))
+    if get_origin(hint) is Callable:
+        return "a function"
     if get_origin(hint) is Annotated:
         base, *extras = get_args(hint)
         least = [f" >= {extra.least:g}" for extra in extras if isinstance(extra, AtLeast)]
@@ -193,6 +207,10 @@ def _converted(value: object, hint: Any) -> Any:
         if any(isinstance(e, AtLeast) and not converted >= e.least for e in extras):
             raise ValueError
         return converted
+    if get_origin(hint) is Callable:
+        if callable(value):
+            return value
+        raise ValueError
     if hint is NoneType:
         known: dict[str, Any] = {"none": None}
     elif hint is bool:

@@ -5,36 +5,42 @@
 | cardinality | unordered rank pairs that talk and sit at most one hop apart | higher |
 | hop_messages | messages times hops, over all directed pairs | lower |
 | hop_bytes | bytes times hops, over all directed pairs | lower |
+| max_link_load | bytes on the busiest directed link | lower |
 
 Cardinality is Bokhari's (1981) and counts a pair once, whichever direction talks. He places one
 rank a node; where nodes take more, a pair on one node counts as well, as in the weak homomorphism
 of Shen et al. (HAEC thesis, section 2.2), or ranks that share a node would be driven apart.
 Self messages cost nothing. Distances are taken to be the same in both directions.
 
-In compiled code an objective is a `kernels.CostModel`, always minimised (cardinality negated).
+The first three are sums over pairs, which most searches need: in compiled code a
+`kernels.CostModel`, always minimised (cardinality negated). `max_link_load` is what `congestion`,
+`umc` and `auto` minimise. Anything else is a function of the mapping, for `descend` and `auto`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Mapping, MappingError, Topology, check_mapping
+from ..topologies import Mapping, MappingError, Topology, check_mapping, did_you_mean
 from ..topologies.tree_kernels import TreeRouter
 from ..traces import Traffic
 from . import kernels
 from .kernels import CostModel
 
 ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
+LoadName = Literal["max_link_load"]
+LOAD: LoadName = "max_link_load"
+Function: TypeAlias = Callable[[Mapping], float]  # of node_of, shape (ranks,); lower is better
 
 
 @dataclass(frozen=True)
 class Objective:
-    """One way to value a mapping.
+    """One way to value a mapping, as a sum over pairs.
 
     Attributes
     ----------
@@ -83,8 +89,16 @@ assert set(OBJECTIVES) == set(get_args(ObjectiveName))
 def objective_named(name: str) -> Objective:
     """Return the objective, or raise `MappingError` with the names that exist."""
     if name not in OBJECTIVES:
-        raise MappingError(f"objective {name!r}: expected one of {', '.join(OBJECTIVES)}")
+        raise unknown_objective(name, OBJECTIVES)
     return OBJECTIVES[name]
+
+
+def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
+    """Say which objectives there are."""
+    names = list(known)
+    return MappingError(
+        f"objective {name!r}{did_you_mean(name, names)}: expected one of {', '.join(names)}"
+    )
 
 
 def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostModel:
@@ -102,7 +116,7 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
 
 
 def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str) -> int:
-    """Value of a mapping: the cardinality, or the sum of messages or bytes times hops.
+    """Value of a mapping: the cardinality, a sum of messages or bytes times hops, or a load.
 
     Parameters
     ----------
@@ -112,7 +126,7 @@ def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective
         Distances and slots.
     node_of : array_like of int, shape (ranks,)
         The mapping.
-    objective : {"cardinality", "hop_messages", "hop_bytes"}
+    objective : {"cardinality", "hop_messages", "hop_bytes", "max_link_load"}
         See the table above.
 
     Raises
@@ -121,6 +135,11 @@ def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective
         Unknown objective, or a mapping that does not fit.
     """
     mapping = check_mapping(node_of, topology, traffic.ranks)
+    if objective == LOAD:
+        loads = topology.loads(mapping[traffic.src], mapping[traffic.dst], traffic.bytes)
+        return int(loads.max(initial=0))
+    if objective not in OBJECTIVES:
+        raise unknown_objective(objective, (*OBJECTIVES, LOAD))
     cost = kernels.total_cost(cost_model(traffic, topology, objective), mapping)
     return objective_named(objective).value(cost)
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..topologies import (
 )
 from ..traces import Traffic
 from .mapper import MAPPERS, MapperInfo
+from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
 from .search import Interrupted, Progress
 
 
@@ -100,6 +101,7 @@ def map_ranks(
     seed: int = 0,
     seconds: float | None = None,
     initial: ArrayLike | None = None,
+    objective: str | Function | None = None,
     progress: Progress | None = None,
     keep_interrupted: bool = True,
 ) -> Mapping:
@@ -120,6 +122,9 @@ def map_ranks(
         A search that runs out of time returns its best so far.
     initial : array_like of int, optional
         Mapping that the first stage starts from, if it does.
+    objective : str or callable, optional
+        What is minimised or maximised by those mappers of the pipeline that can and do not say
+        otherwise. A function of ``node_of``, an array of shape (ranks,), is minimised.
     progress : Progress, optional
         Called as ``progress(done, total or None, text)``.
     keep_interrupted : bool
@@ -129,7 +134,8 @@ def map_ranks(
     Raises
     ------
     MappingError
-        The ranks do not fit, anything wrong with the pipeline, or a refiner without a mapping.
+        The ranks do not fit, anything wrong with the pipeline, a refiner without a mapping, or an
+        objective that is unknown or that no mapper of the pipeline works for.
     """
     stages = parse_pipeline(pipeline) if isinstance(pipeline, str) else tuple(pipeline)
     if not stages:
@@ -139,6 +145,7 @@ def map_ranks(
     if seconds is not None and not seconds >= 0:
         raise MappingError(f"seconds {seconds}: expected a number >= 0")
     check_fits(traffic.ranks, topology)
+    stages = stages if objective is None else _with_objective(stages, objective)
     if initial is None and stages[0].info.needs_initial:
         raise MappingError(
             f"mapper {stages[0].info.name} improves a mapping: expected one before it, "
@@ -170,6 +177,25 @@ def map_ranks(
         mapping = check_mapping(made, topology, traffic.ranks, name=name)
     assert mapping is not None
     return mapping
+
+
+def _with_objective(stages: tuple[Stage, ...], objective: str | Function) -> tuple[Stage, ...]:
+    """Give the objective to the mappers that can work for it and have none of their own."""
+    named = isinstance(objective, str)
+    if named and objective not in (known := (*OBJECTIVES, LOAD)):
+        raise unknown_objective(str(objective), known)
+    able = [stage.info.takes("objective", objective) for stage in stages]
+    if not any(able):
+        names = sorted(n for n, info in MAPPERS.items() if info.takes("objective", objective))
+        raise MappingError(
+            f"mapper {' | '.join(map(str, stages))}: does not work for "
+            f"{f'objective {objective}' if named else 'a function as objective'}: expected one of "
+            f"{', '.join(names)} in it"
+        )
+    return tuple(
+        replace(stage, parameters={"objective": objective, **stage.parameters}) if can else stage
+        for stage, can in zip(stages, able, strict=True)
+    )
 
 
 def _key(index: int, stage: Stage) -> int:

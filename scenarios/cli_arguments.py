@@ -66,3 +66,12 @@ Algorithms = Annotated[
         help="With --collectives expand; may be repeated (see: list algorithms).",
     ),
 ]
+MapSets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="With --objective makespan or energy any parameter (see: list parameters), with "
+        "--collectives expand collective.OPERATION=ALGORITHM; may be repeated.",
+    ),
+]

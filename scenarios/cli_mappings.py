@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +15,19 @@ from .cli_arguments import (
     Collectives,
     CollectivesOption,
     MappingArgument,
+    MapSets,
+    Rounds,
+    Steps,
     Topology,
     TrafficArgument,
 )
 from .console import print_json, print_table, say, working
+from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
     from ..simulator.metrics import HotLink
+    from ..topologies import Mapping
     from ..topologies import Topology as Network
 
 
@@ -37,8 +43,20 @@ def map_(
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
     ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            help="hop_bytes, hop_messages, cardinality, max_link_load; or, replayed at every "
+            "evaluation, makespan or energy. When left out, each mapper's own."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Of makespan and energy: compiled, or see: list engines.")
+    ] = None,
     collectives: CollectivesOption = Collectives.IGNORE,
-    settings: Algorithms = None,
+    settings: MapSets = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes."""
@@ -47,6 +65,8 @@ def map_(
     from ..topologies import topology_from_spec
     from .expanded import algorithms_given, read_traffic
     from .mapping_files import read_mapping, write_mapping
+    from .replays import read_unplaced
+    from .simulated import SIMULATED, before_and_after, check_objective, simulated
     from .sources import find_source
     from .timed import timed_mapping
 
@@ -54,30 +74,45 @@ def map_(
     pipeline = parse_pipeline(mapper)
     if initial is not None and pipeline[0].info.initial == "ignored":
         raise typer.BadParameter(f"--initial: {pipeline[0].info.name} starts from no mapping")
-    algorithms = algorithms_given(collectives, settings)
-    source = find_source(traffic)
-    with working(f"reading {source.name}"):
-        pairs, _ = read_traffic(source, collectives, algorithms)
+    goal: str | Callable[[Mapping], float] | None = objective
+    if objective in SIMULATED:
+        run = read_unplaced(traffic, topology, settings, steps, rounds)
+        source, network = run.source, run.network
+        goal = simulated(objective, run, engine or "compiled")
+        expand = collectives is Collectives.EXPAND
+        pairs = run.program.traffic() if expand else source.traffic()
+    else:
+        for option, value in (("--engine", engine), ("--steps", steps), ("--rounds", rounds)):
+            if value is not None:
+                raise typer.BadParameter(f"{option}: expected --objective makespan with it")
+        check_objective(objective)
+        algorithms = algorithms_given(collectives, settings)
+        source = find_source(traffic)
+        with working(f"reading {source.name}"):
+            pairs, _ = read_traffic(source, collectives, algorithms)
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
-            pairs, network, mapper, seed=seed, seconds=seconds, initial=start, progress=progress
-        )
+            pairs, network, mapper, seed=seed, seconds=seconds, initial=start, objective=goal,
+            progress=progress,
+        )  # fmt: skip
+    values = None if goal is None else before_and_after(goal, pairs, network, start, node_of)
     metrics = measure(pairs, network, node_of).as_dict()
     if out is not None:
         write_mapping(out, node_of, network)
     if as_json:
-        print_json(
-            {
-                "mapper": " | ".join(map(str, pipeline)),
-                "topology": network.spec,
-                "ranks": pairs.ranks,
-                "seconds": wall,
-                "hop_bytes": metrics["bytes"]["dilation"]["sum"],
-                "hop_messages": metrics["messages"]["dilation"]["sum"],
-                "node_of": node_of.tolist(),
-            }
-        )
+        summary = {
+            "mapper": " | ".join(map(str, pipeline)),
+            "topology": network.spec,
+            "ranks": pairs.ranks,
+            "seconds": wall,
+            "hop_bytes": metrics["bytes"]["dilation"]["sum"],
+            "hop_messages": metrics["messages"]["dilation"]["sum"],
+            "node_of": node_of.tolist(),
+        }
+        if values is not None:
+            summary["objective"] = {"name": objective, "before": values[0], "after": values[1]}
+        print_json(summary)
         return
     rows = [
         (
@@ -95,6 +130,11 @@ def map_(
         title=f"{source.name}: {pairs.ranks} ranks on {network.spec} by {mapper}, "
         f"in {show_seconds(wall)}",
     )
+    if values is not None:
+        shown = {"makespan": show_seconds, "energy": joules}.get(objective or "", int)
+        began = "nodes in order" if initial is None else str(initial)
+        say()
+        print_table(("objective", began, "this mapping"), [(objective, *map(shown, values))])
     if out is not None:
         say(f"written: {out}")
 

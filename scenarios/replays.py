@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..simulator import Parameters, Program
     from ..topologies import Mapping, Topology
     from ..traces import Folded, Trace
+    from .sources import Source
 
 
 class Replay(NamedTuple):
@@ -32,6 +33,48 @@ class Replay(NamedTuple):
     node_of: Mapping
     parameters: Parameters
     calls: Trace | Folded | None
+
+
+class Unplaced(NamedTuple):
+    """What to replay, as soon as somebody says where the ranks sit; see `Replay`."""
+
+    source: Source
+    program: Program
+    network: Topology
+    parameters: Parameters
+    calls: Trace | Folded | None
+
+
+def read_unplaced(
+    trace: str,
+    topology: str,
+    settings: list[str] | None,
+    steps: int | None,
+    rounds: int | None,
+    *,
+    written_out: bool = False,
+) -> Unplaced:
+    """Read what is to be replayed on what; see `read_replay`."""
+    from ..simulator import lower, program_of_traffic
+    from ..topologies import topology_from_spec
+    from .settings import check_settings, configure, parse_settings
+    from .sources import find_source
+
+    network = topology_from_spec(topology)
+    given = parse_settings(settings or [])
+    check_settings(dict(given), [network])
+    network, parameters = configure(network, given)
+    source = find_source(trace)
+    calls: Trace | Folded | None = None
+    with working(f"reading {source.name}"):
+        if source.has_program:
+            if rounds is not None:
+                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
+            calls = source.trace(steps) if written_out else source.calls(steps)
+            program = lower(calls, parameters.algorithms)
+        else:
+            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
+    return Unplaced(source, program, network, parameters, calls)
 
 
 def read_replay(
@@ -58,26 +101,9 @@ def read_replay(
     SettingError, ParameterError, TopologyError, MappingError, TraceError
         What is given makes no sense.
     """
-    from ..simulator import lower, program_of_traffic
-    from ..topologies import topology_from_spec
     from .mapping_files import read_mapping
-    from .settings import check_settings, configure, parse_settings
-    from .sources import find_source
 
-    network = topology_from_spec(topology)
-    given = parse_settings(settings or [])
-    check_settings(dict(given), [network])
-    network, parameters = configure(network, given)
-    source = find_source(trace)
-    calls: Trace | Folded | None = None
-    with working(f"reading {source.name}"):
-        if source.has_program:
-            if rounds is not None:
-                raise typer.BadParameter("--rounds: only for traffic, this is a trace")
-            calls = source.trace(steps) if written_out else source.calls(steps)
-            program = lower(calls, parameters.algorithms)
-        else:
-            program = program_of_traffic(source.traffic(), rounds=rounds, name=source.name)
-        node_of = read_mapping(mapping, network, program.ranks)
-    title = f"{source.name} by {mapping} on {network.spec}"
-    return Replay(title, program, network, node_of, parameters, calls)
+    run = read_unplaced(trace, topology, settings, steps, rounds, written_out=written_out)
+    node_of = read_mapping(mapping, run.network, run.program.ranks)
+    title = f"{run.source.name} by {mapping} on {run.network.spec}"
+    return Replay(title, run.program, run.network, node_of, run.parameters, run.calls)

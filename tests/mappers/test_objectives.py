@@ -31,6 +31,8 @@ def test_values_follow_their_definitions(case):
     hops = topology.distance(node_of[traffic.src], node_of[traffic.dst])
     assert evaluate(traffic, topology, node_of, "hop_messages") == (hops * traffic.messages).sum()
     assert evaluate(traffic, topology, node_of, "hop_bytes") == (hops * traffic.bytes).sum()
+    loads = topology.loads(node_of[traffic.src], node_of[traffic.dst], traffic.bytes)
+    assert evaluate(traffic, topology, node_of, "max_link_load") == loads.max(initial=0)
     near = {
         frozenset((int(s), int(d)))
         for s, d, h in zip(traffic.src, traffic.dst, hops, strict=True)
@@ -55,5 +57,8 @@ def test_swap_gains_are_exact_moves_to_free_slots_included(case, objective, data
 
 def test_an_unknown_objective_is_named():
     traffic = Traffic.from_pairs(1, [], [], [], [])
-    with pytest.raises(MappingError, match="'bytes': expected one of cardinality, hop_messages"):
-        evaluate(traffic, topology_from_spec("mesh:1"), [0], "bytes")
+    known = "cardinality, hop_messages, hop_bytes, max_link_load"
+    with pytest.raises(MappingError, match=rf"'sums': expected one of {known}"):
+        evaluate(traffic, topology_from_spec("mesh:1"), [0], "sums")
+    with pytest.raises(MappingError, match=r"'hop_byte' \(did you mean hop_bytes\?\)"):
+        evaluate(traffic, topology_from_spec("mesh:1"), [0], "hop_byte")

@@ -1,0 +1,75 @@
+"""UMC: exchanges that take load off the busiest link.
+
+Source: Deveci, Kaya, Ucar and Catalyurek, Fast and high quality topology-aware task mapping, IPDPS
+2015: the congestion refinement. Take the busiest link and a rank with a message over it; try to
+exchange it with whoever sits near one of its peers, a few candidates a rank; what gains is kept,
+and link loads are kept up to date. It ends when nothing helps the busiest links.
+
+An exchange gains if the highest load falls; or stays, on fewer links; or on as many, with less
+load on all links together. Looking at one costs the routes of two ranks' messages. The paper keeps
+the ranks over every link in lists; here all routes are walked after each exchange, O(pairs * hops),
+so that memory is linear. Any topology with routes, any slots; free slots take part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..topologies import Mapping, MappingError, Topology
+from ..traces import Traffic
+from .congestion_kernels import highest
+from .link_loads import load_bound, loads_and_seats
+from .link_loads_kernels import crossing
+from .mapper import Count, Seconds, mapper
+from .objectives import LOAD, LoadName
+from .search import Interrupted, Progress, Watch
+from .umc_kernels import relieve
+
+
+@mapper("umc", source="Deveci, Kaya, Ucar, Catalyurek 2015", initial="needed")
+def umc(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
+    candidates: Count = 8,
+    seconds: Seconds = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Exchanges that take load off the busiest link, until none helps.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray
+        Mapping to start from; the result is never worse.
+    objective : {"max_link_load"}
+        Bytes on the busiest link.
+    candidates : int
+        Seats that are tried for a rank.
+    seconds, progress
+        Time budget, and whom to tell.
+    """
+    if initial is None:
+        raise MappingError("mapper umc: expected a mapping to start from")
+    watch = Watch(seconds, progress)
+    loads, seating = loads_and_seats(traffic, topology, initial, rng)
+    bound = load_bound(traffic, topology)
+    found = np.empty(len(seating.places), dtype=np.int64)
+    made = 0
+    try:
+        while not watch.over():
+            most, count = highest(loads.load)
+            watch.report(made, None, f"{LOAD} {most}")
+            if most <= bound:
+                break
+            ranks = found[: crossing(loads, seating.places, most, found)]
+            if not relieve(loads, seating, ranks, candidates, most, count):
+                break
+            made += 1
+    except KeyboardInterrupt:
+        raise Interrupted(seating.places[: traffic.ranks]) from None
+    return seating.places[: traffic.ranks]

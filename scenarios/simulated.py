@@ -1,0 +1,71 @@
+"""Objectives that take a replay: the simulated time of a mapping, or its energy.
+
+Mappers know no engine, so that they are given a function of the mapping. The program is lowered
+once and replayed at every evaluation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..mappers import LOAD, OBJECTIVES, Function, evaluate, map_ranks
+from ..mappers.objectives import unknown_objective
+from ..topologies import Mapping, MappingError, Topology
+from ..traces import Traffic
+
+if TYPE_CHECKING:
+    from .replays import Unplaced
+
+SIMULATED = ("makespan", "energy")
+
+
+def simulated(name: str, run: Unplaced, engine: str) -> Function:
+    """Return the function from a mapping to its makespan in seconds, or its energy in joules.
+
+    Raises
+    ------
+    MappingError
+        Energy without any figures of what links and nodes draw.
+    """
+    from ..simulator import simulate
+
+    if name == "energy" and not run.parameters.energy:
+        raise MappingError(
+            "objective energy: nothing draws any: expected a setting like "
+            "--set energy.link.per_byte='1 nJ/byte' (see: list parameters)"
+        )
+
+    def value(node_of: Mapping) -> float:
+        result = simulate(
+            run.program, run.network, node_of, parameters=run.parameters, engine=engine
+        )
+        if name == "makespan":
+            return result.makespan
+        assert result.energy is not None
+        return result.energy.total
+
+    return value
+
+
+def check_objective(name: str | None) -> None:
+    """Raise `MappingError` for an objective that is neither a mapper's nor simulated."""
+    known = (*OBJECTIVES, LOAD, *SIMULATED)
+    if name is not None and name not in known:
+        raise unknown_objective(name, known)
+
+
+def before_and_after(
+    objective: str | Function,
+    traffic: Traffic,
+    network: Topology,
+    initial: Mapping | None,
+    node_of: Mapping,
+) -> tuple[float, float]:
+    """Value of the given mapping, or of the nodes in order, and of another."""
+    start = map_ranks(traffic, network, "sweep") if initial is None else initial
+    if callable(objective):
+        return objective(start), objective(node_of)
+    return (
+        evaluate(traffic, network, start, objective),
+        evaluate(traffic, network, node_of, objective),
+    )

@@ -1,0 +1,127 @@
+"""``map --objective``: named, or a simulated time or energy that a replay then confirms."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios.cli import app
+
+DATA = Path(__file__).parent.parent / "data"
+MG = str(DATA / "mg.S.16")
+ON = ("-t", "torus:4x2x2")
+LEAST = ("--objective", "hop_bytes")
+FAST = ("--set", "compute.scale=0", "--set", "link.bandwidth=1 GB/s")
+DRAWS = ("--set", "energy.link.per_byte=1 nJ/byte", "--set", "energy.node.idle=10 W")
+
+
+def hopmap(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def as_json(*words):
+    return json.loads(hopmap(*words, "--json"))
+
+
+@pytest.fixture
+def shuffled(tmp_path):
+    file = tmp_path / "shuffled.csv"
+    hopmap("map", MG, *ON, "-m", "random", "--seed", 3, "--out", file)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("mapper", "engine"),
+    [("auto(evaluations=40)", None), ("descend(evaluations=40)", "compiled"),
+     ("descend(evaluations=40)", "analytic")],
+)  # fmt: skip
+def test_a_shuffled_order_gets_a_shorter_run_and_the_replay_says_the_same(
+    tmp_path, shuffled, mapper, engine
+):
+    out = tmp_path / "out.csv"
+    given = () if engine is None else ("--engine", engine)
+    placed = as_json(
+        "map", MG, *ON, "-m", mapper, "--objective", "makespan", "--initial", shuffled, *FAST,
+        *given, "--out", out,
+    )  # fmt: skip
+    before, after = (
+        as_json("simulate", MG, file, *ON, "--engine", engine or "compiled", *FAST)["makespan"]
+        for file in (shuffled, out)
+    )
+    assert placed["objective"] == {"name": "makespan", "before": before, "after": after}
+    assert after < before
+
+
+def test_energy_is_an_objective_where_something_draws_it(tmp_path, shuffled):
+    out = tmp_path / "out.csv"
+    placed = as_json(
+        "map", MG, *ON, "-m", "descend(evaluations=30)", "--objective", "energy", *DRAWS, *FAST,
+        "--initial", shuffled, "--out", out,
+    )  # fmt: skip
+    summary = as_json("simulate", MG, out, *ON, *DRAWS, *FAST)
+    assert summary["energy"]["total"] == placed["objective"]["after"]
+    assert placed["objective"]["after"] < placed["objective"]["before"]
+
+
+def test_the_busiest_link_is_an_objective(tmp_path, shuffled):
+    out = tmp_path / "out.csv"
+    placed = as_json(
+        "map", MG, *ON, "-m", "umc", "--objective", "max_link_load", "--initial", shuffled,
+        "--out", out,
+    )  # fmt: skip
+    before, after = (
+        as_json("evaluate", MG, file, *ON)["bytes"]["congestion"]["max"] for file in (shuffled, out)
+    )
+    assert placed["objective"] == {"name": "max_link_load", "before": before, "after": after}
+    assert after < before
+
+
+def test_traffic_is_replayed_in_rounds(tmp_path):
+    traffic, out = tmp_path / "mg.npz", tmp_path / "out.csv"
+    hopmap("matrix", MG, "--out", traffic)
+    times = []
+    for rounds in (1, 4):
+        placed = as_json(
+            "map", traffic, *ON, "-m", "descend(evaluations=5)", "--objective", "makespan",
+            "--rounds", rounds, "--out", out, "--set", "link.latency=1 ms",
+        )  # fmt: skip
+        replayed = as_json(
+            "simulate", traffic, out, *ON, "--rounds", rounds, "--set", "link.latency=1 ms"
+        )["makespan"]
+        assert placed["objective"]["after"] == replayed
+        times.append(replayed)
+    assert times[1] > 3 * times[0]
+
+
+def test_a_table_says_what_the_objective_was_and_is(shuffled):
+    stage = ("-m", "descend(evaluations=5)", "--objective", "makespan")
+    text = hopmap("map", MG, *ON, *stage, "--initial", shuffled, *FAST)
+    head, _, row = text.rstrip().splitlines()[-3:]
+    assert head.split() == ["objective", str(shuffled), "this", "mapping"]
+    assert row.split()[0] == "makespan"
+    assert [word for word in row.split() if word.endswith("s")] == ["ms", "us"]
+    assert "nodes in order" in hopmap("map", MG, *ON, "-m", "auto(moves=10)", *LEAST)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--objective makespam", "'makespam' (did you mean makespan?): expected one of card"),
+        ("--objective energy", "nothing draws any: expected a setting like --set energy.link"),
+        ("--objective makespan -m minmd", "minmd: does not work for a function as objective"),
+        ("--objective makespan --rounds 2", "--rounds: only for traffic, this is a trace"),
+        ("--objective makespan --engine flaw", "unknown engine 'flaw': did you mean 'flow'?"),
+        ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
+        ("--objective max_link_load --engine flow", "--engine: expected --objective makespan"),
+        ("--steps 2", "--steps: expected --objective makespan"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(words, line):
+    mapper = () if "-m" in words else ("-m", "descend(evaluations=2)")
+    result = CliRunner().invoke(app, ["map", MG, *ON, *mapper, *words.split()])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert line in result.stderr
