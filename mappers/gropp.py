@@ -86,4 +86,5 @@ def gropp_all(dims: Sequence[int], size: int) -> Coordinates:
     box = box_shape(dims, size)
     nodes = [whole // part for whole, part in zip(dims, box, strict=True)]
     corners = all_row_major(nodes) * np.array(box)
-    return (corners[:, None] + all_row_major(box)).reshape(-1, len(dims))
+    ranks: Coordinates = corners[:, None] + all_row_major(box)
+    return ranks.reshape(-1, len(dims))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,6 +79,27 @@ STENCILS: dict[str, tuple[Callable[[int], Vectors], int | None]] = {
 }
 
 
+class Stencil(NamedTuple):
+    """A checked grid with its stencil.
+
+    Attributes
+    ----------
+    dims : list of int
+        Ranks per dimension.
+    vectors : list of list of int
+        To the neighbours.
+    periodic : list of bool
+        Of every dimension.
+    sizes : list of int
+        Bytes to each neighbour.
+    """
+
+    dims: list[int]
+    vectors: Vectors
+    periodic: list[bool]
+    sizes: list[int]
+
+
 def stencil_traffic(
     dims: Sequence[int],
     stencil: str | Sequence[Sequence[int]],
@@ -117,6 +139,16 @@ def stencil_traffic(
     >>> traffic.dst[traffic.src == 1].tolist()
     [0, 2, 4]
     """
+    return traffic_of_stencil(checked(dims, stencil, periodic, size))
+
+
+def checked(
+    dims: Sequence[int],
+    stencil: str | Sequence[Sequence[int]],
+    periodic: Sequence[bool] | bool,
+    size: int | Sequence[int],
+) -> Stencil:
+    """Check the arguments of `stencil_traffic`, which says what they are."""
     shape = [int(d) for d in dims]
     text = "x".join(map(str, shape))
     if not shape or min(shape) < 1:
@@ -133,33 +165,39 @@ def stencil_traffic(
             f"stencil: {':'.join(map(str, sizes))} bytes: expected one number of at least 0, or "
             f"one for each of the {len(vectors)} vectors"
         )
-    ranks = prod(shape)
-    if ranks * len(vectors) > MOST:
-        raise TraceError(f"stencil: {ranks * len(vectors)} edges: expected at most {MOST}")
-    number = np.arange(ranks).reshape(shape)
+    if prod(shape) * len(vectors) > MOST:
+        raise TraceError(f"stencil: {prod(shape) * len(vectors)} edges: expected at most {MOST}")
+    return Stencil(shape, vectors, around, sizes)
+
+
+def traffic_of_stencil(stencil: Stencil) -> Traffic:
+    """Traffic of a checked stencil; see `stencil_traffic`. O(edges log edges)."""
+    ranks = prod(stencil.dims)
+    number = np.arange(ranks).reshape(stencil.dims)
     rows = []
-    for vector, volume in zip(vectors, sizes, strict=True):
+    for vector, size in zip(stencil.vectors, stencil.sizes, strict=True):
         src, dst = number, number
         for axis, step in enumerate(vector):
             dst = np.roll(dst, -step, axis=axis)
-            if not around[axis]:
-                inside = slice(max(0, -step), max(0, shape[axis] - max(0, step)))
+            if not stencil.periodic[axis]:
+                inside = slice(max(0, -step), max(0, stencil.dims[axis] - max(0, step)))
                 cut = (slice(None),) * axis + (inside,)
                 src, dst = src[cut], dst[cut]
-        rows.append((src.ravel(), dst.ravel(), np.full(src.size, volume)))
-    src, dst, volume = (np.concatenate(column) for column in zip(*rows, strict=True))
+        rows.append((src.ravel(), dst.ravel(), np.full(src.size, size)))
+    senders, receivers, volume = (np.concatenate(column) for column in zip(*rows, strict=True))
     metadata = {
         "benchmark": "stencil",
-        "dims": shape,
-        "stencil": vectors,
-        "stencil_bytes": sizes,
-        "periodic": around,
+        "dims": stencil.dims,
+        "stencil": stencil.vectors,
+        "stencil_bytes": stencil.sizes,
+        "periodic": stencil.periodic,
     }
-    return Traffic.from_pairs(ranks, src, dst, np.ones(len(src), np.int64), volume, metadata)
+    messages = np.ones(len(senders), dtype=np.int64)
+    return Traffic.from_pairs(ranks, senders, receivers, messages, volume, metadata)
 
 
-def stencil_from_spec(spec: str) -> Traffic:
-    """Traffic by one line: "12x11x8,7pt,periodic=y,bytes=1000".
+def parse_stencil(text: str) -> Stencil:
+    """Read a grid and its stencil in one line: "12x11x8,7pt,periodic=y,bytes=1000".
 
     Sizes joined by x; a stencil's name, or its vectors like 1:0/-1:0; then, where wanted, periodic
     dimensions (`parse_periodic`) and bytes, one number or one for each vector, joined by colons.
@@ -169,24 +207,21 @@ def stencil_from_spec(spec: str) -> Traffic:
     TraceError
         Not written so, or as `stencil_traffic`.
     """
-    head, *settings = spec.split(",")
-    given = dict(part.partition("=")[::2] for part in settings[1:])
+    dims, *rest = text.split(",")
+    given = dict(part.partition("=")[::2] for part in rest[1:])
     known = given.keys() <= {"periodic", "bytes"} and all(given.values())
-    if not settings or len(given) < len(settings) - 1 or not known:
+    if not rest or not rest[0] or len(given) < len(rest) - 1 or not known:
         raise TraceError(
-            f"stencil {spec!r}: expected DIMS,STENCIL and then periodic=..., bytes=..., like "
+            f"stencil {text!r}: expected DIMS,STENCIL and then periodic=..., bytes=..., like "
             "12x11x8,7pt,periodic=y"
         )
-    dims = parse_dims(head)
-    size = given.get("bytes", "1")
-    if not re.fullmatch(r"\d{1,15}(:\d{1,15})*", size):
-        raise TraceError(f"stencil: bytes {size}: expected whole numbers joined by colons")
-    sizes = [int(s) for s in size.split(":")]
-    return stencil_traffic(
-        dims,
-        parse_stencil(settings[0]),
-        periodic=parse_periodic(given.get("periodic", "none"), len(dims)),
-        size=sizes if len(sizes) > 1 else sizes[0],
+    shape = parse_dims(dims)
+    sizes = parse_bytes(given.get("bytes", "1"))
+    return checked(
+        shape,
+        parse_vectors(rest[0]),
+        parse_periodic(given.get("periodic", "none"), len(shape)),
+        sizes if len(sizes) > 1 else sizes[0],
     )
 
 
@@ -197,7 +232,14 @@ def parse_dims(text: str) -> list[int]:
     return [int(d) for d in text.split("x")]
 
 
-def parse_stencil(text: str) -> str | Vectors:
+def parse_bytes(text: str) -> list[int]:
+    """Bytes from text like "1000", or like "2000:1000" for two vectors."""
+    if not re.fullmatch(r"\d{1,15}(:\d{1,15})*", text):
+        raise TraceError(f"stencil: bytes {text}: expected whole numbers joined by colons")
+    return [int(size) for size in text.split(":")]
+
+
+def parse_vectors(text: str) -> str | Vectors:
     """Vectors from text like "1:0/-1:0"; any other text is a name and stays one."""
     if not re.fullmatch(r"-?\d{1,9}(:-?\d{1,9})*(/-?\d{1,9}(:-?\d{1,9})*)*", text):
         return text
