@@ -20,7 +20,7 @@ from .strips import root
 
 def cube_edges(size: float, dimensions: int) -> float:
     """Messages that leave a hypercube of so many ranks: 2 n p^((n-1)/n)."""
-    return 2 * dimensions * float(size) ** ((dimensions - 1) / dimensions)
+    return 2 * dimensions * float(size ** ((dimensions - 1) / dimensions))
 
 
 def surface(sides: Sequence[float]) -> float:

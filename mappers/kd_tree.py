@@ -54,7 +54,7 @@ def kd_tree_coordinates(rank: int, dims: Sequence[int], split: Splitter = longes
             rest[k] //= 2
             elements = left_size
         else:
-            coordinates[k] += rest[k] // 2
+            coordinates[k] += rest[k] // 2  # before rest[k] changes: printed the other way round
             rest[k] -= rest[k] // 2
             rank -= left_size
             elements -= left_size

@@ -7,7 +7,8 @@ evenly. The longest dimension is not cut: along it the columns run (`strips.py`)
 Source: Lehr 2019, chapter 6, connected version. The strips of a dimension come in two widths, one
 apart, and the text does not say which one counts for the next root. Its figures (64 and 1,522 on
 12 x 11 x 8 ranks and 33 nodes) follow with the wider, ``carry=wider``; ``carry=narrower`` is ours,
-never wider strips later on, and there gives 56 and 1,522. O(d^2) a rank, vectorised for all.
+and there gives 56 and 1,522. Nodes of one size come out connected with the wider, as do in any
+case those with more ranks than a slice of a column. O(d^2) a rank, vectorised for all.
 """
 
 from __future__ import annotations
