@@ -126,7 +126,7 @@ def test_the_3_way_partition_of_theorem_3_2_1_costs_6():
 
 def test_nine_ranks_are_squares_in_figure_7_3():
     grid = nodes_on_grid((15, 15), "cluster:17*9+9*8", "squarest_strips")
-    assert {box_of(grid, node) for node in range(15)} == {(3, 3)}
+    assert {box_of(grid, node) for node in range(17)} == {(3, 3)}
 
 
 def test_the_leaves_of_the_tree_in_figure_5_1():
@@ -282,7 +282,7 @@ def test_a_million_ranks_take_less_than_a_second():
 # Promises
 
 
-def is_connected(numbers, dims, sizes):
+def connected(numbers, dims, sizes):
     """Whether each node's ranks hang together, by neighbours in the grid."""
     node_at = np.empty(prod(dims), dtype=np.int64)
     node_at[np.ravel_multi_index(tuple(numbers.T), dims)] = np.repeat(np.arange(len(sizes)), sizes)
@@ -300,7 +300,7 @@ def is_connected(numbers, dims, sizes):
 def test_strips_of_equal_nodes_are_connected(case):
     dims, size, _ = case
     sizes = [size] * (prod(dims) // size)
-    assert all(is_connected(squarest_strips_all(dims, size), dims, sizes))
+    assert all(connected(squarest_strips_all(dims, size), dims, sizes))
 
 
 @settings(max_examples=100, deadline=None)
@@ -317,14 +317,14 @@ def test_strips_of_unequal_nodes_are_connected_where_larger_than_a_slice(dims, s
     _, strips = squarest_cuts(dims, max(sizes), carry)
     slice_ = prod(cut.width + (cut.wide > 0) for cut in strips[:-1])
     numbers = squarest_strips_all(dims, max(sizes), carry)
-    for size, connected in zip(sizes, is_connected(numbers, dims, sizes), strict=True):
-        assert connected or size <= slice_
+    for size, whole in zip(sizes, connected(numbers, dims, sizes), strict=True):
+        assert whole or size <= slice_
 
 
 def test_small_nodes_among_larger_ones_can_fall_apart():
     """Against the thesis' claim that partitions are connected."""
     sizes = [4] + [3] * 7
-    assert not all(is_connected(squarest_strips_all((5, 5), 4), (5, 5), sizes))
+    assert not all(connected(squarest_strips_all((5, 5), 4), (5, 5), sizes))
 
 
 @settings(max_examples=60, deadline=None)
