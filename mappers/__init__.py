@@ -8,6 +8,7 @@ from .bokhari import bokhari as bokhari
 from .bottomup import bottomup as bottomup
 from .congestion import congestion as congestion
 from .descend import descend as descend
+from .factorisation import factorisation as factorisation
 from .fhgreedy import fhgreedy as fhgreedy
 from .fold import fold as fold
 from .genetic import genetic as genetic
@@ -16,8 +17,11 @@ from .greedy import greedy_all_c as greedy_all_c
 from .greedy import greedy_min as greedy_min
 from .greedy import mueller_merbach as mueller_merbach
 from .greedy_embedding import greedy_embedding as greedy_embedding
+from .gropp import gropp as gropp
 from .hilbert import hilbert as hilbert
+from .hyperplane import hyperplane as hyperplane
 from .identity import identity as identity
+from .kd_tree import kd_tree as kd_tree
 from .kl import kl as kl
 from .local_search import local_search as local_search
 from .mapper import MAPPERS as MAPPERS
@@ -42,9 +46,13 @@ from .pipeline import parse_pipeline as parse_pipeline
 from .random_mapping import random_mapping as random_mapping
 from .random_sampling import random_sampling as random_sampling
 from .rcm import rcm as rcm
+from .row_major import row_major_mapper as row_major_mapper
 from .scan import scan as scan
 from .search import Interrupted as Interrupted
 from .search import Progress as Progress
+from .skewed_kd_tree import skewed_kd_tree as skewed_kd_tree
+from .squarest_strips import squarest_strips as squarest_strips
+from .stencil_strips import stencil_strips as stencil_strips
 from .sweep import sweep as sweep
 from .tabu import tabu as tabu
 from .timer import timer as timer

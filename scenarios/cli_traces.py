@@ -33,7 +33,8 @@ def generate(
         str,
         typer.Argument(
             help="A NAS Parallel Benchmark: lu; a synthetic pattern: uniform, transpose, "
-            "tornado, complement, neighbour, bit_reversal, shuffle; or spmv, of a --matrix."
+            "tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; or spmv, "
+            "of a --matrix."
         ),
     ],
     out: Annotated[
@@ -45,11 +46,23 @@ def generate(
         int | None, typer.Option(min=1, help="Time steps, instead of the class's own.")
     ] = None,
     dims: Annotated[
-        str | None, typer.Option(help="Of a pattern: ranks per dimension, x first, like 8x8.")
+        str | None,
+        typer.Option(help="Of a pattern or stencil: ranks per dimension, x first, like 8x8."),
     ] = None,
     size: Annotated[
-        int, typer.Option("--bytes", min=0, help="Of a pattern: bytes of every message.")
+        int, typer.Option("--bytes", min=0, help="Of a pattern or stencil: bytes of every message.")
     ] = 1,
+    stencil: Annotated[
+        str | None,
+        typer.Option(
+            help="Of stencil: 5pt, 7pt, 9pt, 27pt, star, box, edge_detection, component, hops, "
+            "asymmetric, or vectors like 1:0/-1:0."
+        ),
+    ] = None,
+    periodic: Annotated[
+        str,
+        typer.Option(help="Of stencil: periodic dimensions, like y, xz, all, or 010."),
+    ] = "none",
     matrix: Annotated[
         Path | None, typer.Option(help="Of spmv: the matrix, in MatrixMarket's format.")
     ] = None,
@@ -59,13 +72,16 @@ def generate(
     seed: Annotated[int, typer.Option(min=0, help="Of spmv: seed of the partition.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Generate the traffic of a NAS benchmark, or its trace; of a pattern; of y = A x (spmv)."""
+    """Generate traffic: a NAS benchmark's, or its trace; a pattern's; a stencil's; of y = A x."""
     from ..traces.formats import save_traffic
     from ..traces.nas import nas_trace, nas_traffic
     from ..traces.synthetic import PATTERNS
 
     if matrix is not None or benchmark == "spmv":
         _generate_spmv(benchmark, matrix, ranks, model, seed, out, as_json)
+        return
+    if stencil is not None or benchmark == "stencil":
+        _generate_stencil(benchmark, dims, stencil, periodic, size, out, as_json)
         return
     if dims is not None or benchmark in PATTERNS:
         _generate_pattern(benchmark, dims, size, out, as_json)
@@ -98,6 +114,30 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
     save_traffic(out, traffic)
     facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     _print_facts(f"{pattern}.{dims}", facts | {"out": str(out)}, as_json)
+
+
+def _generate_stencil(
+    benchmark: str,
+    dims: str | None,
+    stencil: str | None,
+    periodic: str,
+    size: int,
+    out: Path,
+    as_json: bool,
+) -> None:
+    from ..traces.formats import save_traffic
+    from .sources import STENCIL, find_source
+
+    if benchmark != "stencil":
+        raise typer.BadParameter(f"--stencil: {benchmark} has none: expected stencil")
+    if dims is None or stencil is None:
+        raise typer.BadParameter("expected --dims like 12x11x8 and --stencil like 7pt")
+    source = find_source(f"{STENCIL}{dims},{stencil},periodic={periodic},bytes={size}")
+    begin = time.perf_counter()
+    traffic = source.traffic()
+    save_traffic(out, traffic)
+    facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
+    _print_facts(f"stencil {stencil}.{dims}", facts | {"out": str(out)}, as_json)
 
 
 def _generate_spmv(

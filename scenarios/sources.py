@@ -1,4 +1,4 @@
-"""Where traffic comes from: an OTF2 archive, a traffic file, or the name of a NAS benchmark."""
+"""Where traffic comes from: an OTF2 archive, a file, a NAS benchmark or a stencil by name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..traces import Folded, Trace, TraceError, Traffic, load_traffic
+from ..traces import (
+    Folded,
+    Trace,
+    TraceError,
+    Traffic,
+    load_traffic,
+    parse_stencil,
+    traffic_of_stencil,
+)
 from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_trace, nas_traffic
+
+STENCIL = "stencil:"
 
 
 @dataclass(frozen=True)
@@ -18,21 +28,21 @@ class Source:
     Attributes
     ----------
     name : str
-        Short name for reports, like "mg.S.16".
-    kind : {"archive", "traffic", "benchmark"}
-        An OTF2 archive, a file of traffic, or a benchmark to generate.
+        Short name for reports, like "mg.S.16" or "stencil:8x8,5pt".
+    kind : {"archive", "traffic", "benchmark", "stencil"}
+        An OTF2 archive, a file of traffic, a benchmark or the traffic of a stencil to generate.
     path : Path or None
         Archive folder (or anchor file) or traffic file.
     """
 
     name: str
-    kind: Literal["archive", "traffic", "benchmark"]
+    kind: Literal["archive", "traffic", "benchmark", "stencil"]
     path: Path | None = None
 
     @property
     def has_program(self) -> bool:
         """Whether the order of messages is known, so that it can be replayed."""
-        return self.kind != "traffic"
+        return self.kind in ("archive", "benchmark")
 
     def traffic(self) -> Traffic:
         """Read or compute who sends how much to whom.
@@ -44,6 +54,8 @@ class Source:
         """
         if self.kind == "benchmark":
             return nas_traffic(self.name)
+        if self.kind == "stencil":
+            return traffic_of_stencil(parse_stencil(self.name.removeprefix(STENCIL)))
         assert self.path is not None
         if self.kind == "archive":
             from ..traces.otf2_read import read_traffic
@@ -66,10 +78,10 @@ class Source:
         """
         if self.kind == "benchmark":
             return nas_folded(self.name, steps=steps)
-        if self.kind == "traffic":
+        if not self.has_program:
             raise TraceError(
-                f"{self.path}: only traffic, without the order of messages: expected an OTF2 "
-                f"archive or a benchmark like lu.S.16"
+                f"{self.path or self.name}: only traffic, without the order of messages: expected "
+                f"an OTF2 archive or a benchmark like lu.S.16"
             )
         from ..traces.otf2_read import read_trace
 
@@ -98,19 +110,20 @@ class Source:
 
 
 def find_source(text: str | Path, folder: Path | None = None) -> Source:
-    """Say what a trace argument means: a file or folder if there is one, else a benchmark's name.
+    """Say what a trace argument means: a file or folder if there is one, else what is generated.
 
     Parameters
     ----------
     text : str or Path
-        "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64".
+        "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64",
+        "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
 
     Raises
     ------
     TraceError
-        Neither a file nor a benchmark.
+        Neither a file nor a benchmark, or a stencil that makes no sense.
     """
     path = (folder or Path()) / text
     if path.exists():
@@ -119,6 +132,9 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
             folder_of = path if path.is_dir() else path.parent
             return Source(folder_of.resolve().name or str(text), "archive", path)
         return Source(path.stem, "traffic", path)
+    if str(text).startswith(STENCIL):
+        parse_stencil(str(text).removeprefix(STENCIL))
+        return Source(str(text), "stencil")
     if is_nas_name(str(text)):
         benchmark, nas_class, ranks = str(text).split(".")
         if benchmark.lower() not in BENCHMARKS:
@@ -129,7 +145,7 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
         return Source(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}", "benchmark")
     raise TraceError(
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
-        f"or a benchmark like lu.C.64"
+        f"a benchmark like lu.C.64, or a stencil like stencil:8x8,5pt"
     )
 
 

@@ -23,6 +23,11 @@ from .sparse import hypergraph_of as hypergraph_of
 from .sparse import pattern_of as pattern_of
 from .sparse import read_pattern as read_pattern
 from .sparse import spmv_traffic as spmv_traffic
+from .stencils import STENCILS as STENCILS
+from .stencils import Stencil as Stencil
+from .stencils import parse_stencil as parse_stencil
+from .stencils import stencil_traffic as stencil_traffic
+from .stencils import traffic_of_stencil as traffic_of_stencil
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .synthetic import PATTERNS as PATTERNS

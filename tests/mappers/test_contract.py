@@ -13,7 +13,7 @@ from hopmap.topologies import (
     partial_cube,
     topology_from_spec,
 )
-from hopmap.traces import Traffic
+from hopmap.traces import Traffic, stencil_traffic
 
 SPECS = [
     "mesh:3x2",
@@ -40,6 +40,17 @@ SHORT = {
 # What needs a machine of a certain kind.
 BOXES = {"scan", "peano", "gray", "hilbert"}
 HIERARCHIES = {"topdown", "bottomup", "treematch"}
+# What needs traffic of a certain kind.
+CARTESIAN = {
+    "row_major",
+    "gropp",
+    "factorisation",
+    "kd_tree",
+    "skewed_kd_tree",
+    "squarest_strips",
+    "stencil_strips",
+    "hyperplane",
+}
 
 
 def is_partial_cube(topology: Topology) -> bool:
@@ -76,6 +87,12 @@ def silent_traffic(ranks: int) -> Traffic:
     return Traffic.from_pairs(ranks, [], [], [], [])
 
 
+def understood(name: str, ranks: int) -> list[Traffic]:
+    if name in CARTESIAN:
+        return [stencil_traffic((ranks,), "star"), stencil_traffic((1, ranks), [(0, 0)])]
+    return [random_traffic(ranks), silent_traffic(ranks)]
+
+
 @pytest.fixture(params=SPECS)
 def topology(request) -> Topology:
     return topology_from_spec(request.param)
@@ -90,15 +107,22 @@ def test_the_mapping_is_valid_for_any_number_of_ranks_that_fits(name, topology):
         assert "\n" not in str(refused.value)
         return
     for ranks in sorted({1, slots // 2 or 1, slots}):
-        for traffic in (random_traffic(ranks), silent_traffic(ranks)):
+        for traffic in understood(name, ranks):
             node_of = map_ranks(traffic, topology, pipeline(name))
             check_mapping(node_of, topology, ranks)
+
+
+@pytest.mark.parametrize("name", sorted(CARTESIAN))
+@pytest.mark.parametrize("traffic", [random_traffic(16), silent_traffic(16)])
+def test_mappers_of_grids_refuse_other_traffic_in_one_line(name, traffic):
+    with pytest.raises(MappingError, match=rf"^mapper {name}: .*no Cartesian grid: expected.*$"):
+        map_ranks(traffic, topology_from_spec("mesh:4x4"), name)
 
 
 @pytest.mark.parametrize("name", MAPPERS)
 def test_the_same_seed_gives_the_same_mapping(name):
     spec = "tree:4:3" if name in HIERARCHIES else "torus:4x4"
-    topology, traffic = topology_from_spec(spec), random_traffic(11)
+    topology, traffic = topology_from_spec(spec), understood(name, 11)[0]
     first, second = (map_ranks(traffic, topology, pipeline(name), seed=7) for _ in range(2))
     assert np.array_equal(first, second)
 

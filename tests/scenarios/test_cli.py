@@ -11,7 +11,13 @@ from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli import app
-from hopmap.traces import load_traffic, nas_trace, summarize, synthetic_traffic
+from hopmap.traces import (
+    load_traffic,
+    nas_trace,
+    stencil_traffic,
+    summarize,
+    synthetic_traffic,
+)
 
 DATA = Path(__file__).parent.parent / "data"
 LU = str(DATA / "lu.S.4")
@@ -125,6 +131,18 @@ def test_generate_a_textbook_pattern(tmp_path):
     facts = as_json("generate", "shuffle", "--dims", "4x4", "--bytes", 8192, "--out", out)
     assert (facts["ranks"], facts["messages"], facts["bytes"]) == (16, 16, 16 * 8192)
     assert load_traffic(out).same_as(synthetic_traffic("shuffle", (4, 4), size=8192))
+
+
+def test_generate_a_stencil_and_map_it(tmp_path):
+    out, placed = tmp_path / "t.npz", tmp_path / "m.csv"
+    words = ("--dims", "12x11x8", "--stencil", "7pt", "--bytes", 1000)
+    facts = as_json("generate", "stencil", *words, "--periodic", "y", "--out", out)
+    assert (facts["ranks"], facts["bytes"]) == (1056, 1000 * facts["messages"])
+    periodic = stencil_traffic((12, 11, 8), "7pt", periodic=(False, True, False), size=1000)
+    assert load_traffic(out).same_as(periodic)
+    hopmap("map", out, "-t", "cluster:33*32", "-m", "kd_tree", "--out", placed)
+    measured = as_json("evaluate", "stencil:12x11x8,7pt", placed, "-t", "cluster:33*32")
+    assert measured["messages"]["off_node"] == {"total": 1928, "max": 71}
 
 
 def test_generate_a_sparse_matrix_vector_product(tmp_path):

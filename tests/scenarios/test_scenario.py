@@ -34,6 +34,15 @@ def test_what_is_left_out_has_defaults(tmp_path):
     assert [source.kind for source in scenario.sources(tmp_path)] == ["archive", "benchmark"]
 
 
+def test_traffic_of_stencils_needs_no_file(tmp_path):
+    name = "stencil:4x4,5pt,periodic=y"
+    (source,) = load_scenario(write(tmp_path, traces=f'["{name}"]')).sources(tmp_path)
+    assert (source.name, source.kind, source.has_program) == (name, "stencil", False)
+    assert source.traffic().metadata["periodic"] == [False, True]
+    with pytest.raises(ScenarioError, match="stencil 7pt has 3 dimensions: 4x4 has 2"):
+        load_scenario(write(tmp_path, traces='["stencil:4x4,7pt"]'))
+
+
 def test_sections_are_read(tmp_path):
     (tmp_path / "paper.csv").write_text("trace,topology,mapper,ienpc_total\n")
     more = """
