@@ -2,11 +2,11 @@
 
 1. Orders that cost nothing: the given mapping, nodes in order, and on boxes the curves.
 2. Starts: a fold if the traffic is a grid on a box, and recursive bisections with several seeds.
-   On hierarchies more of them, and `topdown`.
+   On hierarchies bisections that combine many tries, and `topdown`.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
-   of a few subsystems are split anew, level by level (see `sections`), and then annealed cold.
+   of some subsystems are split anew, level by level (see `sections`), and then annealed cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
@@ -53,12 +53,17 @@ log = logging.getLogger(__name__)
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 PER_RANK = 20_000  # proposals without any budget
 FOLDS = 400
-ROUND, SECTIONS = 60_000, 30_000  # proposals a rank that make a round; on hierarchies
+ROUND, SECTIONS = 60_000, 100_000  # proposals a rank that make a round; on hierarchies
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
 ECO, STRONG = 0.5e-3, 3e-3  # processor seconds a rank that `topdown` takes, upper figures
-FOURS = 4  # trials with four subsystems, for each of them, without a time budget
+STARTS = 3
+SHARE = 0.1  # of a time budget for starts
+TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
+LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
+HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
+PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 
 
 @mapper("auto", source="this project", initial="optional")
@@ -167,8 +172,9 @@ def _members(
     for curve in CURVES if topology.dims else ():
         search.sit(with_free_slots(curve(traffic, topology, rng=rng), topology))
         yield curve.__name__
+    levels = bool(spans_of(topology))
     starts = []
-    for name, start in _starts(search, traffic, objective, rng):
+    for name, start in _starts(search, traffic, objective, levels, rng):
         starts.append(start)
         search.sit(start)
         yield name
@@ -182,7 +188,6 @@ def _members(
     if total is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         total = int(rate * (watch.left() or 0.0))
-    levels = bool(spans_of(topology))
     rounds = min(max(total // ((SECTIONS if levels else ROUND) * talkers), 1), ROUNDS)
     for k in range(rounds):
         left = watch.left()
@@ -191,10 +196,10 @@ def _members(
         fresh = k % 2 == 0
         search.sit(starts[k // 2 % len(starts)] if fresh else search.best)
         if levels:
-            fours = FOURS if share is None else 10**6
-            most = None if share is None else 0.75 * share
-            split_anew(search, rng, sweeps=3, tries=1, fours=fours, seconds=most)
-            rest = None if share is None else 0.25 * share
+            trials = None if budget is None else max(budget // (PER_TRIAL * talkers), 1)
+            most = None if share is None else LEVELS * share
+            split_anew(search, rng, hot=HOT if fresh else WARM, trials=trials, seconds=most)
+            rest = None if share is None else (1 - LEVELS) * share
             search.cool(0.02 * scale, 0.0005 * scale, moves=budget, seconds=rest)
         else:
             hot = _hot(total / rounds / talkers, fresh)
@@ -204,26 +209,30 @@ def _members(
 
 
 def _starts(
-    search: Search, traffic: Traffic, objective: ObjectiveName, rng: np.random.Generator
+    search: Search,
+    traffic: Traffic,
+    objective: ObjectiveName,
+    levels: bool,
+    rng: np.random.Generator,
 ) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Make mappings to start annealing from: more on hierarchies, where they decide."""
-    topology = search.topology
+    """Make mappings to start annealing from."""
+    topology, watch = search.topology, search.watch
     folded = best_fold(traffic, topology, search.model, objective, FOLDS)
     if folded is not None:
         yield "fold", with_free_slots(folded, topology)
-    levels, watch = bool(spans_of(topology)), search.watch
-    share = 0.25 if levels else 0.1
-    most = 3 if not levels else 8 if watch.end is None else 200
-    for done in range(most):
-        search.sit(bisected(search.model, topology, rng))
-        if levels:
-            split_anew(search, rng, sweeps=3, tries=1, fours=0)
-        yield "recursive_bisection", search.seating.places.copy()
+    tries = 1
+    for done in range(STARTS):
+        begin = watch.now()
+        yield "recursive_bisection", bisected(search.model, topology, rng, tries)
+        if levels and done == 0:
+            spent = max(watch.now() - begin, 1e-3)
+            left = watch.left()
+            tries = TRIES if left is None else min(max(int(SHARE * left / spent), 1), MOST_TRIES)
         preset = _preset(traffic.ranks, watch.left()) if levels and done == 0 else None
         if preset is not None:
             split = topdown(traffic, topology, rng=rng, objective=objective, preset=preset)
             yield f"topdown({preset})", with_free_slots(split, topology)
-        if _part(watch) > share:
+        if done > 0 and _part(watch) > SHARE:
             break
 
 

@@ -2,9 +2,10 @@
 
 Sources: Pellegrini and Roman, Scotch: dual recursive bipartitioning, HPCN 1996; Hoefler and Snir,
 Generic topology mapping strategies, ICS 2011 (LibTopoMap). The network is cut across the dimension
-along which its halves are farthest apart, between two far nodes where there are no dimensions, and in a
-hierarchy between subsystems; the ranks by a multilevel bisection of exact sizes (`fm_kernels`). Pairs that leave a domain pull
-with their true mean distances, taken from a few nodes of each domain.
+along which its halves are farthest apart, between two far nodes where there are no dimensions, and
+in a hierarchy between subsystems; the ranks by a multilevel bisection of exact sizes
+(`halving_kernels`). Pairs that leave a domain pull with their true mean distances, taken from a few
+nodes of each domain.
 
 O(pairs * log(ranks)^2).
 """

@@ -200,7 +200,7 @@ def combine(
     second: NDArray[np.int8],
     draws: NDArray[np.uint64],
 ) -> NDArray[np.int8]:
-    """Sides no worse than `first`: pairs cut by neither parent are contracted, then refined."""
+    """Refine `first` where only pairs that neither parent cuts are contracted; seldom worse."""
     label = (2 * first + second).astype(np.int8)
     levels = coarsen(indptr, peer, weight, bias, label, draws)
     side = first

@@ -11,6 +11,7 @@ equally far from each other and from any third, as in a hierarchy.
 from __future__ import annotations
 
 from math import log
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -92,9 +93,7 @@ def recreate(
 
 
 @njit(cache=True)
-def grouped(
-    block: NDArray[np.int64], blocks: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Vertices of every block b: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
     for b in block:
@@ -142,7 +141,7 @@ def choose(
 def within(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
+    weight: NDArray[Any],
     here: NDArray[np.int64],
     local: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -176,7 +175,7 @@ def divide(
     local: NDArray[np.int64],
     draws: NDArray[np.uint64],
 ) -> NDArray[np.int64]:
-    """Part of every vertex by recursive bisection; part p has ``room[p + 1] - room[p]`` vertices."""
+    """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
     parts = len(room) - 1
     vertices = np.arange(room[parts])
     part = np.empty(room[parts], dtype=np.int64)

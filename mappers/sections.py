@@ -1,9 +1,9 @@
 """Sections of a hierarchy: who goes to which subsystem, improved a few subsystems at a time.
 
-From the largest level down, the ranks of two subsystems with a common parent are split anew, and
-those of three or four that talk, wherever that cuts less (`pairwise_kernels`). In a hierarchy that
-is exact: what is outside is equally far from all of them. The levels below start from where their
-ranks sit. Multisection along a hierarchy is Schulz and Traeff's (2017, section 3.1).
+From the largest level down, the ranks of a few subsystems with a common parent are thrown together
+and split anew (`recreate_kernels`), hot at first and then colder. In a hierarchy that is exact:
+what is outside is equally far from all of them. The levels below start from where their ranks sit.
+Multisection along a hierarchy is Schulz and Traeff's (2017, section 3.1).
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import Topology, hierarchy
-from . import pairwise_kernels
+from . import recreate_kernels
 from .cooling import Search
 
-PAIRS = 16  # pairs split between two looks at the clock
-SOME = 20_000  # trials times ranks between two looks at the clock
+MOST = 12  # subsystems that are split at once
+SOME = 4_000  # ranks split between two looks at the clock
+SHARE = 0.65  # of the time that is left, for each level
 
 
 def spans_of(topology: Topology) -> list[int]:
-    """Nodes of a subsystem, level by level from the second largest down to more than one."""
+    """Nodes of a subsystem, level by level from the second largest down to more than one slot."""
     sizes = hierarchy(topology) or ()
-    spans = np.cumprod(sizes)[:-1]
-    return [int(span) for span in spans[::-1] if 1 < span < topology.nodes]
+    least = 1 if topology.slots.max(initial=0) > 1 else 2
+    spans = np.cumprod((1, *sizes))[:-1]
+    return [int(span) for span in spans[::-1] if least <= span < topology.nodes]
 
 
 def split_anew(
     search: Search,
     rng: np.random.Generator,
     *,
-    sweeps: int,
-    tries: int,
-    fours: int,
+    hot: float,
+    trials: int | None = None,
     seconds: float | None = None,
 ) -> None:
     """Split the ranks of a few subsystems with a common parent anew, the largest level first.
@@ -41,44 +42,37 @@ def split_anew(
     ----------
     search, rng
         Whose seating is improved, and what for.
-    sweeps, tries : int
-        Sweeps over the pairs that talk, and bisections of each.
-    fours : int
-        Trials with three or four subsystems, for each of them.
+    hot : float
+        First temperature, in mean weights of a pair.
+    trials : int, optional
+        Trials on each level, for each subsystem.
     seconds : float, optional
-        Time for those trials; seven tenths of what is left go to each level.
+        Time for all levels; `SHARE` of what is left goes to each.
     """
     topology, model, now = search.topology, search.model, search.watch.now
     draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     end = None if seconds is None else now() + seconds
-    above = topology.nodes
-    for span in spans_of(topology):
+    above, spans = topology.nodes, spans_of(topology)
+    heat = hot * float(model.weight.mean()) if len(model.weight) else 0.0
+    for span in spans:
         block = search.seating.places // span
         groups = topology.nodes // span
         parent = np.arange(groups) // (above // span)
+        most = min(MOST, above // span)
         above = span
-        for _ in range(sweeps):
-            saved = 0.0
-            pairs = rng.permutation(
-                pairwise_kernels.talking(model.indptr, model.peer, block, parent)
-            )
-            for first in range(0, len(pairs), PAIRS):
-                if search.watch.over():
-                    break
-                saved += pairwise_kernels.refine_pairs(
-                    model.indptr, model.peer, model.weight, block, pairs[first : first + PAIRS],
-                    groups, tries, draws,
-                )  # fmt: skip
-            if saved == 0 or search.done():
-                break
-        stop = None if end is None else now() + 0.7 * (end - now())
-        left = fours * groups
-        while left > 0 and not search.done() and (stop is None or now() < stop):
-            some = min(left, SOME // len(block) + 1)
-            pairwise_kernels.regroup(
-                model.indptr, model.peer, model.weight, block, parent, some, draws
-            )
-            left -= some
+        begin = now()
+        share = None if end is None else (SHARE if span != spans[-1] else 1.0) * (end - begin)
+        some = max(SOME * groups // (most * len(block)), 1)
+        made, part = 0, 0.0
+        while part < 1 and not search.done():
+            recreate_kernels.recreate(
+                model.indptr, model.peer, model.weight, block, parent, most, some,
+                heat * (1 - part), draws,
+            )  # fmt: skip
+            made += some
+            part = 0.0 if trials is None else made / (trials * groups)
+            if share is not None:
+                part = max(part, (now() - begin) / share if share > 0 else 1.0)
         search.sit(_in_order(block, search.seating.seat_of, topology))
 
 

@@ -1,4 +1,4 @@
-"""Bisection: exact sizes, cuts that are known, halves of networks, and pairs of blocks."""
+"""Bisection: exact sizes, cuts that are known, halves of networks, and blocks split anew."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hopmap.mappers import evaluate, map_ranks
 from hopmap.mappers.bisection import halves
 from hopmap.mappers.fm_kernels import cut_cost
-from hopmap.mappers.halving_kernels import bisect, contract
+from hopmap.mappers.halving_kernels import FEW, bisect, combine, contract, evolve
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.pairwise_kernels import refine_pairs, regroup, talking
+from hopmap.mappers.recreate_kernels import choose, divide, grouped, recreate
 from hopmap.mappers.seating import with_table
-from hopmap.topologies import topology_from_spec
+from hopmap.topologies import hierarchy, topology_from_spec
 from hopmap.traces import Traffic
 
 
@@ -113,26 +113,98 @@ def test_a_line_ends_up_in_order(compiled):
     assert evaluate(traffic, topology, node_of, "hop_bytes") == 31
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6))
-@pytest.mark.parametrize("kernel", ["pairs", "fours"])
-def test_blocks_that_are_split_anew_keep_their_sizes_and_cut_no_more(kernel, seed):
-    traffic = grid_traffic(6, 6, seed=seed)
+def cut_of(traffic: Traffic, block) -> int:
     indptr, peer, weight = graph_of(traffic)
+    row = np.repeat(np.arange(traffic.ranks), np.diff(indptr[: traffic.ranks + 1]))
+    return int(weight[block[row] != block[peer]].sum()) // 2
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 60), st.floats(0.05, 0.5), st.integers(0, 10**6))
+def test_what_combines_bisections_has_their_sizes_and_tries_never_cut_more(n, density, seed):
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
+    traffic = Traffic.from_pairs(n, src, dst, np.ones(len(src)), rng.integers(1, 9, len(src)))
+    indptr, peer, weight = graph_of(traffic)
+    graph = indptr, peer, weight.astype(float), rng.integers(-5, 6, n).astype(float)
+    target = int(rng.integers(1, n))
+    parents = [bisect(*graph, target, draws(seed + k)) for k in range(2)]
+    child = combine(*graph, target, *parents, draws(seed))
+    assert np.bincount(child, minlength=2).tolist() == [target, n - target]
+    # The first of many tries are those of few: what combines them comes on top.
+    few, many = (evolve(*graph, target, tries, draws(seed)) for tries in (FEW // 2, 3 * FEW))
+    assert np.bincount(many[0], minlength=2).tolist() == [target, n - target]
+    assert many[1] == cut_cost(*graph, many[0]) <= few[1]
+
+
+def test_more_tries_cut_no_more_and_the_cost_is_the_cut(compiled):
+    traffic = grid_traffic(12, 12, seed=4)
+    indptr, peer, weight = graph_of(traffic)
+    weight, bias = weight.astype(float), np.zeros(144)
+    costs = []
+    for tries in (1, 40):
+        side, cost = evolve(indptr, peer, weight, bias, 72, tries, draws(3))
+        assert cost == cut_cost(indptr, peer, weight, bias, side)
+        costs.append(cost)
+    assert costs[1] == 12 <= costs[0]
+
+
+@pytest.mark.parametrize("spec", ["tree:4:3:2", "cluster:3*4", "tree:2:5:7", "fattree:3x3x4"])
+def test_hierarchies_are_cut_between_subsystems_as_evenly_as_possible(spec):
+    topology = topology_from_spec(spec)
+    nodes, domains = halves_of(topology)
+    sizes = hierarchy(topology)
+    spans = np.cumprod((1, *sizes))
+    assert np.array_equal(nodes, np.arange(topology.nodes))
+    for lo, mid, hi, _ in domains:
+        if mid < hi:
+            span = max(span for span in spans if span < hi - lo)
+            assert mid % span == 0
+            assert abs(2 * mid - lo - hi) <= span
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), most=st.integers(2, 6))
+def test_blocks_that_are_recreated_keep_their_sizes_and_parents_and_cut_no_more(seed, most):
+    traffic = grid_traffic(6, 6, seed=seed)
     rng = np.random.default_rng(seed)
     block = rng.permutation(np.repeat(np.arange(6), [6, 6, 6, 6, 8, 4]))
     parent = np.array([0, 0, 0, 0, 1, 1])
-    row = np.repeat(np.arange(36), np.diff(indptr[:37]))
-
-    def cut(of):
-        return int(weight[of[row] != of[peer]].sum()) // 2
-
     after = block.copy()
-    if kernel == "pairs":
-        pairs = talking(indptr, peer, block, parent)
-        saved = refine_pairs(indptr, peer, weight, after, pairs, 6, 1, draws(seed))
-    else:
-        saved = regroup(indptr, peer, weight, after, parent, 5, draws(seed))
+    saved = recreate(*graph_of(traffic), after, parent, most, 10, 0.0, draws(seed))
     assert np.array_equal(np.bincount(block), np.bincount(after))
     assert np.array_equal(parent[block], parent[after])
-    assert cut(block) - cut(after) == saved >= 0
+    assert cut_of(traffic, block) - cut_of(traffic, after) == saved >= 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_hot_trials_may_cut_more_and_say_how_much(seed):
+    traffic = grid_traffic(6, 6, seed=seed)
+    block = np.arange(36) // 6
+    after = block.copy()
+    saved = recreate(*graph_of(traffic), after, np.zeros(6, np.int64), 4, 5, 50.0, draws(seed))
+    assert np.array_equal(np.bincount(after), np.full(6, 6))
+    assert cut_of(traffic, block) - cut_of(traffic, after) == saved
+
+
+def test_chosen_blocks_have_one_parent_and_talk(compiled):
+    """Blocks are the columns of a grid: those of a parent that talk are consecutive."""
+    traffic = Traffic.from_pairs(24, np.arange(20), np.arange(4, 24), *np.ones((2, 20)))
+    indptr, peer, _ = graph_of(traffic)
+    block, parent = np.arange(24) // 4, np.array([0, 0, 0, 1, 1, 1])
+    starts, members = grouped(block, 6)
+    for seed in range(50):
+        chosen = choose(indptr, peer, block, parent, starts, members, 3, draws(seed))
+        assert len(set(parent[chosen])) == 1
+        assert sorted(chosen) == list(range(min(chosen), max(chosen) + 1))
+
+
+def test_a_division_has_parts_of_the_sizes_that_are_asked_for():
+    traffic = grid_traffic(5, 6)
+    indptr, peer, weight = graph_of(traffic)
+    room = np.array([0, 3, 4, 14, 14, 30])
+    local = np.full(30, -1)
+    part = divide(indptr, peer, weight.astype(float), room, local, draws(1))
+    assert np.array_equal(np.bincount(part, minlength=5), np.diff(room))
+    assert (local == -1).all()
