@@ -16,7 +16,7 @@ from . import pairwise_kernels
 from .cooling import Search
 
 PAIRS = 16  # pairs split between two looks at the clock
-SOME = 20_000  # trials times ranks between two looks at the clock
+SOME = 2_000  # trials times ranks between two looks at the clock
 
 
 def spans_of(topology: Topology) -> list[int]:
