@@ -246,11 +246,9 @@ def _part(watch: Watch) -> float:
 
 def _hot(per_rank: float, fresh: bool) -> float:
     """First temperature of a round with so many proposals a rank, in units of the scale."""
-    if per_rank < 5_000:
+    if per_rank < 30_000:
         return 0.1
-    if per_rank < 30_000 or not fresh:
-        return 0.2
-    return 0.35
+    return 0.35 if fresh else 0.2
 
 
 @cache
