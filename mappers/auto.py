@@ -246,9 +246,11 @@ def _part(watch: Watch) -> float:
 
 def _hot(per_rank: float, fresh: bool) -> float:
     """First temperature of a round with so many proposals a rank, in units of the scale."""
-    if per_rank < 30_000:
+    if per_rank < ROUND / 2:
         return 0.1
-    return 0.35 if fresh else 0.2
+    if per_rank < ROUND or not fresh:
+        return 0.2
+    return 0.35
 
 
 @cache
