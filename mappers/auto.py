@@ -250,9 +250,9 @@ def _part(watch: Watch) -> float:
 
 def _hot(per_rank: float, fresh: bool) -> float:
     """First temperature of a round with so many proposals a rank, in units of the scale."""
-    if per_rank < 5_000:
+    if per_rank < ROUND / 2:
         return 0.1
-    if per_rank < 30_000 or not fresh:
+    if per_rank < ROUND or not fresh:
         return 0.2
     return 0.35
 
