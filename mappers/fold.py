@@ -21,10 +21,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology, hierarchy
+from ..topologies import Mapping, MappingError, Topology, hierarchy
 from ..traces import Traffic
 from . import kernels
 from .bisection import bisected
+from .cartesian import cartesian
 from .grid_traffic import GridTraffic, recognised
 from .kernels import CostModel
 from .mapper import Count, mapper
@@ -68,8 +69,7 @@ def best_fold(
     dims = topology.dims or hierarchy(topology)
     if not dims or np.ptp(topology.slots):
         return None
-    pairs = traffic.without_self().undirected()
-    grid = recognised(pairs, objective_named(objective).weigh(pairs))
+    grid = _grid(traffic, objective)
     if grid is None:
         return None
     box = (int(topology.slots[0]), *dims)
@@ -80,6 +80,18 @@ def best_fold(
         if best is None or cost < best_cost:
             best, best_cost = node_of, cost
     return best
+
+
+def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
+    """Where the ranks are in the grid: from its metadata, periodic ones as well, or recognised."""
+    if {"dims", "stencil"} <= traffic.metadata.keys():
+        try:
+            known = cartesian(traffic, "fold")
+        except MappingError:
+            return None
+        return GridTraffic(known.dims, np.stack(np.unravel_index(known.cells, known.dims), axis=1))
+    pairs = traffic.without_self().undirected()
+    return recognised(pairs, objective_named(objective).weigh(pairs))
 
 
 def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:

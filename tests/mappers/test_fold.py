@@ -1,5 +1,7 @@
 """Fold: grids are recognised in any numbering and folded as well as is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
 from hopmap.mappers.grid_traffic import grid_of, recognised
-from hopmap.topologies import topology_from_spec
+from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
+from hopmap.traces.stencils import stencil_traffic
 
 from .test_bisection import grid_traffic
 
@@ -90,3 +93,29 @@ def test_slots_of_a_node_are_filled_with_neighbours(compiled):
     traffic, topology = grid_traffic(8, 4), topology_from_spec("mesh:4x4*2")
     node_of = map_ranks(traffic, topology, "fold")
     assert evaluate(traffic, topology, node_of, "hop_bytes") == 36
+
+
+@pytest.mark.parametrize(
+    ("dims", "stencil", "periodic", "spec", "hops"),
+    [
+        ((8, 8), "5pt", "xy", "torus:8x8", 128),
+        ((8, 8, 8), "7pt", "xyz", "torus:16x8x4", 2048),
+        ((4, 8), "9pt", "", "mesh:8x4", 52 + 2 * 42),
+    ],
+)
+def test_a_grid_that_says_so_is_folded_though_it_is_periodic_or_has_diagonals(
+    dims, stencil, periodic, spec, hops
+):
+    """Hops over undirected pairs; a diagonal takes two."""
+    wraps = ["xyz"[d] in periodic for d in range(len(dims))]
+    traffic = stencil_traffic(dims, stencil, periodic=wraps)
+    topology = topology_from_spec(spec)
+    node_of = map_ranks(traffic, topology, "fold(objective=hop_messages)")
+    assert evaluate(traffic, topology, node_of, "hop_messages") == 2 * hops
+
+
+def test_metadata_that_contradict_the_traffic_are_no_grid():
+    traffic = stencil_traffic((4, 4), "5pt")
+    wrong = replace(traffic, metadata={**traffic.metadata, "dims": [3, 5]})
+    topology = topology_from_spec("mesh:4x4")
+    check_mapping(map_ranks(wrong, topology, "fold"), topology, 16)
