@@ -224,16 +224,15 @@ def _starts(
     for done in range(STARTS):
         begin = watch.now()
         yield "recursive_bisection", bisected(search.model, topology, rng, tries)
+        spent, left = max(watch.now() - begin, 1e-3), watch.left()
         if levels and done == 0:
-            spent = max(watch.now() - begin, 1e-3)
-            left = watch.left()
-            tries = TRIES if left is None else min(max(int(SHARE * left / spent), 1), MOST_TRIES)
-        preset = _preset(traffic.ranks, watch.left()) if levels and done == 0 else None
+            tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
+        if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
+            break
+        preset = _preset(traffic.ranks, left) if levels and done == 0 else None
         if preset is not None:
             split = topdown(traffic, topology, rng=rng, objective=objective, preset=preset)
             yield f"topdown({preset})", with_free_slots(split, topology)
-        if done > 0 and _part(watch) > SHARE:
-            break
 
 
 def _preset(ranks: int, seconds: float | None) -> Preset | None:
