@@ -46,6 +46,7 @@ from .pipeline import parse_pipeline as parse_pipeline
 from .random_mapping import random_mapping as random_mapping
 from .random_sampling import random_sampling as random_sampling
 from .rcm import rcm as rcm
+from .relieve import relieve as relieve
 from .row_major import row_major_mapper as row_major_mapper
 from .scan import scan as scan
 from .search import Interrupted as Interrupted
@@ -60,4 +61,3 @@ from .topdown import topdown as topdown
 from .topo_aware import topo_aware as topo_aware
 from .treematch import treematch as treematch
 from .udfs import udfs as udfs
-from .umc import umc as umc

@@ -1,7 +1,7 @@
 """Congestion: annealing of link loads, for the least load on the busiest link.
 
 Exchanges as in `annealing`; every other one is of a rank with a message over one of the busiest
-links (the idea of Deveci et al. 2015, see `umc`). The highest load alone is no guide, for most
+links (the idea of Deveci et al. 2015, see `relieve`). The highest load alone is no guide, for most
 exchanges leave it as it is, so that what is annealed is the sum over all links of the load to the
 power of 8: high loads dominate it, and every link counts a little. What is kept is the mapping with
 the least highest load met, beginning with the given one.

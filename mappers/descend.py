@@ -4,7 +4,7 @@ For functions that are expensive, milliseconds to seconds, and known only by cal
 or thousands of evaluations, not millions. An exchange is drawn as in `annealing`, so that it brings
 a rank next to one that it talks to; of `DRAWN` such the one that gains the most hop-bytes, or costs
 the least, is evaluated. It stays if the function does not rise: plain hill climbing, which crosses
-plateaus. (On random geometric graphs late acceptance was worse with some hundreds of evaluations.)
+plateaus.
 
 O(degree) a step besides the function itself; memory is linear, but for the table of distances that
 all annealing has on up to a few thousand nodes.

@@ -14,7 +14,7 @@ Self messages cost nothing. Distances are taken to be the same in both direction
 
 The first three are sums over pairs, which most searches need: in compiled code a
 `kernels.CostModel`, always minimised (cardinality negated). `max_link_load` is what `congestion`,
-`umc` and `auto` minimise. Anything else is a function of the mapping, for `descend` and `auto`.
+`relieve` and `auto` minimise. Anything else is a function of the mapping, for `descend` and `auto`.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def test_energy_is_an_objective_where_something_draws_it(tmp_path, shuffled):
 def test_the_busiest_link_is_an_objective(tmp_path, shuffled):
     out = tmp_path / "out.csv"
     placed = as_json(
-        "map", MG, *ON, "-m", "umc", "--objective", "max_link_load", "--initial", shuffled,
+        "map", MG, *ON, "-m", "relieve", "--objective", "max_link_load", "--initial", shuffled,
         "--out", out,
     )  # fmt: skip
     before, after = (

@@ -1,4 +1,4 @@
-"""Compiled search for an exchange that takes load off the busiest links; see `umc.py`."""
+"""Compiled search for an exchange that takes load off the busiest links; see `relieve.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .link_loads_kernels import LinkLoads, forget, reroute, settle
 
 
 @njit(cache=True)
-def relieve(
+def exchange(
     loads: LinkLoads,
     seating: Seating,
     ranks: NDArray[np.int64],

@@ -1,14 +1,14 @@
-"""UMC: exchanges that take load off the busiest link.
+"""Relieve: exchanges that take load off the busiest link, until none helps.
 
-Source: Deveci, Kaya, Ucar and Catalyurek, Fast and high quality topology-aware task mapping, IPDPS
-2015: the congestion refinement. Take the busiest link and a rank with a message over it; try to
-exchange it with whoever sits near one of its peers, a few candidates a rank; what gains is kept,
-and link loads are kept up to date. It ends when nothing helps the busiest links.
+After the idea of the congestion refinement of Deveci, Kaya, Ucar and Catalyurek, Fast and high
+quality topology-aware task mapping, IPDPS 2015, whose text was not at hand. Take the busiest link
+and a rank with a message over it; try to exchange it with whoever sits near one of its peers, a few
+candidates a rank; what gains is kept. It ends when nothing helps the busiest links.
 
 An exchange gains if the highest load falls; or stays, on fewer links; or on as many, with less
-load on all links together. Looking at one costs the routes of two ranks' messages. The paper keeps
-the ranks over every link in lists; here all routes are walked after each exchange, O(pairs * hops),
-so that memory is linear. Any topology with routes, any slots; free slots take part.
+load on all links together. Looking at one costs the routes of two ranks' messages. To
+find who crosses the busiest links all routes are walked after each exchange, O(pairs * hops), so
+that memory is linear. Any topology with routes, any slots; free slots take part.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .link_loads import load_bound, loads_and_seats
 from .link_loads_kernels import crossing
 from .mapper import Count, Seconds, mapper
 from .objectives import LOAD, LoadName
+from .relieve_kernels import exchange
 from .search import Interrupted, Progress, Watch
-from .umc_kernels import relieve
 
 
-@mapper("umc", source="Deveci, Kaya, Ucar, Catalyurek 2015", initial="needed")
-def umc(
+@mapper("relieve", source="this project, after Deveci et al. 2015", initial="needed")
+def relieve(
     traffic: Traffic,
     topology: Topology,
     *,
@@ -54,7 +54,7 @@ def umc(
         Time budget, and whom to tell.
     """
     if initial is None:
-        raise MappingError("mapper umc: expected a mapping to start from")
+        raise MappingError("mapper relieve: expected a mapping to start from")
     watch = Watch(seconds, progress)
     loads, seating = loads_and_seats(traffic, topology, initial, rng)
     bound = load_bound(traffic, topology)
@@ -67,7 +67,7 @@ def umc(
             if most <= bound:
                 break
             ranks = found[: crossing(loads, seating.places, most, found)]
-            if not relieve(loads, seating, ranks, candidates, most, count):
+            if not exchange(loads, seating, ranks, candidates, most, count):
                 break
             made += 1
     except KeyboardInterrupt:
