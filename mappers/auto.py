@@ -1,6 +1,7 @@
 """Auto: a portfolio that spends a budget on what is known to work, and keeps the best.
 
-1. Orders that cost nothing: the given mapping, nodes in order, and on boxes the curves.
+1. Orders that cost nothing: the given mapping, nodes in order, on boxes the curves, and of grids
+   what the mappers of grids make of them.
 2. Starts: a fold if the traffic is a grid on a box, and recursive bisections with several seeds.
    On hierarchies bisections that combine many tries, and `topdown`.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
@@ -32,6 +33,7 @@ from ..traces import Traffic
 from . import annealing_kernels
 from .beyond_sums import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bisection import bisected
+from .cartesian_orders import cartesian_orders
 from .congestion import congestion
 from .cooling import Search
 from .fold import best_fold
@@ -173,11 +175,16 @@ def _members(
         search.sit(with_free_slots(curve(traffic, topology, rng=rng), topology))
         yield curve.__name__
     levels = bool(spans_of(topology))
+    for name, node_of in cartesian_orders(traffic, topology, rng):
+        search.sit(with_free_slots(node_of, topology))
+        yield name
     starts = []
     for name, start in _starts(search, traffic, objective, levels, rng):
         starts.append(start)
         search.sit(start)
         yield name
+    if levels:
+        starts.append(search.best.copy())
     starts = sorted(starts, key=search.sit)[:ROUNDS]
     search.sit(search.best)
     scale, talkers = search.scale(), max(len(search.seating.talkers), 1)

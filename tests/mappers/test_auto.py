@@ -16,6 +16,7 @@ from hopmap.mappers.seating import with_table
 from hopmap.scenarios.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
+from hopmap.traces.stencils import stencil_traffic
 
 SPECS = ["mesh:4x4", "torus:5x3", "haec:2x2x4", "tree:2:4:2@1:10:100", "mesh:2x4*2", "fattree:4x4"]
 
@@ -118,3 +119,24 @@ def test_no_published_mapping_of_cg_and_amg_is_better(shared, app, family, quant
     node_of = map_ranks(traffic, topology, f"auto(objective={objective})")
     assert len(published) == 12
     assert evaluate(traffic, topology, node_of, objective) <= best
+
+
+@pytest.mark.parametrize("spec", ["cluster:17*9+9*8", "cluster:25*9", "tree:5:5:9@1:10:100"])
+@pytest.mark.parametrize("known", [True, False])
+def test_of_a_grid_no_mapper_of_grids_is_better(spec, known):
+    """With metadata, and without them in another numbering."""
+    topology, traffic = topology_from_spec(spec), stencil_traffic((15, 15), "5pt")
+    if not known:
+        new = np.random.default_rng(5).permutation(225)
+        traffic = Traffic.from_pairs(
+            225, new[traffic.src], new[traffic.dst], traffic.messages, traffic.bytes
+        )
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), moves=1000)
+    published = ["kd_tree", "squarest_strips", "stencil_strips", "hyperplane"]
+    met = {step.member for step in run.steps}
+    assert set(published) <= met
+    assert ("gropp" in met) == ("+" not in spec)
+    best = evaluate(traffic, topology, run.mapping, "hop_bytes")
+    for name in published if known else ():
+        assert best <= evaluate(traffic, topology, map_ranks(traffic, topology, name), "hop_bytes")
+    assert best == run.steps[-1].best

@@ -135,9 +135,7 @@ def test_a_pipeline_without_a_mapper_for_the_objective_is_refused():
         MappingError, match="a function as objective: expected one of auto, descend in it"
     ):
         map_ranks(traffic, topology, "sweep | local_search", objective=len)
-    with pytest.raises(
-        MappingError, match=r"max_link_load: expected one of .*relieve in it"
-    ):
+    with pytest.raises(MappingError, match=r"max_link_load: expected one of .*relieve in it"):
         map_ranks(traffic, topology, "minmd", objective="max_link_load")
     with pytest.raises(MappingError, match=r"did you mean max_link_load\?"):
         map_ranks(traffic, topology, "auto", objective="max_link_loads")
