@@ -3,7 +3,7 @@
 1. Orders that cost nothing: the given mapping, nodes in order, on boxes the curves, and of grids
    what the mappers of grids make of them.
 2. Starts: a fold if the traffic is a grid on a box, and recursive bisections with several seeds.
-   On hierarchies bisections that combine many tries, and `topdown`.
+   On hierarchies bisections that combine many tries.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
@@ -42,13 +42,11 @@ from .hilbert import hilbert
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .multilevel import exchange_blocks
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
-from .partition import Preset
 from .peano import peano
 from .scan import scan
 from .search import Clock, Interrupted, Progress, Watch
 from .sections import spans_of, split_anew
 from .sweep import sweep
-from .topdown import topdown
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +57,6 @@ ROUND, SECTIONS = 60_000, 100_000  # proposals a rank that make a round; on hier
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
-ECO, STRONG = 0.5e-3, 3e-3  # processor seconds a rank that `topdown` takes, upper figures
 STARTS = 3
 SHARE = 0.1  # of a time budget for starts
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
@@ -236,17 +233,6 @@ def _starts(
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
         if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
             break
-        preset = _preset(traffic.ranks, left) if levels and done == 0 else None
-        if preset is not None:
-            split = topdown(traffic, topology, rng=rng, objective=objective, preset=preset)
-            yield f"topdown({preset})", with_free_slots(split, topology)
-
-
-def _preset(ranks: int, seconds: float | None) -> Preset | None:
-    """KaHIP's preset whose usual time is less than a third of the budget; None: not even eco's."""
-    if seconds is None or seconds > 3 * ECO * ranks:
-        return "strong" if seconds is not None and seconds > 3 * STRONG * ranks else "eco"
-    return None
 
 
 def _part(watch: Watch) -> float:
