@@ -8,6 +8,7 @@ from .bokhari import bokhari as bokhari
 from .bottomup import bottomup as bottomup
 from .congestion import congestion as congestion
 from .descend import descend as descend
+from .exact_partition import exact_partition as exact_partition
 from .factorisation import factorisation as factorisation
 from .fhgreedy import fhgreedy as fhgreedy
 from .fold import fold as fold
@@ -17,6 +18,7 @@ from .greedy import greedy_all_c as greedy_all_c
 from .greedy import greedy_min as greedy_min
 from .greedy import mueller_merbach as mueller_merbach
 from .greedy_embedding import greedy_embedding as greedy_embedding
+from .grid_portfolio import grid_portfolio as grid_portfolio
 from .gropp import gropp as gropp
 from .hilbert import hilbert as hilbert
 from .hyperplane import hyperplane as hyperplane

@@ -1,0 +1,189 @@
+"""Mappers of Cartesian grids on the thesis' suites and beside the optimum.
+
+``python benchmarks/cartesian.py suites [MAPPER ...]`` maps every case of the test suites of Lehr's
+thesis (sections 7.2 and 7.3) by every mapper and prints, suite by suite, what leaves the nodes in
+sum and the worst node, as geometric means relative to `grid_portfolio`, and how often that is
+beaten. ``python benchmarks/cartesian.py optimum`` does so on all 2-D grids up to 6 x 6, 5 points, 2
+to 6 nodes, relative to the exact optimum. Sizes of nodes differ by one where they do not divide.
+Random mappings are the mean over five seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from hopmap.mappers import map_ranks
+from hopmap.mappers.off_node import leaving, peers_of
+from hopmap.topologies import MappingError, Topology, cluster
+from hopmap.traces import stencil_traffic
+from hopmap.traces.stencils import Vectors, star
+
+OURS = "grid_portfolio"
+MAPPERS = [
+    OURS,
+    "grid_portfolio(first=worst)",
+    "squarest_strips(carry=narrower)",
+    "squarest_strips",
+    "stencil_strips",
+    "kd_tree",
+    "skewed_kd_tree",
+    "hyperplane",
+    "gropp",
+    "factorisation",
+    "row_major",
+    "random",
+]
+SEEDS = 5  # of random mappings
+
+
+class Case(NamedTuple):
+    """A grid with a stencil on so many nodes."""
+
+    suite: str
+    dims: tuple[int, ...]
+    stencil: Vectors
+    nodes: int
+
+
+def suites() -> Iterator[Case]:
+    """Cases of the thesis, section by section; where it leaves sizes open, what is nearest."""
+    for dims, nodes in product([(15, 15), (20, 10), (6, 6, 6)], range(2, 31, 2)):
+        yield Case("partitions", dims, star(len(dims)), nodes)
+    for d, nodes, side in product((2, 3), (5, 10, 30), range(4, 17, 2)):
+        if side**d >= nodes:
+            yield Case("growing partitions", (side,) * d, star(d), nodes)
+    for d, size, side in product((2, 3), (10, 30), range(4, 17, 2)):
+        if side**d >= 2 * size:
+            yield Case("more partitions", (side,) * d, star(d), side**d // size)
+    for nodes, size, d in product((10, 30), (10, 30), (1, 2, 3, 4, 5)):
+        yield Case("number of dimensions", sides(nodes * size, [1.0] * d), star(d), nodes)
+    for nodes, size, d, skew in product((10, 30), (10, 30), (2, 3), np.arange(1, 4.01, 0.25)):
+        dims = sides(nodes * size, [1.0] * (d - 1) + [float(skew)])
+        yield Case("skew of dimensions", dims, star(d), nodes)
+    yield Case("skew of dimensions", (10, 31), star(2), 10)
+    for dims, nodes, index in (
+        *product([(15, 15)], [10], range(12)),
+        *product([(8, 8, 8)], [30], range(12)),
+    ):
+        yield Case("size of the stencil", dims, symmetric_stencil(index, len(dims)), nodes)
+    for stencil in skewed_stencils():
+        yield Case("skew of the stencil", (15, 15), stencil, 15)
+    yield Case("large", (44, 24), star(2), 33)
+    yield Case("large", (12, 11, 8), star(3), 33)
+
+
+def sides(ranks: int, skew: list[float]) -> tuple[int, ...]:
+    """Sides of a grid with about so many ranks, in these proportions."""
+    unit = (ranks / prod(skew)) ** (1 / len(skew))
+    found = [max(round(unit * s), 1) for s in skew[:-1]]
+    return (*found, max(round(ranks / prod(found)), 1))
+
+
+def symmetric_stencil(index: int, dimensions: int) -> Vectors:
+    """Vectors that grow dimension by dimension (listing 7.3)."""
+    return [
+        [sign * (i // dimensions + 1) if d == i % dimensions else 0 for d in range(dimensions)]
+        for i in range(index + 1)
+        for sign in (1, -1)
+    ]
+
+
+def skewed_stencils() -> Iterator[Vectors]:
+    """From 5 points on: more along the second dimension, or diagonals in place of the first.
+
+    The thesis shows the last one only (figure 7.21); these steps are ours.
+    """
+    for reach in (1, 2, 3, 4):
+        along = [[0, sign * step] for step in range(1, reach + 1) for sign in (1, -1)]
+        yield [[1, 0], [-1, 0], *along]
+        yield [[1, 1], [-1, -1], *along]
+        yield [[1, 1], [1, -1], [-1, 1], [-1, -1], *along]
+
+
+def nodes_for(ranks: int, nodes: int) -> Topology:
+    """So many nodes for all ranks, the first ones larger by one where that does not divide."""
+    each, more = divmod(ranks, nodes)
+    return cluster([each + 1] * more + [each] * (nodes - more))
+
+
+def measured(case: Case, mappers: list[str]) -> dict[str, tuple[float, float]]:
+    """Messages that leave all nodes and the worst, by every mapper that takes the case."""
+    traffic = stencil_traffic(case.dims, case.stencil)
+    topology = nodes_for(traffic.ranks, case.nodes)
+    peers = peers_of(traffic, "messages", traffic.ranks)
+    found = {}
+    for mapper in mappers:
+        seeds = range(SEEDS if mapper == "random" else 1)
+        try:
+            loads = [
+                leaving(peers, map_ranks(traffic, topology, mapper, seed=seed), topology.nodes)
+                for seed in seeds
+            ]
+        except MappingError:
+            continue
+        found[mapper] = (
+            float(np.mean([load.sum() for load in loads])),
+            float(np.mean([load.max() for load in loads])),
+        )
+    return found
+
+
+def print_suites(mappers: list[str]) -> None:
+    """Print the table of each suite, and of all."""
+    rows: dict[str, list[dict[str, tuple[float, float]]]] = {}
+    for case in suites():
+        found = measured(case, mappers)
+        for suite in (case.suite, "all"):
+            rows.setdefault(suite, []).append(found)
+        ours = found[OURS]
+        for mapper, other in found.items():
+            if other[0] < ours[0]:
+                print("beaten in sum:", case, mapper, other, ours, flush=True)
+    rows["all"] = rows.pop("all")
+    for suite, cases in rows.items():
+        print(f"\n{suite}, {len(cases)} cases")
+        print(f"{'':<34}{'sum':>8}{'worst':>8}{'cases':>7}{'fewer':>7}{'lower worst':>13}")
+        for mapper in mappers:
+            pairs = [(found[mapper], found[OURS]) for found in cases if mapper in found]
+            counted = [(m, o) for m, o in pairs if min(*m, *o) > 0]
+            means = [np.exp(np.mean([np.log(m[i] / o[i]) for m, o in counted])) for i in (0, 1)]
+            fewer, lower = (sum(m[i] < o[i] for m, o in pairs) for i in (0, 1))
+            print(
+                f"{mapper:<34}{means[0]:>8.3f}{means[1]:>8.3f}{len(pairs):>7}{fewer:>7}{lower:>13}"
+            )
+
+
+def print_optimum(mappers: list[str]) -> None:
+    """Print how far every mapper is from the least sum and the least worst node."""
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    begin = time.process_time()
+    for a, b, nodes in product(range(1, 7), range(1, 7), range(2, 7)):
+        if a * b < nodes:
+            continue
+        case = Case("", (a, b), star(2), nodes)
+        exact = measured(case, ["exact_partition", "exact_partition(measure=worst)"])
+        least = exact["exact_partition"][0], exact["exact_partition(measure=worst)"][1]
+        for mapper, found in measured(case, mappers).items():
+            ratios.setdefault(mapper, []).append((found[0] / least[0], found[1] / least[1]))
+    print(f"{'':<34}{'sum':>8}{'':>8}{'':>9}{'worst node':>10}")
+    print(f"{'':<34}{'mean':>8}{'worst':>8}{'optimal':>9}{'mean':>10}{'worst':>8}{'optimal':>9}{'cases':>7}")
+    for mapper, found in ratios.items():
+        r = np.array(found)
+        means, most, equal = r.mean(axis=0), r.max(axis=0), (r == 1).sum(axis=0)
+        print(
+            f"{mapper:<34}{means[0]:>8.3f}{most[0]:>8.2f}{equal[0]:>9}"
+            f"{means[1]:>10.3f}{most[1]:>8.2f}{equal[1]:>9}{len(r):>7}"
+        )
+    print(f"{time.process_time() - begin:.0f} processor seconds")
+
+
+if __name__ == "__main__":
+    what, *more = sys.argv[1:] or ["suites"]
+    {"suites": print_suites, "optimum": print_optimum}[what]([*MAPPERS, *more])
