@@ -92,7 +92,9 @@ def recreate(
 
 
 @njit(cache=True)
-def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def grouped(
+    block: NDArray[np.int64], blocks: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Vertices of every block b: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
     for b in block:
