@@ -1,6 +1,6 @@
 /* hopmap_cart.h: Cartesian communicators reordered so that neighbours share nodes.
  *
- * MPI_Cart_create may reorder ranks; today's libraries leave them row-major. hopmap_cart_create
+ * MPI_Cart_create may reorder ranks; Gropp (2018) found no library that does. hopmap_cart_create
  * reorders, by the formulas of hopmap's mappers of the same names, whose files tell their sources
  * (Lehr 2019; Gropp 2018; Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020). Every process computes
  * its own coordinates, which are those of the Python rank by rank.
