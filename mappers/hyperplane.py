@@ -51,16 +51,20 @@ def dividing_mean(sizes: Sequence[int]) -> int:
     return next(size for size in range(ranks // len(sizes), 0, -1) if ranks % size == 0)
 
 
-def angles(stencil: Vectors, dimensions: int) -> list[float]:
-    """Sum of cos^2 of the angles between the vectors and each dimension."""
+def angles(stencil: Vectors, dimensions: int) -> list[int]:
+    """Sum of cos^2 of the angles between the vectors and each dimension, in steps of 2^-32.
+
+    Equal sums are equal so in any order of additions and in `hopmap_cart.h`: six times 1/6 is 1.
+    """
     lengths = [sum(x * x for x in vector) for vector in stencil]
-    return [
+    sums = [
         sum(v[d] * v[d] / length for v, length in zip(stencil, lengths, strict=True) if length)
         for d in range(dimensions)
     ]
+    return [int(total * 2**32 + 0.5) for total in sums]
 
 
-def preferred(dims: Sequence[int], angle: Sequence[float]) -> list[int]:
+def preferred(dims: Sequence[int], angle: Sequence[int]) -> list[int]:
     """Dimensions in the order in which they should be cut."""
     return sorted(range(len(dims)), key=lambda d: (angle[d], -dims[d]))
 

@@ -27,6 +27,7 @@ app.command()(cli_mappings.evaluate)
 app.command()(cli_simulate.simulate)
 app.command()(cli_explain.explain)
 app.command()(cli_mappings.export)
+app.command()(cli_mappings.header)
 app.command()(cli_convert.convert)
 app.command("list")(cli_scenarios.list_)
 

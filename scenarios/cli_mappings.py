@@ -1,4 +1,4 @@
-"""Commands on mappings: map, evaluate, export."""
+"""Commands on mappings: map, evaluate, export, header."""
 
 from __future__ import annotations
 
@@ -211,6 +211,28 @@ def export(
     else:
         say(f"written: {out}")
         say(f"use it:  {command}")
+
+
+def header(
+    out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write hopmap_cart.h: the mappers of Cartesian grids for MPI programs in C and C++."""
+    from importlib.resources import files
+
+    from .. import mappers
+    from ..traces.atomic import replacing
+
+    text = (files(mappers) / "hopmap_cart.h").read_text(encoding="utf-8")
+    if out is not None:
+        with replacing(out) as partial:
+            partial.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"text": text} if out is None else {"out": str(out)})
+    elif out is None:
+        say(text.rstrip("\n"))
+    else:
+        say(f"written: {out}")
 
 
 def _print_metrics(title: str, metrics: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian import all_row_major, row_major
 from hopmap.mappers.factorisation import factorised_all, factorised_coordinates, level_factors
 from hopmap.mappers.gropp import box_shape, gropp_all, gropp_coordinates, prime_factors
-from hopmap.mappers.hyperplane import hyperplane_all, hyperplane_coordinates
+from hopmap.mappers.hyperplane import angles, hyperplane_all, hyperplane_coordinates
 from hopmap.mappers.kd_tree import kd_tree_all, kd_tree_coordinates
 from hopmap.mappers.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
 from hopmap.mappers.squarest_strips import (
@@ -176,6 +176,12 @@ def test_the_hyperplane_cuts_no_node():
     """12 x 10 ranks: halves of 6 x 10, those at x = 2; 4 x 10 ranks are two nodes, filled by y."""
     grid = nodes_on_grid((12, 10), "cluster:6*20", "hyperplane")
     assert [box_of(grid, node) for node in range(6)] == [(2, 10), (4, 5), (4, 5)] * 2
+
+
+def test_equal_angles_are_equal_whatever_their_sums_round_to():
+    """Six times 1/6, as additions round it, and 1."""
+    first, second, _, _ = angles([(1, 0, 1, 2)] * 6 + [(0, 1, 0, 0)], 4)
+    assert first == second
 
 
 def test_levels_are_factorised_from_the_coarsest():

@@ -327,6 +327,15 @@ def test_simulate_sends_traffic_in_rounds(mapping, tmp_path):
     assert rounds["makespan"] > at_once["makespan"]
 
 
+def test_the_header_for_mpi_programs_is_printed_or_written(tmp_path):
+    out = tmp_path / "hopmap_cart.h"
+    assert hopmap("header", "--out", out) == f"written: {out}\n"
+    assert "int hopmap_cart_create(" in out.read_text()
+    assert hopmap("header") == out.read_text()
+    assert as_json("header") == {"text": out.read_text()}
+    assert as_json("header", "--out", out) == {"out": str(out)}
+
+
 def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert hopmap("export", mapping, "--to", "openmpi").splitlines()[2] == "rank 2=node3 slot=0"
     out = tmp_path / "rankfile"
