@@ -24,7 +24,7 @@ def spans_of(topology: Topology) -> list[int]:
     """Nodes of a subsystem, level by level from the second largest down to more than one slot."""
     sizes = hierarchy(topology) or ()
     least = 1 if topology.slots.max(initial=0) > 1 else 2
-    spans = np.cumprod((1, *sizes))[:-1]
+    spans = np.unique(np.cumprod((1, *sizes)))
     return [int(span) for span in spans[::-1] if least <= span < topology.nodes]
 
 
@@ -44,10 +44,9 @@ def split_anew(
         Whose seating is improved, and what for.
     hot : float
         First temperature, in mean weights of a pair.
-    trials : int, optional
-        Trials on each level, for each subsystem.
-    seconds : float, optional
-        Time for all levels; `SHARE` of what is left goes to each.
+    trials, seconds : int or float, optional
+        Trials on each level, for each subsystem; time for all levels, of which `SHARE` of what is
+        left goes to each. At least one is needed.
     """
     topology, model, now = search.topology, search.model, search.watch.now
     draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
@@ -70,6 +69,7 @@ def split_anew(
                 heat * (1 - part), draws,
             )  # fmt: skip
             made += some
+            search.report()
             part = 0.0 if trials is None else made / (trials * groups)
             if share is not None:
                 part = max(part, (now() - begin) / share if share > 0 else 1.0)
