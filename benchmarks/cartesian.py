@@ -153,6 +153,8 @@ def print_suites(mappers: list[str]) -> None:
         for mapper in mappers:
             pairs = [(found[mapper], found[OURS]) for found in cases if mapper in found]
             counted = [(m, o) for m, o in pairs if min(*m, *o) > 0]
+            if not counted:
+                continue
             means = [np.exp(np.mean([np.log(m[i] / o[i]) for m, o in counted])) for i in (0, 1)]
             fewer, lower = (sum(m[i] < o[i] for m, o in pairs) for i in (0, 1))
             print(
@@ -173,7 +175,9 @@ def print_optimum(mappers: list[str]) -> None:
         for mapper, found in measured(case, mappers).items():
             ratios.setdefault(mapper, []).append((found[0] / least[0], found[1] / least[1]))
     print(f"{'':<34}{'sum':>8}{'':>8}{'':>9}{'worst node':>10}")
-    print(f"{'':<34}{'mean':>8}{'worst':>8}{'optimal':>9}{'mean':>10}{'worst':>8}{'optimal':>9}{'cases':>7}")
+    print(
+        f"{'':<34}{'mean':>8}{'worst':>8}{'optimal':>9}{'mean':>10}{'worst':>8}{'optimal':>9}{'cases':>7}"
+    )
     for mapper, found in ratios.items():
         r = np.array(found)
         means, most, equal = r.mean(axis=0), r.max(axis=0), (r == 1).sum(axis=0)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .off_node_kernels import Peers
 
 Ints = NDArray[np.int64]
+NEVER = 2**40  # there is no room for its ranks
 
 
 class Row(NamedTuple):
@@ -119,13 +120,12 @@ class Ahead:
         last = np.zeros_like(used)
         if self.begun:
             last[np.arange(len(used)), node[:, self.placed - 1]] = 1
-        found = self._sum[self.slots - used, self._reached(node, used), last].sum(axis=1)
+        found: Ints = self._sum[self.slots - used, self._reached(node, used), last].sum(axis=1)
         there = self.row.along[0] * self.rows + self.row.down[0] * self.row.length
-        return np.maximum(found - there, 0)
+        more: Ints = np.maximum(found - there, 0)
+        return more
 
     def each(self, node: NDArray[np.int8], used: Ints) -> Ints:
         """Least that will leave each node, shape (rows, nodes)."""
-        return self._each[self.slots - used, self._reached(node, used)]
-
-
-NEVER = 2**40  # there is no room for its ranks
+        found: Ints = self._each[self.slots - used, self._reached(node, used)]
+        return found

@@ -110,9 +110,7 @@ def exact_partition(
         start = found
 
 
-def within(
-    peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits
-) -> Mapping | None:
+def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
     """Partition within the limits, of all these one of the least sum; None if there is none.
 
     Parameters
@@ -141,13 +139,10 @@ def within(
         near = zip(time[peers.peer[of[t]]], peers.sent[of[t]], peers.got[of[t]], strict=True)
         before = [edge for edge in near if edge[0] < t]
         ahead = Ahead(row, t + 1, slots, ranks)
-        some = Partials(*(
-            np.concatenate(arrays)
-            for arrays in zip(*(
-                _possible(_placed(some, t, node, slots, before), ahead, limits)
-                for node in range(nodes)
-            ), strict=True)
-        ))  # fmt: skip
+        some = _joined([
+            _possible(_placed(some, t, node, slots, before), ahead, limits)
+            for node in range(nodes)
+        ])  # fmt: skip
         border = np.flatnonzero(last[: t + 1] > t)
         if len(some.node) <= MOST:
             some = _distinct(_alike(some, border, slots), border, slots)
@@ -158,6 +153,11 @@ def within(
     node_of = np.empty(ranks, dtype=np.int64)
     node_of[order] = some.node[some.cost[:, 0].argmin()]
     return node_of
+
+
+def _joined(some: list[Partials]) -> Partials:
+    nodes, used, cost = zip(*some, strict=True)
+    return Partials(np.concatenate(nodes), np.concatenate(used), np.concatenate(cost))
 
 
 def _placed(
@@ -187,11 +187,11 @@ def _possible(some: Partials, ahead: Ahead, limits: Limits) -> Partials:
     good = some.cost[:, 0] + ahead.sum(some.node, some.used) <= limits.sum
     if limits.worst is not None:
         good &= (some.cost[:, 1:] + ahead.each(some.node, some.used)).max(axis=1) <= limits.worst
-    return Partials(*(array[good] for array in some))
+    return Partials(some.node[good], some.used[good], some.cost[good])
 
 
 def _alike(some: Partials, border: Ints, slots: Ints) -> Partials:
-    """Number nodes of one size anew: as they appear on the border, then by ranks and cost."""
+    """Renumber nodes of one size as they appear on the border, then by ranks and cost."""
     rows, nodes = some.used.shape
     seen = np.full((rows, nodes), len(border), dtype=np.int64)
     for i, t in reversed(list(enumerate(border))):
@@ -209,9 +209,9 @@ def _alike(some: Partials, border: Ints, slots: Ints) -> Partials:
     return Partials(
         np.take_along_axis(new, some.node.astype(np.int64), 1).astype(np.int8),
         np.take_along_axis(some.used, old, 1),
-        cost if cost.shape[1] == 1 else np.hstack(
-            (cost[:, :1], np.take_along_axis(cost[:, 1:], old, 1))
-        ),
+        cost
+        if cost.shape[1] == 1
+        else np.hstack((cost[:, :1], np.take_along_axis(cost[:, 1:], old, 1))),
     )
 
 

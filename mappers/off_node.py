@@ -45,7 +45,7 @@ def peers_of(traffic: Traffic, amount: Amount, items: int) -> Peers:
 
 
 def leaving(peers: Peers, node_of: Mapping, nodes: int) -> NDArray[np.int64]:
-    """What every node's ranks send to other nodes, shape (nodes,); `node_of` of every item."""
+    """Add up what every node's ranks send to others, shape (nodes,); `node_of` of every item."""
     rank = np.repeat(np.arange(len(peers.indptr) - 1), np.diff(peers.indptr))
     here, there = node_of[rank], node_of[peers.peer]
     load = np.zeros(nodes, dtype=np.int64)

@@ -1,10 +1,10 @@
 """Compiled annealing of what leaves the nodes, in sum and from the worst of them.
 
 A proposal exchanges a rank on the border of its node with one on the border of a node where it has
-a peer. What it changes are the loads of the nodes where the two have peers: O(peers of the two). The
-worst load alone is no guide, as most exchanges leave it as it is; so what is annealed is
-``alpha * sum + beta * (sum over nodes of (load / unit)^8)``, and what is kept is the best by the
-two measures one after the other.
+a peer. It changes the loads of the nodes where the two have peers: O(peers of the two). The worst
+load alone is no guide, as most exchanges leave it as it is; so what is annealed is
+``alpha * sum + beta * (sum over nodes of (load / unit)^8)``, and what is kept is the best by
+the two measures one after the other.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ SHORT = {
     "tabu": "tabu(steps=20)",
     "congestion": "congestion(moves=1000)",
     "descend": "descend(evaluations=100)",
+    "grid_portfolio": "grid_portfolio(moves=2000)",
 }
 # What needs a machine of a certain kind.
 BOXES = {"scan", "peano", "gray", "hilbert"}
@@ -50,6 +51,8 @@ CARTESIAN = {
     "squarest_strips",
     "stencil_strips",
     "hyperplane",
+    "grid_portfolio",
+    "exact_partition",
 }
 
 
@@ -148,7 +151,7 @@ def test_what_starts_from_a_mapping_never_worsens_its_objective(name, objective,
 
 @pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.has("seconds")])
 def test_a_spent_time_budget_still_gives_a_valid_mapping(name):
-    topology, traffic = topology_from_spec("torus:4x4x4"), random_traffic(60)
+    topology, traffic = topology_from_spec("torus:4x4x4"), understood(name, 60)[0]
     node_of = map_ranks(traffic, topology, pipeline(name), seconds=0.0)
     check_mapping(node_of, topology, 60)
 
@@ -163,7 +166,7 @@ def test_every_mapper_says_what_it_is_and_where_it_comes_from(name):
 @pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.has("seconds")])
 def test_ctrl_c_gives_the_best_so_far(name):
     """KeyboardInterrupt out of the progress callback stands for Ctrl-C at that moment."""
-    topology, traffic = topology_from_spec("torus:4x4"), random_traffic(16)
+    topology, traffic = topology_from_spec("torus:4x4"), understood(name, 16)[0]
     calls = 0
 
     def interrupt(done, total, text):

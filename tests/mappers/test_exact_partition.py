@@ -1,0 +1,132 @@
+"""The exact optimum of small grids: by hand, by all partitions, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.mappers import map_ranks
+from hopmap.mappers.exact_bounds import Ahead, row_of
+from hopmap.mappers.off_node import leaving, peers_of
+from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
+from hopmap.traces import stencil_traffic
+
+
+def measures(traffic, topology, mapper, amount="bytes"):
+    """What leaves all nodes and the worst."""
+    node_of = map_ranks(traffic, topology, mapper)
+    check_mapping(node_of, topology, traffic.ranks)
+    load = leaving(peers_of(traffic, amount, traffic.ranks), node_of, topology.nodes)
+    return int(load.sum()), int(load.max())
+
+
+def by_all_partitions(traffic, slots):
+    """Least sum and least worst node among all mappings that fit."""
+    peers = peers_of(traffic, "bytes", traffic.ranks)
+    loads = [
+        leaving(peers, np.array(node_of), len(slots))
+        for node_of in product(range(len(slots)), repeat=traffic.ranks)
+        if all(np.bincount(node_of, minlength=len(slots)) <= slots)
+    ]
+    return min(int(load.sum()) for load in loads), min(int(load.max()) for load in loads)
+
+
+@st.composite
+def tiny_grids(draw):
+    """Traffic of a grid of at most nine ranks, and nodes with slots for them, or for more."""
+    dims = draw(st.sampled_from([(7,), (2, 3), (3, 2), (2, 4), (4, 2), (3, 3), (2, 2, 2), (1, 6)]))
+    ranks = prod(dims)
+    unit = np.eye(len(dims), dtype=int).tolist()
+    vector = st.sampled_from([*unit, *(-np.array(unit)).tolist()]) | st.lists(
+        st.integers(-2, 2), min_size=len(dims), max_size=len(dims)
+    )
+    stencil = draw(st.just("star") | st.lists(vector, min_size=1, max_size=6))
+    size = 1
+    if stencil != "star":
+        size = draw(st.lists(st.integers(0, 3), min_size=len(stencil), max_size=len(stencil)))
+    periodic = draw(st.lists(st.booleans(), min_size=len(dims), max_size=len(dims)))
+    cuts = sorted(draw(st.lists(st.integers(1, ranks - 1), min_size=1, max_size=2, unique=True)))
+    slots = np.diff([0, *cuts, ranks + draw(st.integers(0, 2))])
+    return stencil_traffic(dims, stencil, periodic=periodic, size=size), slots
+
+
+@settings(max_examples=60, deadline=None)
+@given(tiny_grids())
+def test_it_is_the_best_of_all_partitions(case):
+    traffic, slots = case
+    topology, least = cluster(slots), by_all_partitions(traffic, slots)
+    assert measures(traffic, topology, "exact_partition")[0] == least[0]
+    assert measures(traffic, topology, "exact_partition(measure=worst)")[1] == least[1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(tiny_grids(), st.integers(0, 2**32 - 1))
+def test_its_bounds_never_exceed_what_is_to_come(case, seed):
+    """Of any partition, cut off at any rank."""
+    traffic, slots = case
+    dims = traffic.metadata["dims"]
+    order = np.arange(traffic.ranks).reshape(dims)
+    order = order.transpose(np.argsort([-d for d in dims], kind="stable")).ravel()
+    peers = peers_of(traffic, "bytes", traffic.ranks)
+    row = row_of(peers, order, traffic.ranks // max(dims), flat=len(dims) == 2)
+    nodes = len(slots)
+    free = np.random.default_rng(seed).permutation(np.repeat(np.arange(nodes), slots))
+    node = free[: traffic.ranks]
+    node_of = np.empty_like(node)
+    node_of[order] = node
+    final = leaving(peers, node_of, nodes)
+    for placed in range(1, traffic.ranks + 1):
+        inside = np.isin(traffic.src, order[:placed]) & np.isin(traffic.dst, order[:placed])
+        src, dst = node_of[traffic.src], node_of[traffic.dst]
+        so_far = np.bincount(
+            src[inside & (src != dst)], traffic.bytes[inside & (src != dst)], minlength=nodes
+        )
+        used = np.bincount(node[:placed], minlength=nodes)[None]
+        ahead = Ahead(row, placed, np.array(slots), traffic.ranks)
+        rows = node[None].astype(np.int8)
+        assert so_far.sum() + ahead.sum(rows, used)[0] <= final.sum()
+        assert (so_far + ahead.each(rows, used)[0] <= final).all()
+
+
+@pytest.mark.parametrize(
+    ("dims", "spec", "total", "worst"),
+    [
+        ((6, 6), "cluster:4*9", 24, 6),  # four squares
+        ((4, 4), "cluster:4*4", 16, 4),
+        ((6, 6), "cluster:2*18", 12, 6),  # two halves
+        ((6, 6), "cluster:6*6", 36, 8),
+        ((1, 6), "cluster:3*2", 4, 2),
+    ],
+)
+def test_boxes_are_optimal_where_they_fit(dims, spec, total, worst):
+    traffic, topology = stencil_traffic(dims, "5pt"), topology_from_spec(spec)
+    assert measures(traffic, topology, "exact_partition")[0] == total
+    assert measures(traffic, topology, "exact_partition(measure=worst)")[1] == worst
+
+
+def test_what_counts_is_chosen():
+    """Heavy bytes up and down, so that by bytes nodes take columns; by messages, squares."""
+    traffic = stencil_traffic((4, 4), "5pt", size=[10, 10, 1, 1])
+    topology = topology_from_spec("cluster:4*4")
+    assert measures(traffic, topology, "exact_partition(amount=bytes)")[0] == 24
+    assert measures(traffic, topology, "exact_partition(amount=messages)", "messages")[0] == 16
+
+
+@pytest.mark.parametrize(
+    ("dims", "spec", "said"),
+    [
+        ((12, 11), "cluster:12*11", "132 ranks"),
+        ((8, 8), "cluster:16*4", "a border of 7 ranks on 16 nodes"),
+    ],
+)
+def test_large_grids_are_refused_in_one_line(dims, spec, said):
+    with pytest.raises(MappingError) as refused:
+        map_ranks(stencil_traffic(dims, "5pt"), topology_from_spec(spec), "exact_partition")
+    assert str(refused.value) == (
+        f"mapper exact_partition: {said}: expected a small grid, like 6x6 on six nodes"
+    )
