@@ -189,7 +189,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
 
 
 def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:
-    """What to leave out, as runs have it; None for all."""
+    """Return what to leave out, as runs have it; None for all."""
     specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
     mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
     return exclude.traces, specs, mappers, exclude.unequal_nodes and [True]

@@ -2,8 +2,8 @@
 
 A suite is named in a scenario, ``suites = ["partitions"]``, with the bytes that go to each
 neighbour where they are not the thesis' 1 KB and 1 MB: ``"partitions,bytes=1000"``. A partition is
-a node; where ranks do not divide evenly, the first nodes get one more. Stencils are stars ("a simple
-5pt-stencil", in three dimensions 7pt) where nothing else is said.
+a node; where ranks do not divide evenly, the first nodes get one more. Stencils are stars (5pt,
+in three dimensions 7pt) where nothing else is said.
 
 What the text leaves open is chosen here: how far stencils, skews and dimensions go, how a grid of d
 dimensions comes near a number of ranks (`near`, `skewed`), and the steps of `stencil_skew`, whose
@@ -73,7 +73,7 @@ class Suite(NamedTuple):
 
 def partitions() -> list[Cell]:
     """2, 4, ..., 30 nodes share a grid (7.2.1; figures 7.1 to 7.8)."""
-    drawn = {(15, 15): (26, 28), (20, 10): (20,)}
+    drawn: dict[tuple[int, ...], tuple[int, ...]] = {(15, 15): (26, 28), (20, 10): (20,)}
     return [
         Cell(_by(dims), nodes, dims, nodes, pictured=nodes in drawn.get(dims, ()))
         for dims in ((15, 15), (20, 10), (6, 6, 6))
@@ -84,7 +84,13 @@ def partitions() -> list[Cell]:
 def growing() -> list[Cell]:
     """Squares and cubes grow on 5, 10 and 30 nodes (7.2.1; figures 7.9, 7.10)."""
     return [
-        Cell(f"{nodes} nodes, {d}-D", side, (side,) * d, nodes, pictured=(nodes, d, side) == (10, 2, 10))
+        Cell(
+            f"{nodes} nodes, {d}-D",
+            side,
+            (side,) * d,
+            nodes,
+            pictured=(nodes, d, side) == (10, 2, 10),
+        )
         for d in (2, 3)
         for nodes in (5, 10, 30)
         for side in range(4, 17, 2)
@@ -204,7 +210,11 @@ def suite_cases(text: str) -> list[Case]:
 def nodes_of(ranks: int, nodes: int) -> str:
     """Return the cluster whose nodes share the ranks as evenly as they can, larger ones first."""
     size, more = divmod(ranks, nodes)
-    return f"cluster:{nodes}*{size}" if not more else f"cluster:{more}*{size + 1}+{nodes - more}*{size}"
+    return (
+        f"cluster:{nodes}*{size}"
+        if not more
+        else f"cluster:{more}*{size + 1}+{nodes - more}*{size}"
+    )
 
 
 def near(ranks: int, dimensions: int) -> tuple[int, ...]:
