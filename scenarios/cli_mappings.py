@@ -236,11 +236,11 @@ def _plot(
 ) -> None:
     """Draw a grid of ranks where the traffic has one, else the ranks on their nodes."""
     from ..traces.atomic import replacing
-    from .plots_grids import grid_mappings, is_drawable, off_node
+    from .plots_grids import drawable_dims, grid_mappings, off_node
     from .plots_mapping import mapping_view
 
-    dims = pairs.metadata.get("dims", ())
-    if is_drawable(dims):
+    dims = drawable_dims(pairs)
+    if dims is not None:
         words = off_node(**metrics["messages"]["off_node"])
         figure = grid_mappings(dims, {mapper: (node_of, words)}, title=title)
     else:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import find_objects
 from scipy.ndimage import label as components
 
+from ..traces import Traffic
 from .plots_style import CYCLE, INK, WIDTH, label, new_figure, sheet, style
 
 Ints = NDArray[np.int64]
@@ -40,9 +41,12 @@ class Part(NamedTuple):
     width: int
 
 
-def is_drawable(dims: Sequence[int]) -> bool:
-    """Whether a grid can be drawn: one to three dimensions, not too many ranks."""
-    return 1 <= len(dims) <= 3 and 1 <= prod(dims) <= CELLS
+def drawable_dims(traffic: Traffic) -> tuple[int, ...] | None:
+    """Return the grid of a stencil's traffic if it can be drawn: up to 3-D, not too many ranks."""
+    if not {"dims", "stencil"} <= traffic.metadata.keys():
+        return None
+    dims = tuple(map(int, traffic.metadata["dims"]))
+    return dims if 1 <= len(dims) <= 3 and prod(dims) <= CELLS else None
 
 
 def off_node(total: int, max: int) -> str:  # noqa: A002 - as metrics call it
@@ -60,7 +64,7 @@ def grid_mappings(
     Parameters
     ----------
     dims : sequence of int
-        Ranks per dimension; see `is_drawable`.
+        Ranks per dimension; see `drawable_dims`.
     mappings : mapping of str to (array_like of int, shape (ranks,), str)
         By name: node of every rank, and what is written below the name.
     title : str
@@ -86,8 +90,8 @@ def grid_mappings(
         for place, (mapper, (node_of, words)) in enumerate(mappings.items()):
             left = 0.08 + place % across * (width + 0.14)
             top = height - 0.32 - place // across * (block + 0.08)
-            letters = int(width / 0.075)
-            axes.text(left, top, label(mapper, letters, 1), va="top", weight="bold", size=7.5)
+            letters = int(width / 0.064)
+            axes.text(left, top, label(mapper, letters, 1), va="top", weight="bold", size=7)
             axes.text(left, top - 0.15, label(words, letters + 4, 1), va="top", size=7)
             grid = np.asarray(node_of, dtype=np.int64).reshape(shape)
             tints = _tints(grid)

@@ -94,7 +94,7 @@ def _panel(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: compact(v)))
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
     if logarithmic and unit == "seconds":
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(10, numticks=12))

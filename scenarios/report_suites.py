@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from ..traces import Traffic
 from .findings import percent, signed
 from .kendall import LEAST, Tau, distinct, kendall_tau
-from .plots_grids import grid_mappings, is_drawable, off_node
+from .plots_grids import drawable_dims, grid_mappings, off_node
 from .plots_suites import Panel, suite_lines
 from .report_study import Case, Study
 from .report_tables import Cell
@@ -209,8 +209,8 @@ def panel_words(pair: Pair) -> str:
 
 def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
     """Draw the mappings of all mappers on the grid of a stencil; None if there is no grid."""
-    dims = traffic.metadata.get("dims", ()) if traffic is not None else ()
-    if not is_drawable(dims):
+    dims = drawable_dims(traffic) if traffic is not None else None
+    if dims is None:
         return None
     mappings = {
         entry.mapper: (
