@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+PICTURES = (".svg", ".png", ".pdf")
+
 
 class Collectives(StrEnum):
     """Whether traffic counts what collectives send."""
@@ -76,3 +78,9 @@ MapSets = Annotated[
         "--collectives expand collective.OPERATION=ALGORITHM; may be repeated.",
     ),
 ]
+
+
+def check_picture(plot: Path | None) -> None:
+    """Raise `typer.BadParameter` for a figure whose name does not say a format that is known."""
+    if plot is not None and plot.suffix not in PICTURES:
+        raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")

@@ -20,6 +20,7 @@ from .cli_arguments import (
     Steps,
     Topology,
     TrafficArgument,
+    check_picture,
 )
 from .console import print_json, print_table, say, working
 from .report_units import joules
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..simulator.metrics import HotLink
     from ..topologies import Mapping
     from ..topologies import Topology as Network
+    from ..traces import Traffic
 
 
 def map_(
@@ -38,6 +40,13 @@ def map_(
         str, typer.Option("--mapper", "-m", help='Pipeline, like "minmd | bokhari(jumps=8)".')
     ],
     out: Annotated[Path | None, typer.Option(help="Mapping file to write.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Figure to write (.svg, .png, .pdf): ranks of a Cartesian grid coloured by node, "
+            "of other traffic on their network."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
     seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None,
     initial: Annotated[
@@ -70,6 +79,7 @@ def map_(
     from .sources import find_source
     from .timed import timed_mapping
 
+    check_picture(plot)
     network = topology_from_spec(topology)
     pipeline = parse_pipeline(mapper)
     if initial is not None and pipeline[0].info.initial == "ignored":
@@ -100,6 +110,8 @@ def map_(
     metrics = measure(pairs, network, node_of).as_dict()
     if out is not None:
         write_mapping(out, node_of, network)
+    if plot is not None:
+        _plot(plot, f"{source.name} on {network.spec}", mapper, pairs, network, node_of, metrics)
     if as_json:
         summary = {
             "mapper": " | ".join(map(str, pipeline)),
@@ -135,8 +147,8 @@ def map_(
         began = "nodes in order" if initial is None else str(initial)
         say()
         print_table(("objective", began, "this mapping"), [(objective, *map(shown, values))])
-    if out is not None:
-        say(f"written: {out}")
+    for written in filter(None, (out, plot)):
+        say(f"written: {written}")
 
 
 def evaluate(
@@ -233,6 +245,30 @@ def header(
         say(text.rstrip("\n"))
     else:
         say(f"written: {out}")
+
+
+def _plot(
+    path: Path,
+    title: str,
+    mapper: str,
+    pairs: Traffic,
+    network: Network,
+    node_of: Mapping,
+    metrics: dict[str, Any],
+) -> None:
+    """Draw a grid of ranks where the traffic has one, else the ranks on their nodes."""
+    from ..traces.atomic import replacing
+    from .plots_grids import drawable_dims, grid_mappings, off_node
+    from .plots_mapping import mapping_view
+
+    dims = drawable_dims(pairs)
+    if dims is not None:
+        words = off_node(**metrics["messages"]["off_node"])
+        figure = grid_mappings(dims, {mapper: (node_of, words)}, title=title)
+    else:
+        figure = mapping_view(network, node_of, pairs, title=f"{title}: {mapper}")
+    with replacing(path) as partial:
+        figure.savefig(partial, dpi=200)
 
 
 def _print_metrics(title: str, metrics: dict[str, Any]) -> None:

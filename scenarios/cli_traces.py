@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import Algorithms, AsJson, Collectives, CollectivesOption, TraceArgument
+from .cli_arguments import (
+    Algorithms,
+    AsJson,
+    Collectives,
+    CollectivesOption,
+    TraceArgument,
+    check_picture,
+)
 from .console import Progress, print_json, print_table, say, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from ..traces import Traffic
     from .sources import Source
-
-PICTURES = (".svg", ".png", ".pdf")
 
 
 class Model(StrEnum):
@@ -188,8 +193,7 @@ def matrix(
     """Reduce a trace to its traffic: point-to-point, or with the messages of collectives."""
     if out is None and plot is None and not as_json:
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
-    if plot is not None and plot.suffix not in PICTURES:
-        raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
+    check_picture(plot)
     from ..traces.formats import save_traffic
     from .expanded import algorithms_given, read_traffic
     from .sources import find_source

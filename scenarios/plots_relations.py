@@ -134,7 +134,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
             )
             for mapper in drawn:
                 own = runs[runs["mapper"] == mapper]
-                axes.plot(own[column], own["makespan"] / scale, **_mark(mappers.index(mapper)))
+                axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
             tau = relation.taus[column, "makespan"]
             shown = f"{tau.value:+.2f}".replace("-", "−") if tau.known else MISSING
             axes.set_title(f"τ {shown}", fontsize=8, fontweight="normal", pad=2)
@@ -185,7 +185,7 @@ def variation(
         x = np.arange(len(points))
         for place, row in enumerate(runtimes.values()):
             values = [np.nan if value is None else value / scale for value in row]
-            axes.plot(x, values, **_mark(place) | {"linestyle": "-", "linewidth": 1.1})
+            axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
         common, ticks = _shared(points)
         axes.set_xticks(x, [label(tick, 16, 1) for tick in ticks])
         axes.set_xlabel(label(common, 40, 1))
@@ -207,7 +207,7 @@ def _shared(points: Sequence[str]) -> tuple[str, list[str]]:
     return " ".join(words[0][:same]), [" ".join(w[same:]) for w in words]
 
 
-def _mark(place: int) -> dict[str, Any]:
+def mark(place: int) -> dict[str, Any]:
     """Colour and marker of a mapper; after six, marks are hollow and colours meet other markers."""
     turn, place = divmod(place, len(CYCLE))
     colour = CYCLE[place]
@@ -223,7 +223,7 @@ def _mark(place: int) -> dict[str, Any]:
 
 def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str], height: float) -> None:
     handles = [
-        Line2D([], [], label=label(mapper, 19, 1), **_mark(mappers.index(mapper)))
+        Line2D([], [], label=label(mapper, 19, 1), **mark(mappers.index(mapper)))
         for mapper in shown
     ]
     figure.legend(

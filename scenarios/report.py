@@ -41,7 +41,7 @@ def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
         The folder cannot be written.
     """
     # matplotlib takes a while to import
-    from .report_figures import SECTIONS, count_figures, figures
+    from .report_figures import OF_SUITES, SECTIONS, count_figures, figures
 
     folder = Path(folder)
     study = load_study(folder)
@@ -50,6 +50,7 @@ def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
     sections: dict[str, dict[str, list[dict[str, str]]]] = {
         trace: {section: [] for section in SECTIONS} for trace in study.traces()
     }
+    sections[""] = {section: [] for section in OF_SUITES}
     spent = 0
     with replacing_folder(folder / "figures") as drawn:
         for done, picture in enumerate(figures(study, traffic), 1):
@@ -86,6 +87,7 @@ def _render(
     from . import report_tables as tables
     from .report_published import published_tables
     from .report_relations import case_findings, relation_section
+    from .report_suites import suite_section
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -99,6 +101,8 @@ def _render(
         study=study,
         default=DEFAULT,
         facts=_facts(study, done),
+        suites=suite_section(study),
+        pictured=sections[""],
         relations=relation_section(study),
         headlines=[
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)

@@ -21,15 +21,20 @@ from .plots_network import link_loads
 from .plots_relations import scatter, tau_map, variation
 from .plots_style import svg_text
 from .report_study import DEFAULT, Case, Entry, Study
+from .report_suites import case_grids, count_suite_figures, suite_figures, suites_of
 from .report_tables import PARTS, topology_of
 
+OF_SUITES = ("lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping")
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report: its trace, section, file name, caption, and the SVG text."""
+    """A figure of the report: its trace, section, file name, caption, and the SVG text.
+
+    Those of suites have no trace.
+    """
 
     trace: str
     section: str
@@ -40,6 +45,8 @@ class Picture:
 
 def count_figures(study: Study) -> int:
     """Return how many figures `figures` will about make."""
+    if suites_of(study):
+        return count_suite_figures(study)
     pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
     bars = sum(2 if case.replayed else 1 for case in pictured)
     related = len(study.traces()) + len(relations(study.cases))
@@ -47,7 +54,7 @@ def count_figures(study: Study) -> int:
 
 
 def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
-    """Make all figures, trace after trace."""
+    """Make all figures, trace after trace; of suites, which have many, those of the suites."""
     taken: set[str] = set()
     left = PICTURED
 
@@ -59,6 +66,10 @@ def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Pictur
         taken.add(name.casefold())
         return Picture(trace, section, name, caption, svg_text(figure))
 
+    if suites_of(study):
+        for section, words, caption, figure in suite_figures(study, traffic):
+            yield picture("", section, words, caption, figure)
+        return
     for trace in study.traces():
         cases = study.ends_of(trace)
         networks = list({case.topology: case for case in reversed(cases)}.values())[::-1]
@@ -178,6 +189,8 @@ def _network(
         )
         caption = f"Ranks of {case.trace} on {case.where} as {case.best.mapper} places them"
         yield "mapping", "mapping best", caption, figure
+    if (grids := case_grids(case, traffic)) is not None:
+        yield "mapping", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
 
 
 def _loads(

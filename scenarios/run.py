@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator import Program, Result, evaluate, link_loads, lower, simulate
+from ..simulator import (
+    Program,
+    Result,
+    evaluate,
+    link_loads,
+    lower,
+    program_of_traffic,
+    simulate,
+)
 from ..topologies import Mapping, MappingError, Topology, topology_from_spec
 from ..traces import Traffic
 from ..traces.atomic import replacing
@@ -158,11 +166,13 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
         networks = [topology_from_spec(spec) for spec in group.topologies]
         mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
         for trace, network in product(group.traces, networks):
-            source = sources[trace]
-            engine = (scenario.replay.engine or None) if source.has_program else None
+            source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
+            replayed = source.has_program or source.kind == "stencil"
+            engine = (scenario.replay.engine or None) if replayed else None
             steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
             for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
-                if any(_matches(rule, (trace, network.spec, mapper)) for rule in rules):
+                cell = (trace, network.spec, mapper, unequal)
+                if any(_matches(rule, cell) for rule in rules):
                     continue
                 for seed in group.seeds or ():
                     yield Run(
@@ -178,14 +188,14 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                     )
 
 
-def _rule(exclude: Exclude) -> tuple[Sequence[str] | None, ...]:
-    """Traces, topologies and mappers to leave out, as runs have them; None for all."""
+def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:
+    """Return what to leave out, as runs have it; None for all."""
     specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
     mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
-    return exclude.traces, specs, mappers
+    return exclude.traces, specs, mappers, exclude.unequal_nodes and [True]
 
 
-def _matches(rule: tuple[Sequence[str] | None, ...], cell: tuple[str, ...]) -> bool:
+def _matches(rule: tuple[Sequence[object] | None, ...], cell: tuple[object, ...]) -> bool:
     return all(some is None or value in some for some, value in zip(rule, cell, strict=True))
 
 
@@ -289,7 +299,7 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
         for quantity in ("messages", "bytes"):
             measure = metrics[quantity]
             for metric in store.METRICS[:4] if prefix else store.METRICS:
-                group, part = metric.split("_")
+                group, part = metric.rsplit("_", 1)
                 row[f"{prefix}{quantity}_{metric}"] = measure[group][part]
             if not prefix:
                 row[f"hop_{quantity}"] = measure["dilation"]["sum"]
@@ -316,4 +326,6 @@ def _replay(run: Run, nodes: bytes) -> Result:
 def _program(
     source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], _digest: str
 ) -> Program:
+    if source.kind == "stencil":  # all receives, all sends, wait for all: Lehr's listing 7.2
+        return program_of_traffic(source.traffic(), "at_once", name=source.name)
     return lower(source.calls(steps), dict(algorithms))

@@ -24,6 +24,7 @@ from ..mappers import parse_pipeline
 from ..topologies import Topology, did_you_mean, topology_from_spec
 from .settings import check_settings
 from .sources import Source, find_source
+from .stencil_suites import suite_cases
 from .variants import Axis, axis, check_axes
 
 SHIPPED = Path(__file__).parent
@@ -98,11 +99,14 @@ class Exclude(_Section):
     ----------
     traces, topologies, mappers : list of str, optional
         As they are written elsewhere in the scenario.
+    unequal_nodes : bool, optional
+        True: only topologies whose nodes have not all the same number of slots.
     """
 
     traces: Texts | None = None
     topologies: Texts | None = None
     mappers: Texts | None = None
+    unequal_nodes: Literal[True] | None = None
 
 
 class Vary(_Section):
@@ -151,14 +155,18 @@ class Scenario(_Section):
         Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
     published : Published, optional
         Numbers to compare with.
+    suites : list of str
+        Pairs of a stencil and a cluster to run, as `stencil_suites` names them; with one,
+        traces and topologies may be left out.
     include, exclude, vary : list, optional
         More runs, runs to leave out, parameters of several values.
     """
 
     name: Text
     description: StrictStr = ""
-    traces: Texts
-    topologies: Texts
+    traces: Texts = Field(default=[], validate_default=False)
+    topologies: Texts = Field(default=[], validate_default=False)
+    suites: list[Text] = []
     mappers: Texts
     seeds: Seeds = [0]
     replay: Replay = Replay()
@@ -170,12 +178,19 @@ class Scenario(_Section):
 
     def groups(self) -> list[Include]:
         """Return what is crossed: the scenario itself, then what it includes."""
-        first = Include(traces=self.traces, topologies=self.topologies)
+        crossed = (self.traces, self.topologies)
+        pairs = [
+            ([case.trace], [case.topology]) for text in self.suites for case in suite_cases(text)
+        ]
+        first, *others = [
+            Include.model_construct(traces=traces, topologies=topologies)
+            for traces, topologies in (crossed, *pairs)
+        ]
         return [
             each.model_copy(
                 update={"mappers": each.mappers or self.mappers, "seeds": each.seeds or self.seeds}
             )
-            for each in (first, *self.include)
+            for each in (first, *self.include, *others)
         ]
 
     def traced(self) -> list[str]:
@@ -228,6 +243,9 @@ def load_scenario(path: str | Path) -> Scenario:
         scenario = Scenario.model_validate(given)
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_one_line(error)}") from None
+    for key in ("traces", "topologies"):
+        if not scenario.suites and not getattr(scenario, key):
+            raise ScenarioError(f"{path}: key {key!r} is missing")
     scenario = _with_networks_beside(scenario, Path(path))
     _check(scenario, Path(path))
     return scenario
@@ -270,6 +288,8 @@ def _check(scenario: Scenario, path: Path) -> None:
             if value in listed[:index]:
                 raise ScenarioError(f"{path}: {key}: {value!r} is listed twice: expected once")
 
+    each("suites", scenario.suites, suite_cases)
+    once("suites", scenario.suites)
     topologies: dict[str, Topology] = {}
     sources: dict[str, Source] = {}
     mappers: set[str] = set()

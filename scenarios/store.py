@@ -35,6 +35,9 @@ METRICS = (
     "dilation_avg",
     "dilation_max",
     "congestion_max",
+    "ianlc_max",
+    "off_node_total",
+    "off_node_max",
 )
 _INT, _REAL = pa.int64(), pa.float64()
 
@@ -219,7 +222,7 @@ def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
 
 def traffic_path(folder: str | Path, trace: str) -> Path:
     """Return where the traffic of a trace lies."""
-    return Path(folder) / "traffic" / f"{trace}.npz"
+    return Path(folder) / "traffic" / f"{trace.replace('/', '_')}.npz"  # stencil:9,1/-1 has one
 
 
 def load_traffic(folder: str | Path, trace: str) -> Traffic:
