@@ -7,7 +7,7 @@
 
 The best mapping met is returned, which therefore is never worse than any of the mappers by the two
 measures in their order. O(ranks) for each of 1.; proposals cost O(peers), and of those there are
-20,000 a rank up to some thousand ranks, in larger grids fewer; with fewer than 1,000 a rank they
+40,000 a rank up to some thousand ranks, in larger grids fewer; with fewer than 1,000 a rank they
 only descend. Memory is linear in ranks and pairs.
 """
 
@@ -48,7 +48,7 @@ PUBLISHED: dict[str, Callable[..., Mapping]] = {
     "stencil_strips": stencil_strips,
     "hyperplane": hyperplane,
 }
-PER_RANK, MOST = 20_000, 40_000_000  # proposals without any budget
+PER_RANK, MOST = 40_000, 160_000_000  # proposals without any budget
 VIEWS = 24  # orders of the dimensions, mirrored or not
 
 
@@ -79,7 +79,7 @@ def grid_portfolio(
     amount : {"messages", "bytes"}
         What is counted.
     moves : int, optional
-        Proposals of all rounds; 20,000 a rank, at most 40 million, if there is no time budget.
+        Proposals of all rounds; 40,000 a rank, at most 160 million, if there is no time budget.
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell.
     """

@@ -18,11 +18,12 @@ from .off_node import Measure, leaving
 from .off_node_kernels import Best, Nodes, Peers, anneal
 from .search import Watch
 
-ROUNDS = 8
+ROUNDS = 16
 FEW = 1_000  # proposals a rank, for all rounds
 SLICE = 1 << 17  # proposals between two looks at the clock
 SAMPLE = 2_000  # proposals that a temperature scale is taken from
-HOT, COLD = 0.25, 0.02  # temperatures in units of that scale
+HOT, COLD = 0.15, 0.04  # temperatures in units of that scale
+HOTTER = 0.4  # first temperature of every fourth round
 EVEN = 1.0  # weight of evenness where the sum comes first, in mean messages
 SUM = 0.3  # weight of the sum where the worst node comes first
 
@@ -51,12 +52,13 @@ def refine(
         Proposals of all rounds; by default what the watch allows.
     """
     few = moves is not None and moves < FEW * len(best.places)
-    rounds, hot, cold = (1, 0.0, 0.0) if few else (ROUNDS, HOT, COLD)
+    rounds, cold = (1, 0.0) if few else (ROUNDS, COLD)
     message = float(peers.sent.sum() / max((peers.sent > 0).sum(), 1))
     for k in range(rounds):
         if best.measures[0] == 0 or watch.over():
             break
         places = best.places if k % 2 or few else starts[k // 2 % len(starts)]
+        hot = 0.0 if few else HOTTER if k % 4 == 2 else HOT
         unit = float(best.measures[1])
         alpha, beta = (1.0, EVEN * message) if first == "sum" else (SUM, unit)
         proposals = partial(
