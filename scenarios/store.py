@@ -118,9 +118,12 @@ def save_links(
 
 
 def finished(folder: Path) -> dict[str, str | None]:
-    """Return the error, or None, of every run that the folder holds, by run_id."""
+    """Return the error, or None, of every run that the folder holds, by run_id.
+
+    Files that are being written, or were when their process died, begin with a dot.
+    """
     errors: dict[str, str | None] = {}
-    for path in sorted((folder / "runs").glob("*.parquet")):
+    for path in sorted((folder / "runs").glob("[!.]*.parquet")):
         errors[path.stem] = pq.read_table(path, columns=["error"])["error"][0].as_py()
     return errors
 

@@ -54,3 +54,11 @@ def test_a_folder_without_results_is_named(folder):
     ):
         with pytest.raises(store.StoreError, match=str(folder)):
             load()
+
+
+def test_a_run_that_was_being_written_when_its_process_died_is_not_finished(folder):
+    store.save_run(folder, {"run_id": "a", "seed": 1})
+    whole = (folder / "runs/a.parquet").read_bytes()
+    (folder / "runs/.partial-xb.parquet").write_bytes(whole[: len(whole) // 2])
+    (folder / "runs/.partial-xc.parquet").write_bytes(b"")
+    assert store.finished(folder) == {"a": None}
