@@ -6,6 +6,8 @@ PART is of partitions, hierarchies; both by default. OPTION is of
 - ``--instances FOLDER``: METIS graphs of 256 and 512 vertices (communication graphs, a rank a node)
   in place of the parts.
 - ``--even``: blocks of one size; else they are up to 3 % apart, as in the paper.
+- ``--starts NAME,NAME``: of scotch, bisection, recursive_bisection (of vertices) and other mappers
+  (of blocks); c1 to c4 by default. Scotch takes minutes on half a million edges with hubs.
 - ``--seeds N``: 1 by default.
 
 Starts as in the paper's section 7.1: c1 Scotch, where `scotch_gmap` is installed, and else
@@ -147,6 +149,8 @@ class Starts:
             return scotch(self.traffic, topology)
         if name == "bisection":
             return bisection(self.traffic, topology, self.seed)
+        if name == "recursive_bisection":
+            return map_ranks(self.traffic, topology, name, seed=self.seed)
         single = topology_from_spec(topology.spec.partition("*")[0])
         return map_ranks(self.ranks, single, name)[self.block]
 
@@ -156,10 +160,10 @@ def mean(values: list[float]) -> float:
     return exp(fsum(map(log, values)) / len(values))
 
 
-def table(instances: dict[str, Traffic], seeds: int, even: bool) -> None:
+def table(instances: dict[str, Traffic], names: tuple[str, ...], seeds: int, even: bool) -> None:
     """Quotients of Coco and of the cut, and seconds, by network and start."""
-    print(f"{'':<30}" + "".join(f"{name:>22}" for name in STARTS))
-    print(f"{'':<30}" + f"{'Coco   Cut  TiMEr s':>22}" * len(STARTS) + "   KaHIP s")
+    print(f"{'':<30}" + "".join(f"{name:>22}" for name in names))
+    print(f"{'':<30}" + f"{'Coco   Cut  TiMEr s':>22}" * len(names) + "   KaHIP s")
     rows: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     cached = cache(Starts)
     for spec in SPECS:
@@ -167,12 +171,12 @@ def table(instances: dict[str, Traffic], seeds: int, even: bool) -> None:
         for label, traffic in instances.items():
             if traffic.ranks < VERTICES and traffic.ranks != nodes:
                 continue
-            measured = {name: np.zeros((seeds, 5)) for name in STARTS}
+            measured = {name: np.zeros((seeds, 5)) for name in names}
             kahip = 0.0
             for seed in range(seeds):
                 starts = cached(traffic, nodes, seed, even)
                 kahip += starts.seconds / seeds
-                for name in STARTS:
+                for name in names:
                     first = starts.on(topology_from_spec(f"{spec}*{starts.slots}"), name)
                     fullest = np.bincount(first).max()
                     topology = topology_from_spec(spec + f"*{fullest}" * bool(fullest > 1))
@@ -183,7 +187,7 @@ def table(instances: dict[str, Traffic], seeds: int, even: bool) -> None:
                     cuts = [cut(traffic, m) for m in (last, first)]
                     measured[name][seed] = *coco, *cuts, seconds
             cells = ""
-            for name in STARTS:
+            for name in names:
                 coco_after, coco, cut_after, cut_before, seconds = measured[name].mean(axis=0)
                 quotients = np.array([coco_after / coco, cut_after / cut_before])
                 rows.setdefault((spec, name), []).append(quotients)
@@ -192,9 +196,9 @@ def table(instances: dict[str, Traffic], seeds: int, even: bool) -> None:
     print("geometric means over graphs")
     means = {key: np.exp(np.log(quotients).mean(axis=0)) for key, quotients in rows.items()}
     for spec in SPECS:
-        cells = "".join("{:>9.3f}{:>6.2f}{:>7}".format(*means[spec, n], "") for n in STARTS)
+        cells = "".join("{:>9.3f}{:>6.2f}{:>7}".format(*means[spec, n], "") for n in names)
         print(f"{spec:<30}{cells}")
-    every = [mean([means[spec, name][0] for spec in SPECS]) for name in STARTS]
+    every = [mean([means[spec, name][0] for spec in SPECS]) for name in names]
     print(f"{'all networks':<30}" + "".join(f"{v:>9.3f}{'':>13}" for v in every), flush=True)
 
 
@@ -227,17 +231,18 @@ def main(words: list[str]) -> None:
     small = graph(np.array(nx.cycle_graph(20).edges), 20)
     map_ranks(small, topology_from_spec("mesh:4x4*2"), "greedy_all_c | timer")  # compile
     options = dict(pairwise(words))
+    names = tuple(options["--starts"].split(",")) if "--starts" in options else STARTS
     seeds, even = int(options.get("--seeds", 1)), "--even" in words
     chosen = [word for word in words if word in ("partitions", "hierarchies")]
     if "--instances" in options:
         print("\nCommunication graphs, a rank a node")
-        table(graphs_in(options["--instances"]), seeds, even)
+        table(graphs_in(options["--instances"]), names, seeds, even)
     elif not chosen:
         chosen = ["partitions", "hierarchies"]
     if "partitions" in chosen:
         print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % apart'}")
         named = graphs_in(options["--networks"]) if "--networks" in options else graphs()
-        table(named, seeds, even)
+        table(named, names, seeds, even)
     if "hierarchies" in chosen:
         hierarchies()
 
