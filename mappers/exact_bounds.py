@@ -99,9 +99,12 @@ class Ahead:
     def _least_each(self, room: int, columns: int) -> int:
         down, along = self.row.down[1], self.row.along[1]
         rest = self.rows - self.begun  # ranks to come in the shortest column
-        through = min(columns, room // rest) if rest > 0 else columns
         costs = []
         for r, c in self._shapes(room):
+            # In the first row, columns that nobody has reached may become its own altogether.
+            through = columns if self.placed >= self.row.length else max(c, columns)
+            if rest > 0:
+                through = min(through, room // rest)
             whole = room // self.row.length if c == self.row.length else 0
             sides = max(r - self.begun - whole, 0)
             costs.append(along * sides + down * (max(c, columns) - through))

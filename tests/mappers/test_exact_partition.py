@@ -64,9 +64,9 @@ def test_it_is_the_best_of_all_partitions(case):
     assert measures(traffic, topology, "exact_partition(measure=worst)")[1] == least[1]
 
 
-@settings(max_examples=60, deadline=None)
-@given(tiny_grids(), st.integers(0, 2**32 - 1))
-def test_its_bounds_never_exceed_what_is_to_come(case, seed):
+@settings(max_examples=300, deadline=None)
+@given(tiny_grids(), st.integers(0, 2**32 - 1), st.sampled_from(["rows", "columns", "any"]))
+def test_its_bounds_never_exceed_what_is_to_come(case, seed, kind):
     """Of any partition, cut off at any rank."""
     traffic, slots = case
     dims = traffic.metadata["dims"]
@@ -75,8 +75,13 @@ def test_its_bounds_never_exceed_what_is_to_come(case, seed):
     peers = peers_of(traffic, "bytes", traffic.ranks)
     row = row_of(peers, order, traffic.ranks // max(dims), flat=len(dims) == 2)
     nodes = len(slots)
-    free = np.random.default_rng(seed).permutation(np.repeat(np.arange(nodes), slots))
-    node = free[: traffic.ranks]
+    rng = np.random.default_rng(seed)
+    first = rng.permutation(nodes)
+    node = np.repeat(first, slots[first])[: traffic.ranks]
+    if kind == "any":
+        node = rng.permutation(node)
+    elif kind == "columns":
+        node = node.reshape(row.length, -1).T.ravel()
     node_of = np.empty_like(node)
     node_of[order] = node
     final = leaving(peers, node_of, nodes)
