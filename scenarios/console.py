@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from .compiling import announce_compilation
+
 
 class Progress(Protocol):
     """Told now and then how far a long step is."""
@@ -62,7 +64,9 @@ def working(label: str) -> Iterator[Progress]:
     """Show what is being done while it lasts, on a terminal only.
 
     Yields ``progress(done, total, text)``: until it is called with a total the bar only moves.
+    Long compiling is announced wherever stderr goes, since it happens once and looks like a hang.
     """
+    announce_compilation()
     if not sys.stderr.isatty():
         yield _silent
         return

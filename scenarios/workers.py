@@ -10,6 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .compiling import announce_compilation
+
 T = TypeVar("T")
 
 
@@ -58,5 +60,6 @@ def _ignore_interrupts() -> Any:
 
 
 def _leave_when_told() -> None:
-    """Turn SIGTERM into an exit that runs `finally` blocks."""
+    """Turn SIGTERM into an exit that runs `finally` blocks; announce what this process compiles."""
+    announce_compilation()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -36,3 +36,9 @@ def case_of():
         return Case("trace", "mesh:2x2", variant, entries, entries[0], None)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def compiled_in_silence(monkeypatch):
+    """Keep the compiler's announcement out of what commands print: caches may be cold here."""
+    monkeypatch.setattr("hopmap.scenarios.console.announce_compilation", lambda: None)
