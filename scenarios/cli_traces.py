@@ -37,9 +37,9 @@ def generate(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="A NAS Parallel Benchmark: lu; a synthetic pattern: uniform, transpose, "
-            "tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; or spmv, "
-            "of a --matrix."
+            help="A NAS Parallel Benchmark: lu, sp, bt, ft; a synthetic pattern: uniform, "
+            "transpose, tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; "
+            "or spmv, of a --matrix."
         ),
     ],
     out: Annotated[
@@ -195,7 +195,7 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     from ..traces.formats import save_traffic
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .sources import find_source
 
     algorithms = algorithms_given(collectives, settings)
@@ -214,6 +214,7 @@ def matrix(
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     _print_facts(source.name, facts, as_json)
+    warn_if_silent(source.name, traffic, collectives)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:

@@ -68,7 +68,7 @@ CALL = np.dtype(
 
 _COLLECTIVE = (Kind.ENTER, Kind.COLLECTIVE_BEGIN, Kind.COLLECTIVE_END, Kind.LEAVE)
 # Events of each call, and the operation of collectives; those that are not named are collectives.
-_EVENTS = {call: _COLLECTIVE for call in Call} | {
+_EVENTS = dict.fromkeys(Call, _COLLECTIVE) | {
     Call.COMM_RANK: (Kind.ENTER, Kind.LEAVE),
     Call.COMM_SIZE: (Kind.ENTER, Kind.LEAVE),
     Call.SEND: (Kind.ENTER, Kind.SEND, Kind.LEAVE),

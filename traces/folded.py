@@ -45,6 +45,14 @@ class Folded(NamedTuple):
     end: Ints
     times: Ints
 
+    def trips(self, events: Ints) -> Ints:
+        """How often each of these events takes place; given in rising order."""
+        trips = np.ones(len(events), dtype=np.int64)
+        begin, end = np.searchsorted(events, (self.begin, self.end))
+        for first, behind, times in zip(begin, end, self.times, strict=True):
+            trips[first:behind] *= times
+        return trips
+
 
 def written_out(parts: Parts) -> NDArray[np.void]:
     """Table of all calls, trip by trip."""

@@ -109,9 +109,7 @@ class Layout(NamedTuple):
     swept: Ints
 
 
-def multipartition(
-    solver: Solver, nas_class: str, ranks: int, steps: int | None = None
-) -> Layout:
+def multipartition(solver: Solver, nas_class: str, ranks: int, steps: int | None = None) -> Layout:
     """Lay a class out on ranks.
 
     Parameters
@@ -130,9 +128,7 @@ def multipartition(
     """
     name = solver.name.upper()
     if nas_class not in solver.classes:
-        raise TraceError(
-            f"{name} class {nas_class!r}: expected one of {', '.join(solver.classes)}"
-        )
+        raise TraceError(f"{name} class {nas_class!r}: expected one of {', '.join(solver.classes)}")
     p = isqrt(max(ranks, 0))
     if ranks < 1 or p * p != ranks:
         below, above = max(p, 1) ** 2, (p + 1) ** 2
@@ -175,7 +171,7 @@ def multipartition_traffic(
     j, i = np.divmod(np.arange(ranks, dtype=np.int64), p)
     # A step before the clock starts, and faces once more for the verification.
     sweeps, copies = layout.steps + 1, layout.steps + 2
-    messages = np.full(ranks, copies + sweeps * (p - 1))
+    messages = np.full(ranks, copies + sweeps * (p - 1) if p > 1 else 0)
     rows: list[tuple[Ints, ...]] = []
     for ends, partner, unit in zip(
         (p - 1, 0), partners(p, i, j), (solver.eliminate, solver.substitute), strict=True
@@ -185,7 +181,7 @@ def multipartition_traffic(
             swept = _between(layout.swept, i, j, axis, ends)
             volume = copies * FACE_BYTES * faces + sweeps * unit * swept
             rows.append((i + p * j, partner[axis], messages, volume))
-    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    src, dst, messages, volume = (np.concatenate(column) for column in zip(*rows, strict=True))
     metadata: dict[str, Any] = {
         "benchmark": solver.name,
         "class": nas_class,
@@ -194,9 +190,7 @@ def multipartition_traffic(
     }
     if steps is not None:
         metadata["steps"] = steps
-    if p == 1:
-        columns = [column[:0] for column in columns]  # one cell has no neighbours
-    return Traffic.from_pairs(ranks, *columns, metadata)
+    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
 
 
 def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
@@ -206,11 +200,13 @@ def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
     """
     p = len(extent)
     t, c = np.ogrid[:p, :p]
+    line: Ints  # cells in all, for a sum or difference of a rank's coordinates
     if axis == 1:
-        whole = (extent[(t + c) % p] * extent[c]).sum(axis=1)[i]
+        line, at = (extent[(t + c) % p] * extent[c]).sum(axis=1), i
     else:
-        whole = (extent[(t - c) % p] * extent[c]).sum(axis=1)[(j, None, (i + j) % p)[axis]]
+        line, at = (extent[(t - c) % p] * extent[c]).sum(axis=1), j if axis == 0 else (i + j) % p
     last = ((end - i) % p, (j - end) % p, np.full_like(i, end))[axis]
     across = [extent[(i + last) % p], extent[(j - last) % p], extent[last]]
     del across[axis]
-    return whole - across[0] * across[1]
+    area: Ints = line[at] - across[0] * across[1]
+    return area
