@@ -131,7 +131,7 @@ def multipartition(solver: Solver, nas_class: str, ranks: int, steps: int | None
         raise TraceError(f"{name} class {nas_class!r}: expected one of {', '.join(solver.classes)}")
     p = isqrt(max(ranks, 0))
     if ranks < 1 or p * p != ranks:
-        below, above = max(p, 1) ** 2, (p + 1) ** 2
+        below, above = max(p, 1) ** 2, (max(p, 1) + 1) ** 2
         raise TraceError(
             f"{name} on {ranks} ranks: expected a square number, like {below} or {above}"
         )
