@@ -18,7 +18,7 @@ from .cli_arguments import (
     TraceArgument,
     check_picture,
 )
-from .console import Progress, print_json, print_table, say, working
+from .console import Progress, print_json, print_table, say, warn, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
@@ -106,6 +106,11 @@ def generate(
             save_traffic(out, traffic)
         facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     _print_facts(name, facts | {"out": str(out)}, as_json)
+    if not traffic.pairs and out.suffix != ".otf2":
+        warn(
+            f"{name}: no point-to-point messages: hopmap matrix {name} --collectives expand "
+            f"--out {out} counts collectives"
+        )
 
 
 def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_json: bool) -> None:

@@ -5,7 +5,8 @@ layout. A sweep sends a block and a vector for each point between two cells when
 vector when it substitutes, always in buffers for n div p + 1 points an edge. Checked message for
 message against recorded runs.
 
-Source: NPB 3.3-MPI, BT: bt.f, setup_mpi.f, adi.f, and what `nas_multipartition` names.
+Source: NPB 3.3-MPI, BT: bt.f, setup_mpi.f, make_set.f, adi.f, copy_faces.f, x_solve.f to z_solve.f,
+verify.f.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A spectral solver on an nx x ny x nz grid. Every 3-D FFT transposes the grid: on up to nz ranks, a
 slab each, by one all-to-all exchange of all ranks; on more, p1 = nz times p2 ranks with a pencil
-each, by one in the ranks' row (p2 in order) and one in their column (p1, every p2-th). There are
-one FFT before the clock starts, one forward and one backward a time step.
+each, by one in the ranks' row (p2 in order) and one in their column (p1, every p2-th). There is
+one FFT before the clock starts, the same again behind that, and one backwards in each time step.
 
 Source: NPB 3.3-MPI, FT: ft.f (setup, fft, transpose2_global, transpose_x_z_global,
 transpose_x_y_global, checksum, verify).

@@ -4,7 +4,8 @@ ADI on an n^3 grid, with scalar pentadiagonal systems along each axis; see `nas_
 the layout. A sweep sends 22 doubles for each point between two cells when it eliminates, 10 when it
 substitutes. Checked message for message against recorded runs.
 
-Source: NPB 3.3-MPI, SP: sp.f, setup_mpi.f, adi.f, and what `nas_multipartition` names.
+Source: NPB 3.3-MPI, SP: sp.f, setup_mpi.f, make_set.f, adi.f, copy_faces.f, x_solve.f to z_solve.f,
+verify.f.
 """
 
 from __future__ import annotations

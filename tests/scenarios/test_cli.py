@@ -104,9 +104,11 @@ def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
         ["map", "ft.S.8", "-t", "mesh:8", "-m", "sweep", "--out", out],
         ["evaluate", "ft.S.8", out, "-t", "mesh:8"],
     ):
-        result = CliRunner().invoke(app, list(map(str, words + ["--json"])))
+        result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
         assert (result.exit_code, result.stderr) == (0, said)
         as_json(*words, "--collectives", "expand")
+    words = ["generate", "ft", "--ranks", "8", "--out", str(tmp_path / "ft.npz")]
+    assert "hopmap matrix ft.S.8 --collectives expand" in CliRunner().invoke(app, words).stderr
 
 
 def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
