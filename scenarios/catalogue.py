@@ -129,6 +129,18 @@ def _algorithms() -> Entries:
     ]
 
 
+def _benchmarks() -> Entries:
+    import sys
+
+    from ..traces.nas import BENCHMARKS
+
+    described = {name: sys.modules[b.traffic.__module__].__doc__ for name, b in BENCHMARKS.items()}
+    return [
+        _entry(name, _first_line(text), " ".join((text or "").partition("Source: ")[2].split()))
+        for name, text in described.items()
+    ]
+
+
 def _value(kind: str, default: object) -> dict[str, Any]:
     return {"name": "value", "type": kind, "default": default}
 
@@ -147,5 +159,6 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
     "formats": _formats,
     "parameters": _parameters,
     "algorithms": _algorithms,
+    "benchmarks": _benchmarks,
     "scenarios": _scenarios,
 }

@@ -72,7 +72,7 @@ def map_(
     from ..mappers import parse_pipeline
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .mapping_files import read_mapping, write_mapping
     from .replays import read_unplaced
     from .simulated import SIMULATED, before_and_after, check_objective, simulated
@@ -100,6 +100,7 @@ def map_(
         source = find_source(traffic)
         with working(f"reading {source.name}"):
             pairs, _ = read_traffic(source, collectives, algorithms)
+    warn_if_silent(source.name, pairs, collectives)
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
@@ -167,7 +168,7 @@ def evaluate(
     from ..simulator import evaluate as measure
     from ..simulator import hot_links
     from ..topologies import topology_from_spec
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .mapping_files import read_mapping
     from .sources import find_source
 
@@ -176,6 +177,7 @@ def evaluate(
     source = find_source(traffic)
     with working(f"reading {source.name}"):
         pairs, _ = read_traffic(source, collectives, algorithms)
+    warn_if_silent(source.name, pairs, collectives)
     node_of = read_mapping(mapping, network, pairs.ranks)
     with working("measuring"):
         metrics = measure(pairs, network, node_of, convention).as_dict()

@@ -28,6 +28,7 @@ class Listed(StrEnum):
     FORMATS = "formats"
     PARAMETERS = "parameters"
     ALGORITHMS = "algorithms"
+    BENCHMARKS = "benchmarks"
     SCENARIOS = "scenarios"
 
 
@@ -100,7 +101,7 @@ def report(
 def list_(
     what: Annotated[Listed, typer.Argument(help="What to list.")], as_json: AsJson = False
 ) -> None:
-    """List what there is: mappers, topologies, engines, presets, formats, parameters, scenarios."""
+    """List what there is: mappers, topologies, engines, presets, formats, benchmarks, ..."""
     from .catalogue import CATALOGUE
 
     entries = CATALOGUE[what.value]()

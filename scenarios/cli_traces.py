@@ -18,7 +18,7 @@ from .cli_arguments import (
     TraceArgument,
     check_picture,
 )
-from .console import Progress, print_json, print_table, say, working
+from .console import Progress, print_json, print_table, say, warn, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def generate(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="A NAS Parallel Benchmark: lu; a synthetic pattern: uniform, transpose, "
-            "tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; or spmv, "
-            "of a --matrix."
+            help="A NAS Parallel Benchmark: lu, sp, bt, ft; a synthetic pattern: uniform, "
+            "transpose, tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; "
+            "or spmv, of a --matrix."
         ),
     ],
     out: Annotated[
@@ -106,6 +106,11 @@ def generate(
             save_traffic(out, traffic)
         facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     _print_facts(name, facts | {"out": str(out)}, as_json)
+    if not traffic.pairs and out.suffix != ".otf2":
+        warn(
+            f"{name}: no point-to-point messages: hopmap matrix {name} --collectives expand "
+            f"--out {out} counts collectives"
+        )
 
 
 def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_json: bool) -> None:
@@ -195,7 +200,7 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     from ..traces.formats import save_traffic
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .sources import find_source
 
     algorithms = algorithms_given(collectives, settings)
@@ -214,6 +219,7 @@ def matrix(
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     _print_facts(source.name, facts, as_json)
+    warn_if_silent(source.name, traffic, collectives)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:

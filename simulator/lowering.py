@@ -95,7 +95,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     kind = trace.kind[events]
     partner, dropped = _requests(trace, events, kind)
     messages = _message_rows(trace, calls, events, kind, partner)
-    found = find_collectives(trace, _rank_of(trace, events), events, kind, partner)
+    found = find_collectives(folded, _rank_of(trace, events), events, kind, partner)
     made, carried = collective_rows(trace, found, algorithms)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(

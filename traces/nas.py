@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import nas_lu
+from . import nas_bt, nas_ft, nas_lu, nas_sp
 from .folded import Folded
 from .trace import Trace, TraceError
 from .traffic import Traffic
@@ -20,7 +20,12 @@ class Benchmark(NamedTuple):
     folded: Callable[..., Folded]
 
 
-BENCHMARKS = {"lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded)}
+BENCHMARKS = {
+    "lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded),
+    "sp": Benchmark(nas_sp.sp_traffic, nas_sp.sp_trace, nas_sp.sp_folded),
+    "bt": Benchmark(nas_bt.bt_traffic, nas_bt.bt_trace, nas_bt.bt_folded),
+    "ft": Benchmark(nas_ft.ft_traffic, nas_ft.ft_trace, nas_ft.ft_folded),
+}
 
 
 def is_nas_name(text: str) -> bool:

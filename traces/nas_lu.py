@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .calls import Call, calls, trace_of_calls
+from .calls import Call, calls, trace_of_calls, with_requests
 from .folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
 from .memory import require_memory
 from .trace import Trace, TraceError
@@ -161,7 +161,7 @@ def lu_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: flo
         f"{_label(nas_class, ranks, steps)}: the whole trace of {messages:,} messages",
         "take fewer steps",
     )
-    programs = (_with_requests(written_out(parts)) for parts in _rank_programs(p, flops))
+    programs = (with_requests(written_out(parts)) for parts in _rank_programs(p, flops))
     return trace_of_calls(_label(nas_class, ranks, steps), ranks, programs)
 
 
@@ -179,7 +179,7 @@ def lu_folded(
     programs = []
     for parts in _rank_programs(p, flops):
         table, loops = once(parts)
-        programs.append((_with_requests(table), loops))
+        programs.append((with_requests(table), loops))
     return folded_of_calls(_label(nas_class, ranks, steps), ranks, programs)
 
 
@@ -205,14 +205,6 @@ def _rank_programs(p: LuProblem, flops: float) -> Iterator[Parts]:
         raise TraceError(f"LU at {flops} flop/s: expected 0 or more")
     for rank in range(p.X * p.Y):
         yield _rank_program(p, rank, rank % p.X, rank // p.X, flops)
-
-
-def _with_requests(table: NDArray[np.void]) -> NDArray[np.void]:
-    """Give requests their numbers, from 1 in order of posting; a wait has the last one's."""
-    posted = table["call"] == Call.IRECV
-    uses = posted | (table["call"] == Call.WAIT)
-    table["request"][uses] = np.cumsum(posted)[uses]
-    return table
 
 
 def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Parts:

@@ -94,6 +94,23 @@ def test_matrix_with_collectives_is_what_a_replay_sends(tmp_path, mapping):
     )
 
 
+def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
+    said = (
+        "hopmap: ft.S.8: no point-to-point messages: count collectives with --collectives expand\n"
+    )
+    out = tmp_path / "map.csv"
+    for words in (
+        ["matrix", "ft.S.8"],
+        ["map", "ft.S.8", "-t", "mesh:8", "-m", "sweep", "--out", out],
+        ["evaluate", "ft.S.8", out, "-t", "mesh:8"],
+    ):
+        result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
+        assert (result.exit_code, result.stderr) == (0, said)
+        as_json(*words, "--collectives", "expand")
+    words = ["generate", "ft", "--ranks", "8", "--out", str(tmp_path / "ft.npz")]
+    assert "hopmap matrix ft.S.8 --collectives expand" in CliRunner().invoke(app, words).stderr
+
+
 def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
     words = ["--collectives", "expand", "--set", "collective.bcast=linear"]
     facts = as_json("matrix", LU, *words)
@@ -389,6 +406,7 @@ def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
         ("presets", "haec-box-4x4x4"),
         ("algorithms", "allreduce=rabenseifner"),
         ("scenarios", "first"),
+        ("benchmarks", "sp"),
     ],
 )
 def test_lists_have_name_summary_source_and_parameters(what, name):
