@@ -34,9 +34,9 @@ rank_at, node_of = plan["rank_at"], plan["node_of"]  # process -> rank, rank -> 
 world = MPI.COMM_WORLD
 if world.size != len(rank_at):
     raise SystemExit(f"{{world.size}} processes: expected {{len(rank_at)}}")
-node = node_of[rank_at[world.rank]]
-if world.Split_type(MPI.COMM_TYPE_SHARED).size != node_of.count(node):
-    raise SystemExit(f"process {{world.rank}}: expected {{node_of.count(node)}} on its node")
+here = world.Split_type(MPI.COMM_TYPE_SHARED).size
+if world.allreduce(here != node_of.count(node_of[rank_at[world.rank]])):
+    raise SystemExit("nodes have not the processes that {file} expects: start them node after node")
 comm = world.Split(key=rank_at[world.rank])
 '''
 
