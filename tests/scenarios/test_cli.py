@@ -362,7 +362,7 @@ def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_pat
 def test_a_file_that_does_not_show_its_format_or_names_is_told_them(mapping, tmp_path):
     order = tmp_path / "MPICH_RANK_ORDER"
     order.write_text("0,1,3,2\n")
-    told = ["--topology", "torus:2x2", "--to", "csv"]
+    told = ["--topology", "mesh:2x2", "--to", "csv"]
     assert hopmap("export", order, "--from", "cray", *told) == mapping.read_text()
     hosts = tmp_path / "hosts"
     hosts.write_text("a\nb\nd\nc\n")

@@ -19,7 +19,10 @@ import numpy as np
 import pytest
 
 from hopmap.scenarios.launchers import beside, export_mapping
+from hopmap.simulator import program_of_traffic
+from hopmap.simulator.tit import INDEX, write_tit
 from hopmap.topologies import torus
+from hopmap.traces import Traffic
 
 HERE = Path(__file__).parent
 CORES = min(2, len(os.sched_getaffinity(0)))
@@ -182,3 +185,24 @@ def test_hydra_places_every_rank_as_the_machinefile_says(ssh, tmp_path, name):
     )
     assert isinstance(found, list), found
     assert sorted(found) == [f"{rank} {HOSTS[node]}" for rank, node in enumerate(node_of)]
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_simgrid_places_every_rank_as_the_hostfile_says(tmp_path, name):
+    """On the platform that is written beside it, with the same names."""
+    if shutil.which("smpirun") is None:
+        pytest.skip("SimGrid not installed")
+    node_of, hostfile = MAPPINGS[name], tmp_path / "hosts.txt"
+    ranks = np.arange(len(node_of))
+    ones = np.ones_like(ranks)
+    ring = Traffic.from_pairs(len(ranks), ranks, np.roll(ranks, 1), ones, 1000 * ones)
+    write_tit(tmp_path / "tit", program_of_traffic(ring))
+    hostfile.write_text(export_mapping("simgrid", node_of, NETWORK, HOSTS))
+    ((platform, text),) = beside("simgrid", NETWORK, hostfile, HOSTS).items()
+    platform.write_text(text)
+    done = subprocess.run(
+        ["smpirun", "-map", "-hostfile", hostfile, "-platform", platform, "-replay", INDEX],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path / "tit", check=True,
+    )  # fmt: skip
+    placed = re.findall(r"\[rank (\d+)\] -> (\S+)", done.stderr + done.stdout)
+    assert placed == [(str(rank), HOSTS[node]) for rank, node in enumerate(node_of)]
