@@ -82,7 +82,10 @@ def _formats() -> Entries:
     launchers = [
         _entry(
             launcher.name,
-            f"launcher: {launcher.summary}; {launcher.direction}",
+            f"launcher: {launcher.summary}; {launcher.direction}; "
+            + launcher.command.format(
+                file="FILE", stem="NAME", name="NAME", ranks="N", nodes="NODES", each="K"
+            ),
             launcher.source,
         )
         for launcher in LAUNCHERS.values()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..topologies import MappingError, Topology
 from .launchers_text import LauncherFile, Place
 
-SNIPPET = '''"""comm: MPI.COMM_WORLD with the ranks that {file} gives.
+SNIPPET = '''"""comm: MPI.COMM_WORLD with the ranks that {file!r} gives.
 
 Start a process for each rank, node after node, as many on each as the mapping puts there.
 """
@@ -29,14 +29,14 @@ from pathlib import Path
 
 from mpi4py import MPI
 
-plan = json.loads(Path(__file__).with_name("{file}").read_text(encoding="utf-8"))
+plan = json.loads(Path(__file__).with_name({file!r}).read_text(encoding="utf-8"))
 rank_at, node_of = plan["rank_at"], plan["node_of"]  # process -> rank, rank -> node
 world = MPI.COMM_WORLD
 if world.size != len(rank_at):
     raise SystemExit(f"{{world.size}} processes: expected {{len(rank_at)}}")
 here = world.Split_type(MPI.COMM_TYPE_SHARED).size
 if world.allreduce(here != node_of.count(node_of[rank_at[world.rank]])):
-    raise SystemExit("nodes have not the processes that {file} expects: start them node after node")
+    raise SystemExit("nodes have not the processes that are expected: start them node after node")
 comm = world.Split(key=rank_at[world.rank])
 '''
 

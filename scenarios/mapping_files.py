@@ -112,6 +112,11 @@ def read_mapping(
             raise MappingError(f"{where}: rank {rank}: expected ranks 0..{expected - 1}")
         if node_of[rank] >= 0:
             raise MappingError(f"{where}: rank {rank} again: expected ranks 0..{expected - 1} once")
+        if not 0 <= node < topology.nodes:
+            raise MappingError(
+                f"{where}: rank {rank} on node {node}: expected a node of {topology.spec}, "
+                f"0..{topology.nodes - 1}"
+            )
         node_of[rank] = node
     return check_mapping(node_of, topology, ranks, name=name)
 

@@ -374,7 +374,7 @@ def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):
     assert f"-platform {tmp_path}/hosts_platform.xml" in said
     assert 'host id="node3"' in (tmp_path / "hosts_platform.xml").read_text()
     hopmap("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
-    assert '"plan.json"' in (tmp_path / "plan_mpi4py.py").read_text()
+    assert "with_name('plan.json')" in (tmp_path / "plan_mpi4py.py").read_text()
 
 
 def test_convert_writes_what_smpirun_needs(mapping, tmp_path):

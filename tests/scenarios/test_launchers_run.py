@@ -168,7 +168,7 @@ def test_processes_that_are_not_where_the_lines_expect_them_are_told(openmpi, mp
         pytest.skip("needs two cores")
     node_of = np.array([0, 0, 1])
     found = reordered(openmpi, tmp_path, node_of, "--map-by", "node", "--bind-to", "none")
-    assert "nodes have not the processes that plan.json expects" in found
+    assert "nodes have not the processes that are expected" in found
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
