@@ -80,7 +80,14 @@ def _formats() -> Entries:
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
-        _entry(launcher.name, f"launcher: {launcher.summary}; {launcher.command}", launcher.source)
+        _entry(
+            launcher.name,
+            f"launcher: {launcher.summary}; {launcher.direction}; "
+            + launcher.command.format(
+                file="FILE", stem="NAME", name="NAME", ranks="N", nodes="NODES", each="K"
+            ),
+            launcher.source,
+        )
         for launcher in LAUNCHERS.values()
     ]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]

@@ -354,14 +354,44 @@ def test_the_header_for_mpi_programs_is_printed_or_written(tmp_path):
 
 
 def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
-    assert hopmap("export", mapping, "--to", "openmpi").splitlines()[2] == "rank 2=node3 slot=0"
+    assert "rank 2=node3 slot=0" in hopmap("export", mapping, "--to", "openmpi").splitlines()
     out = tmp_path / "rankfile"
     said = hopmap("export", mapping, "--to", "openmpi", "--out", out)
     assert f"mpirun --map-by rankfile:file={out}" in said
-    assert out.read_text().count("\n") == 4
+    assert out.read_text().count("\nrank ") == 4
     (tmp_path / "hosts").write_text("a\nb\nc\nd\n")
-    shown = as_json("export", mapping, "--to", "slurm", "--hosts", tmp_path / "hosts")
+    shown = as_json("export", mapping, "--to", "simgrid", "--hosts", tmp_path / "hosts")
     assert shown["text"] == "a\nb\nd\nc\n"
+
+
+def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_path):
+    """With names of its own: the comments say which node each stands for."""
+    rankfile = tmp_path / "rankfile"
+    names = ["--nodelist", "node[08-10],gpu7"]
+    hopmap("export", mapping, "--to", "openmpi", *names, "--out", rankfile)
+    machine = ["--topology", "torus:2x2"]
+    for command in ("evaluate", "simulate"):
+        by_csv, by_rankfile = (as_json(command, LU, m, *machine) for m in (mapping, rankfile))
+        assert {**by_csv, "wall_seconds": 0} == {**by_rankfile, "wall_seconds": 0}
+    assert hopmap("export", rankfile, "--to", "csv") == mapping.read_text()
+
+
+def test_a_file_that_does_not_show_its_format_or_names_is_told_them(mapping, tmp_path):
+    order = tmp_path / "MPICH_RANK_ORDER"
+    order.write_text("0,1,3,2\n")
+    told = ["--topology", "mesh:2x2", "--to", "csv"]
+    assert hopmap("export", order, "--from", "cray", *told) == mapping.read_text()
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a\nb\nd\nc\n")
+    assert hopmap("export", hosts, "--nodelist", "a,b,c,d", *told) == mapping.read_text()
+
+
+def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):
+    said = hopmap("export", mapping, "--to", "simgrid", "--out", tmp_path / "hosts.txt")
+    assert f"-platform {tmp_path}/hosts_platform.xml" in said
+    assert 'host id="node3"' in (tmp_path / "hosts_platform.xml").read_text()
+    hopmap("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
+    assert "with_name('plan.json')" in (tmp_path / "plan_mpi4py.py").read_text()
 
 
 def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
