@@ -206,9 +206,7 @@ def _rank_program(p: FtProblem, rank: int, flops: float) -> Parts:
     warm_up, rest = fft(FIRST_FFT, SETUP * seconds, forwards=True)
     # The same once more, with the clock running.
     first, behind_first = fft(FIRST_FFT, SETUP * seconds, forwards=True)
-    others: Parts = [*time_step(0.0) * (p.steps - 1)]
-    if others and ranks > 1:  # of one rank, nothing that a replay could do in a loop
-        others = [Repeat(p.steps - 1, [*time_step(0.0)])]
+    others: Parts = [Repeat(p.steps - 1, [*time_step(0.0)])] if p.steps > 1 else []
     bcasts = [
         calls(Call.BCAST, peer=0, size=size * ranks if rank == 0 else 0, received=size)
         for size in INPUT_BCASTS

@@ -13,6 +13,8 @@ from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, lower, prog
 from hopmap.simulator.loops import unrolled, without_loops
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, nas_trace, nas_traffic
+from hopmap.traces.calls import Call, calls, trace_of_calls
+from hopmap.traces.folded import Repeat, folded_of_calls, once, written_out
 
 RANKS = 5
 
@@ -211,3 +213,38 @@ def test_a_folded_benchmark_is_as_small_for_many_steps_as_for_few():
     few, many = (lower(nas_folded("lu.C.64", steps=steps)) for steps in (2, 250))
     assert few.operations == many.operations
     assert many.p2p_traffic().same_as(nas_traffic("lu.C.64"))  # 9 million messages
+
+
+@st.composite
+def parts_of_calls(draw, depth=2):
+    """Barriers of all ranks, and of one, which move nothing, after computation; loops of both."""
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        if depth and draw(st.booleans()):
+            parts.append(Repeat(draw(st.integers(1, 3)), draw(parts_of_calls(depth=depth - 1))))
+        else:
+            own, pause = draw(st.booleans()), draw(st.sampled_from([0.0, 1.0, 3.0, 16.0]))
+            parts.append(calls(Call.BARRIER, comm=int(own), before=pause))
+    return parts
+
+
+def _without_own(part):
+    """Leave out what only the first rank does; a rank's loop needs a call."""
+    if isinstance(part, Repeat):
+        return Repeat(part.times, [calls(Call.COMM_RANK), *map(_without_own, part.body)])
+    return part[part["comm"] == 0]
+
+
+@settings(deadline=None)
+@given(parts_of_calls())
+def test_computation_stays_in_its_loop_though_a_call_moves_nothing(parts):
+    communicators = [np.zeros(1, dtype=np.int32)]
+    busy, other = parts, [_without_own(part) for part in parts]
+    folded = folded_of_calls("loops", 2, [once(busy), once(other)], communicators)
+    tables = [written_out(busy), written_out(other)]
+    plain = trace_of_calls("loops", 2, tables, communicators)
+    spans = [
+        simulate(lower(trace), mesh((2,)), [0, 1], engine="compiled").makespan
+        for trace in (folded, plain)
+    ]
+    assert spans[0] == pytest.approx(spans[1], rel=1e-9)
