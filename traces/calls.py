@@ -31,6 +31,7 @@ class Call(IntEnum):
     REDUCE = 10
     ALLREDUCE = 11
     ALLTOALL = 12
+    ALLTOALLV = 13
 
 
 REGIONS = tuple(f"MPI_{call.name.capitalize()}" for call in Call)
@@ -56,16 +57,18 @@ _INNER: tuple[tuple[Kind, ...], ...] = (
     (Kind.RECV,),
     (Kind.IRECV_REQUEST,),
     (Kind.IRECV,),
-    *[(_BEGIN, _END)] * 7,
+    *[(_BEGIN, _END)] * 8,
 )
 _OPERATION = np.full(len(Call), NO_OPERATION, dtype=np.uint8)
 _OPERATION[Call.INIT] = Collective.CREATE_HANDLE
 _OPERATION[Call.FINALIZE] = Collective.DESTROY_HANDLE
-for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL"):
+for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL", "ALLTOALLV"):
     _OPERATION[Call[_name]] = Collective[_name]
 
 
-def calls(call: Call, count: int = 1, **columns: object) -> NDArray[np.void]:
+def calls(
+    call: Call | NDArray[np.uint8], count: int = 1, **columns: object
+) -> NDArray[np.void]:
     """Make `count` rows of a call table; columns that are not named say "does not apply"."""
     rows = np.zeros(count, dtype=CALL)
     rows["call"] = call

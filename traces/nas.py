@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import nas_lu
+from . import nas_cg, nas_ep, nas_is, nas_lu, nas_mg
 from .folded import Folded
 from .trace import Trace, TraceError
 from .traffic import Traffic
@@ -20,7 +20,13 @@ class Benchmark(NamedTuple):
     folded: Callable[..., Folded]
 
 
-BENCHMARKS = {"lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded)}
+BENCHMARKS = {
+    "lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded),
+    "cg": Benchmark(nas_cg.cg_traffic, nas_cg.cg_trace, nas_cg.cg_folded),
+    "mg": Benchmark(nas_mg.mg_traffic, nas_mg.mg_trace, nas_mg.mg_folded),
+    "is": Benchmark(nas_is.is_traffic, nas_is.is_trace, nas_is.is_folded),
+    "ep": Benchmark(nas_ep.ep_traffic, nas_ep.ep_trace, nas_ep.ep_folded),
+}
 
 
 def is_nas_name(text: str) -> bool:
