@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +17,15 @@ def _entry(name: str, summary: str, source: str = "", parameters: Entries | None
 
 def _first_line(text: str | None) -> str:
     return (text or "").strip().partition("\n")[0]
+
+
+def _benchmarks() -> Entries:
+    from ..traces.nas import BENCHMARKS
+
+    return [
+        _entry(name, _first_line(sys.modules[benchmark.traffic.__module__].__doc__))
+        for name, benchmark in BENCHMARKS.items()
+    ]
 
 
 def _mappers() -> Entries:
@@ -140,6 +150,7 @@ def _scenarios() -> Entries:
 
 
 CATALOGUE: Mapping[str, Callable[[], Entries]] = {
+    "benchmarks": _benchmarks,
     "mappers": _mappers,
     "topologies": _topologies,
     "engines": _engines,

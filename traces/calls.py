@@ -66,9 +66,7 @@ for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL", "ALLTOALLV"
     _OPERATION[Call[_name]] = Collective[_name]
 
 
-def calls(
-    call: Call | NDArray[np.uint8], count: int = 1, **columns: object
-) -> NDArray[np.void]:
+def calls(call: Call | NDArray[np.uint8], count: int = 1, **columns: object) -> NDArray[np.void]:
     """Make `count` rows of a call table; columns that are not named say "does not apply"."""
     rows = np.zeros(count, dtype=CALL)
     rows["call"] = call

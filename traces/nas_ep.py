@@ -79,9 +79,7 @@ def ep_folded(
     return folded_trace(label("ep", nas_class, ranks, None), ranks, programs)
 
 
-def _rank_programs(
-    nas_class: str, ranks: int, steps: int | None, flops: float
-) -> Iterator[Parts]:
+def _rank_programs(nas_class: str, ranks: int, steps: int | None, flops: float) -> Iterator[Parts]:
     batches, more = ep_batches(nas_class, ranks, steps)
     seconds = (2 << BATCH) * seconds_per_operation("EP", flops)  # two numbers a pair
     for rank in range(ranks):

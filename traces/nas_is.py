@@ -136,7 +136,7 @@ def is_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: flo
 
     Notes
     -----
-    Draws all keys: class C 0.4 s, class D 6 s; memory is that of the trace.
+    Draws all keys, the 2^31 of class D in 2 s; memory is that of the trace.
     """
     programs = _rank_programs(is_problem(nas_class, ranks, steps), ranks, flops)
     return whole_trace(label("is", nas_class, ranks, steps), ranks, ranks - 1, programs)
@@ -171,7 +171,7 @@ def keys_received(p: IsProblem, ranks: int) -> Ints:
 
 
 def _first_sums(keys: int) -> list[int]:
-    """Sums of four random numbers that the first keys are."""
+    """Form the sums of four random numbers that the first keys are."""
     x, sums = SEED, []
     for _ in range(keys):
         total = 0
@@ -184,7 +184,7 @@ def _first_sums(keys: int) -> list[int]:
 
 def _shares(counts: Ints, own: int, ranks: int) -> Ints:
     """Keys of each rank: its last bucket is the first that fills its share, one bucket at least."""
-    last = []
+    last: list[int] = []
     for bucket, keys in enumerate(np.cumsum(counts).tolist()):
         if keys >= (len(last) + 1) * own:
             last.append(bucket)

@@ -10,7 +10,9 @@ MASK = (1 << 46) - 1
 
 
 @njit(cache=True)
-def count_keys(keys: int, seed: int, multiplier: int, shift: int, counts: NDArray[np.int64]) -> None:
+def count_keys(
+    keys: int, seed: int, multiplier: int, shift: int, counts: NDArray[np.int64]
+) -> None:
     """Add to `counts` how many of the first keys are in each bucket.
 
     A key is the sum of four numbers x <- multiplier * x mod 2^46, its bucket their sum's leading

@@ -136,10 +136,7 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
     for k in range(levels - 1, -1, -1):
         edge = 2 << k
 
-        def share(place: Ints, edge: int = edge) -> Ints:
-            return (place + 1) * edge // across - place * edge // across
-
-        mine, next_one = share(at), share(at + far)
+        mine, next_one = _share(at, edge, across), _share(at + far, edge, across)
         points[k] = mine
         far = np.where((mine == 0) | (next_one == 0), 2 * far, far)
         if k + 1 < levels:
@@ -147,7 +144,7 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
             takes[k + 1] = (next_one == 1) & (mine == 0)
         up[k] = me + stride * ((at + far) % across - at)
         down[k] = me + stride * ((at - far) % across - at)
-    alive = (points > 0).all(axis=1)
+    alive = points.min(axis=1) > 0
     return MgProblem(n, steps_of("MG", steps, own), p, points, alive, up, down, gives, takes)
 
 
@@ -209,16 +206,24 @@ def mg_folded(
     return folded_trace(label("mg", nas_class, ranks, steps), ranks, programs)
 
 
+def _share(place: Ints, edge: int, across: Ints) -> Ints:
+    """Points along each axis of the rank in a place; places outside the grid go on."""
+    points: Ints = (place + 1) * edge // across - place * edge // across
+    return points
+
+
 def _face(p: MgProblem, k: int, axis: int) -> Ints:
     """Bytes of a border message: along y with the border points in x, along z with those in y."""
-    across = [p.points[k, other] + 2 * (other < axis) for other in range(3) if other != axis]
-    return 8 * across[0] * across[1]
+    one, other = (p.points[k, b] + 2 * (b < axis) for b in range(3) if b != axis)
+    size: Ints = 8 * one * other
+    return size
 
 
 def _plane(p: MgProblem, k: int, axis: int) -> Ints:
     """Bytes of a plane of prolongated points, with all border points."""
-    across = [p.points[k, other] + 2 for other in range(3) if other != axis]
-    return 8 * across[0] * across[1]
+    one, other = (p.points[k, b] + 2 for b in range(3) if b != axis)
+    size: Ints = 8 * one * other
+    return size
 
 
 def _rank_programs(p: MgProblem, ranks: int, flops: float) -> Iterator[Parts]:
@@ -256,13 +261,13 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     ]
     end = [reduce(rank, ranks, 8), everyone(Call.FINALIZE, ranks)]
     if ranks == 1:  # no messages to compute between
-        resid, cycle = RESID * cost[top], seconds * _operations(p)
-        initial = [after(resid, norm[0]), norm[1]]
-        final = [after(p.steps * cycle, norm[0]), norm[1]]
-        return [*start, *initial, after(cycle, barrier), *zran3[1:], barrier, *initial, *final, *end]
-
+        once, whole = RESID * cost[top], seconds * _operations(p)
+        initial = [after(once, norm[0]), norm[1]]
+        final = [after(p.steps * whole, norm[0]), norm[1]]
+        again = [after(whole, barrier), *zran3[1:], barrier]
+        return [*start, *initial, *again, *initial, *final, *end]
     resid = after(RESID * cost[top], borders[top])
-    cycle = [after(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
+    cycle: Parts = [after(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
     cycle.append(after(PSINV * cost[0], borders[0]))
     for k in range(1, top + 1):
         exchanges = np.concatenate((given[k], after(RESID * cost[k], borders[k])))
@@ -276,7 +281,7 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
         *zran3,
         barrier,
         *initial,
-        Repeat(p.steps, [*cycle]),
+        Repeat(p.steps, cycle),
         *norm,
         *end,
     ]

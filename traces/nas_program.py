@@ -1,4 +1,4 @@
-"""What NAS generators share: checks of class, ranks and steps, and from each rank's calls to a trace.
+"""What NAS generators share: checks of class, ranks and steps, and the way from calls to a trace.
 
 A generator yields the `Parts` of one rank after the other. Its compute model is the same for all:
 operations as NPB counts them for the benchmark's Mop/s figure (floating-point ones; IS: keys
@@ -34,9 +34,7 @@ def parameters_of(benchmark: str, classes: Mapping[str, T], nas_class: str) -> T
         The benchmark has no such class.
     """
     if nas_class not in classes:
-        raise TraceError(
-            f"{benchmark} class {nas_class!r}: expected one of {', '.join(classes)}"
-        )
+        raise TraceError(f"{benchmark} class {nas_class!r}: expected one of {', '.join(classes)}")
     return classes[nas_class]
 
 
@@ -89,7 +87,7 @@ Row = tuple[Call, int, int, int]
 
 
 def listed(rows: list[Row]) -> NDArray[np.void]:
-    """Calls given as (call, peer, tag, size)."""
+    """Make a table of calls given as (call, peer, tag, size)."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
     call, peer, tag, size = columns.T
     return calls(call.astype(np.uint8), len(columns), peer=peer, tag=tag, size=size)
