@@ -77,5 +77,5 @@ def test_a_run_with_other_calls_is_refused(data):
         ref=trace.ref[kept],
         offsets=np.concatenate(([0], np.cumsum(kept)[trace.offsets[1:] - 1])),
     )
-    with pytest.raises(TraceError, match="has other calls than is.S.16"):
+    with pytest.raises(TraceError, match=r"has other calls than is\.S\.16"):
         fit_rate(cut, "is")

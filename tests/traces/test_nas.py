@@ -46,11 +46,9 @@ def calls_of(trace: Trace, rank: int) -> list[tuple[object, ...]]:
     """All calls of a rank, messages and collectives, in order."""
     mine = slice(trace.offsets[rank], trace.offsets[rank + 1])
     kinds, ref, r = trace.kind[mine], trace.ref[mine], trace.records
+    columns = (r.peer, r.comm, r.tag, r.operation, r.size, r.received, r.request)
     return [
-        (trace.regions[at],)
-        if kind == Kind.ENTER
-        else (kind, *(int(column[at]) for column in (r.peer, r.comm, r.tag, r.operation, r.size)))
-        + (int(r.received[at]), int(r.request[at]))
+        (trace.regions[at],) if kind == Kind.ENTER else (kind, *(int(c[at]) for c in columns))
         for kind, at in zip(kinds.tolist(), ref.tolist(), strict=True)
         if kind != Kind.LEAVE
     ]
