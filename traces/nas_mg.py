@@ -51,6 +51,8 @@ CLASSES = {
     "E": (2048, 50),
 }
 
+MOST_RANKS = 131072  # globals.h, maxprocs
+
 # Operations per grid point and V-cycle, NPB's own count (mg.f, "mflops"). It is shared out by what
 # the comments there say of a result: smoothing, residual; per point of the coarser level,
 # restriction, prolongation. Their sum over all levels is 57 per point.
@@ -105,7 +107,7 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
     nas_class : str
         S, W, A, B, C, D or E.
     ranks : int
-        A power of two.
+        A power of two, at most 131072.
     steps : int, optional
         V-cycles instead of the class's own.
 
@@ -119,6 +121,8 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
     p1 = 1 << (log_p // 3)
     p2 = 1 << ((log_p - log_p // 3) // 2)
     p = (p1, p2, ranks // (p1 * p2))
+    if ranks > MOST_RANKS:
+        raise TraceError(f"MG on {ranks} ranks: expected at most {MOST_RANKS}")
     if n < p[2]:
         raise TraceError(
             f"MG class {nas_class} on {ranks} ranks: a {p1} x {p2} x {p[2]} layout of {n}^3 "
@@ -135,7 +139,6 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
     far = np.ones((3, ranks), dtype=np.int64)  # how far the neighbours are
     for k in range(levels - 1, -1, -1):
         edge = 2 << k
-
         mine, next_one = _share(at, edge, across), _share(at + far, edge, across)
         points[k] = mine
         far = np.where((mine == 0) | (next_one == 0), 2 * far, far)
@@ -162,7 +165,7 @@ def mg_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traff
     for k in range(top + 1) if ranks > 1 else ():
         times = 3 * cycles + 4 if k == top else 2 * cycles if k == 0 else 3 * cycles
         for axis in range(3):
-            face, plane = _face(p, k, axis), _plane(p, k, axis)
+            face, plane = _face(p.points[k], axis), _plane(p.points[k], axis)
             for peer, planes in ((p.up[k, axis], 2), (p.down[k, axis], 1)):
                 for who, count, size in (
                     (p.alive[k], times, face),
@@ -212,16 +215,16 @@ def _share(place: Ints, edge: int, across: Ints) -> Ints:
     return points
 
 
-def _face(p: MgProblem, k: int, axis: int) -> Ints:
+def _face(points: Ints, axis: int) -> Ints:
     """Bytes of a border message: along y with the border points in x, along z with those in y."""
-    one, other = (p.points[k, b] + 2 * (b < axis) for b in range(3) if b != axis)
+    one, other = (points[b] + 2 * (b < axis) for b in range(3) if b != axis)
     size: Ints = 8 * one * other
     return size
 
 
-def _plane(p: MgProblem, k: int, axis: int) -> Ints:
+def _plane(points: Ints, axis: int) -> Ints:
     """Bytes of a plane of prolongated points, with all border points."""
-    one, other = (p.points[k, b] + 2 for b in range(3) if b != axis)
+    one, other = (points[b] + 2 for b in range(3) if b != axis)
     size: Ints = 8 * one * other
     return size
 
@@ -292,7 +295,7 @@ def _comm3(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
     rows: list[Row] = []
     if len(p.alive[k]) > 1 and p.alive[k, rank]:
         for axis in range(3):
-            size = int(_face(p, k, axis)[rank])
+            size = int(_face(p.points[k, :, rank], axis))
             rows += _receives() + _sends(p, rank, k, axis, size, size)
             rows += _waits(p, rank, k, axis, size, size)
     return listed(rows)
@@ -302,7 +305,7 @@ def _comm3_ex(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
     """Prolongated points: two planes go up an axis, one goes down."""
     rows: list[Row] = []
     for axis in range(3) if len(p.alive[k]) > 1 else ():
-        size = int(_plane(p, k, axis)[rank])
+        size = int(_plane(p.points[k, :, rank], axis))
         if p.takes[k, axis, rank]:
             rows += _receives() + _waits(p, rank, k, axis, 2 * size, size)
         if p.gives[k, axis, rank]:
