@@ -54,7 +54,13 @@ def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
 
 
 def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file."""
+    """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file.
+
+    Parameters
+    ----------
+    flops : float
+        Operations per second of one rank, as NPB counts them, see `nas_program`.
+    """
     benchmark, nas_class, ranks = _split(name)
     return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
 

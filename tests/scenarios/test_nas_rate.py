@@ -29,7 +29,7 @@ def test_ranks_of_unlike_speed_spread():
     assert said["deviation"] == pytest.approx(np.std(speed) / np.mean(speed), rel=1e-4)
 
 
-def test_start_up_and_user_functions_do_not_count():
+def test_start_up_does_not_count():
     trace = nas_trace("mg.S.8", flops=1e6)
     late = replace(trace, time=trace.time + 5.0)
     fit, as_it_was = fit_rate(late, "mg"), fit_rate(trace, "mg")
