@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -137,8 +138,6 @@ def _algorithms() -> Entries:
 
 
 def _benchmarks() -> Entries:
-    import sys
-
     from ..traces.nas import BENCHMARKS
 
     described = {name: sys.modules[b.traffic.__module__].__doc__ for name, b in BENCHMARKS.items()}
@@ -159,6 +158,7 @@ def _scenarios() -> Entries:
 
 
 CATALOGUE: Mapping[str, Callable[[], Entries]] = {
+    "benchmarks": _benchmarks,
     "mappers": _mappers,
     "topologies": _topologies,
     "engines": _engines,
@@ -166,6 +166,5 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
     "formats": _formats,
     "parameters": _parameters,
     "algorithms": _algorithms,
-    "benchmarks": _benchmarks,
     "scenarios": _scenarios,
 }

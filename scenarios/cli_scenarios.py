@@ -21,6 +21,7 @@ SOME_FAILED = 3
 class Listed(StrEnum):
     """What can be listed."""
 
+    BENCHMARKS = "benchmarks"
     MAPPERS = "mappers"
     TOPOLOGIES = "topologies"
     ENGINES = "engines"
@@ -28,7 +29,6 @@ class Listed(StrEnum):
     FORMATS = "formats"
     PARAMETERS = "parameters"
     ALGORITHMS = "algorithms"
-    BENCHMARKS = "benchmarks"
     SCENARIOS = "scenarios"
 
 
@@ -101,7 +101,7 @@ def report(
 def list_(
     what: Annotated[Listed, typer.Argument(help="What to list.")], as_json: AsJson = False
 ) -> None:
-    """List what there is: mappers, topologies, engines, presets, formats, benchmarks, ..."""
+    """List what there is: benchmarks, mappers, topologies, engines, presets, formats, ..."""
     from .catalogue import CATALOGUE
 
     entries = CATALOGUE[what.value]()

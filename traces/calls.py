@@ -40,6 +40,7 @@ class Call(IntEnum):
     RECEIVED = 18  # in an MPI_Waitall: an IRECV's message has arrived
     SENT = 19  # in an MPI_Waitall: an ISEND is done
     WAITALL_END = 20
+    ALLTOALLV = 21
 
 
 # The MPI call that a row belongs to where it is not one by itself.
@@ -90,11 +91,11 @@ _OPERATION[Call.INIT] = Collective.CREATE_HANDLE
 _OPERATION[Call.COMM_SPLIT] = Collective.CREATE_HANDLE
 _OPERATION[Call.COMM_DUP] = Collective.CREATE_HANDLE
 _OPERATION[Call.FINALIZE] = Collective.DESTROY_HANDLE
-for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL"):
+for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL", "ALLTOALLV"):
     _OPERATION[Call[_name]] = Collective[_name]
 
 
-def calls(call: Call, count: int = 1, **columns: object) -> NDArray[np.void]:
+def calls(call: Call | NDArray[np.uint8], count: int = 1, **columns: object) -> NDArray[np.void]:
     """Make `count` rows of a call table; columns that are not named say "does not apply".
 
     The communicator is MPI_COMM_WORLD unless named, the request of a wait the latest.

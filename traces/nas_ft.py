@@ -18,8 +18,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .calls import Call, calls, trace_of_calls
-from .folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
+from .calls import Call, calls
+from .folded import Folded, Parts, Repeat
+from .nas_program import (
+    folded_trace,
+    label,
+    log2_of,
+    parameters_of,
+    seconds_per_operation,
+    steps_of,
+    whole_trace,
+)
 from .trace import Trace, TraceError
 from .traffic import Traffic
 
@@ -79,11 +88,8 @@ def ft_problem(
     TraceError
         Unknown class, a number that is no power of two, or more ranks than lines to share out.
     """
-    if nas_class not in CLASSES:
-        raise TraceError(f"FT class {nas_class!r}: expected one of {', '.join(CLASSES)}")
-    if ranks < 1 or ranks & (ranks - 1):
-        raise TraceError(f"FT on {ranks} ranks: expected a power of two")
-    nx, ny, nz, niter = CLASSES[nas_class]
+    nx, ny, nz, niter = parameters_of("FT", CLASSES, nas_class)
+    log2_of("FT", ranks)
     p1, p2 = layout or ((1, ranks) if ranks <= nz else (nz, ranks // nz))
     if p1 * p2 != ranks:
         raise TraceError(f"FT on {ranks} ranks: layout {p1} x {p2}: expected {ranks} ranks in it")
@@ -92,9 +98,7 @@ def ft_problem(
             f"FT class {nas_class} on {ranks} ranks: a {p1} x {p2} layout of {nx} x {ny} x {nz} "
             f"points: expected at most {min(nx, ny)} x {min(ny, nz)}"
         )
-    if steps is not None and steps < 1:
-        raise TraceError(f"FT with {steps} time steps: expected at least 1")
-    return FtProblem(nx, ny, nz, niter if steps is None else steps, p1, p2)
+    return FtProblem(nx, ny, nz, steps_of("FT", steps, niter), p1, p2)
 
 
 def ft_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
@@ -128,8 +132,9 @@ def ft_trace(
     A rank's times are its own computation only. See `ft_problem` for other parameters and errors.
     """
     problem = ft_problem(nas_class, ranks, steps, layout)
-    programs = (written_out(parts) for parts in _rank_programs(problem, flops))
-    return trace_of_calls(_label(nas_class, ranks, steps), ranks, programs, _communicators(problem))
+    programs = _rank_programs(problem, flops)
+    name = label("ft", nas_class, ranks, steps)
+    return whole_trace(name, ranks, 0, programs, _communicators(problem))
 
 
 def ft_folded(
@@ -142,14 +147,9 @@ def ft_folded(
 ) -> Folded:
     """Generate the full program with its time steps as a loop; see `ft_trace`."""
     problem = ft_problem(nas_class, ranks, steps, layout)
-    programs = map(once, _rank_programs(problem, flops))
-    return folded_of_calls(
-        _label(nas_class, ranks, steps), ranks, programs, _communicators(problem)
-    )
-
-
-def _label(nas_class: str, ranks: int, steps: int | None) -> str:
-    return f"ft.{nas_class}.{ranks}" + ("" if steps is None else f" ({steps} steps)")
+    programs = _rank_programs(problem, flops)
+    name = label("ft", nas_class, ranks, steps)
+    return folded_trace(name, ranks, programs, _communicators(problem))
 
 
 def _communicators(p: FtProblem) -> list[NDArray[np.int32]]:
@@ -159,18 +159,17 @@ def _communicators(p: FtProblem) -> list[NDArray[np.int32]]:
 
 
 def _rank_programs(p: FtProblem, flops: float) -> Iterator[Parts]:
-    if not (0 <= flops < np.inf):
-        raise TraceError(f"FT at {flops} flop/s: expected 0 or more")
+    seconds = seconds_per_operation("FT", flops)
     for rank in range(p.p1 * p.p2):
-        yield _rank_program(p, rank, flops)
+        yield _rank_program(p, rank, seconds)
 
 
-def _rank_program(p: FtProblem, rank: int, flops: float) -> Parts:
+def _rank_program(p: FtProblem, rank: int, seconds: float) -> Parts:
     """All calls of one rank, in order."""
     ranks = p.p1 * p.p2
     column, row = divmod(rank, p.p2)
     points = p.nx * p.ny * p.nz // ranks
-    seconds = points / flops if flops else 0.0  # of an operation on each point
+    seconds *= points  # of an operation on each point
 
     def collective(call: Call, before: float = 0.0) -> Table:
         return calls(call, size=0, received=0, before=before)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .nas_program import parameters_of, steps_of
 from .trace import TraceError
 from .traffic import Traffic
 
@@ -127,27 +128,23 @@ def multipartition(solver: Solver, nas_class: str, ranks: int, steps: int | None
         Unknown class, a number that is not square, cells of fewer than three points an edge.
     """
     name = solver.name.upper()
-    if nas_class not in solver.classes:
-        raise TraceError(f"{name} class {nas_class!r}: expected one of {', '.join(solver.classes)}")
+    n, niter = parameters_of(name, solver.classes, nas_class)
     p = isqrt(max(ranks, 0))
     if ranks < 1 or p * p != ranks:
         below, above = max(p, 1) ** 2, (max(p, 1) + 1) ** 2
         raise TraceError(
             f"{name} on {ranks} ranks: expected a square number, like {below} or {above}"
         )
-    n, niter = solver.classes[nas_class]
     if n // p < 3:
         raise TraceError(
             f"{name} class {nas_class} on {ranks} ranks: cells of {n // p} of {n} points an edge: "
             f"expected at least 3, so at most {(n // 3) ** 2} ranks"
         )
-    if steps is not None and steps < 1:
-        raise TraceError(f"{name} with {steps} time steps: expected at least 1")
     cell = np.arange(p)
     points = (n // p + (cell < n % p)).astype(np.int64)
     inside = points - (cell == 0) - (cell == p - 1)
     swept = np.full(p, n // p + 1, dtype=np.int64) if solver.padded else inside
-    return Layout(n, niter if steps is None else steps, p, points, swept)
+    return Layout(n, steps_of(name, steps, niter), p, points, swept)
 
 
 def partners(p: int, i: Any, j: Any) -> tuple[list[Any], list[Any]]:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .calls import Call, calls, trace_of_calls, with_requests
-from .folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
+from .calls import Call, calls
+from .folded import Folded, Parts, Repeat
 from .memory import require_memory
 from .nas_multipartition import (
     FACE_BYTES,
@@ -26,7 +26,8 @@ from .nas_multipartition import (
     multipartition_traffic,
     partners,
 )
-from .trace import Trace, TraceError
+from .nas_program import folded_trace, label, seconds_per_operation, whole_trace
+from .trace import Trace
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -65,15 +66,10 @@ def multipartition_trace(
     See `multipartition` for the other parameters and errors.
     """
     layout = multipartition(solver, nas_class, ranks, steps)
-    name = _label(solver, nas_class, ranks, steps)
+    name = label(solver.name, nas_class, ranks, steps)
     messages = _messages(solver, nas_class, ranks, layout.steps)
-    require_memory(
-        BYTES_PER_MESSAGE * messages,
-        f"{name}: the whole trace of {messages:,} messages",
-        "take fewer steps",
-    )
-    programs = (with_requests(written_out(parts)) for parts in _programs(solver, layout, flops))
-    return trace_of_calls(name, ranks, programs, _communicators(ranks))
+    programs = _programs(solver, layout, flops)
+    return whole_trace(name, ranks, messages, programs, _communicators(ranks))
 
 
 def multipartition_folded(
@@ -87,27 +83,18 @@ def multipartition_folded(
     but for the clock, whose nanoseconds do not divide evenly into trips.
     """
     layout = multipartition(solver, nas_class, ranks, steps)
-    name = _label(solver, nas_class, ranks, steps)
+    name = label(solver.name, nas_class, ranks, steps)
     messages = _messages(solver, nas_class, ranks, 1)
     require_memory(
         BYTES_PER_MESSAGE * messages,
         f"{name}: two time steps of {messages:,} messages",
         "take fewer ranks",
     )
-    programs = []
-    for parts in _programs(solver, layout, flops):
-        table, loops = once(parts)
-        programs.append((with_requests(table), loops))
-    return folded_of_calls(name, ranks, programs, _communicators(ranks))
+    return folded_trace(name, ranks, _programs(solver, layout, flops), _communicators(ranks))
 
 
 def _messages(solver: Solver, nas_class: str, ranks: int, steps: int) -> int:
     return int(multipartition_traffic(solver, nas_class, ranks, steps).messages.sum())
-
-
-def _label(solver: Solver, nas_class: str, ranks: int, steps: int | None) -> str:
-    name = f"{solver.name}.{nas_class}.{ranks}"
-    return name if steps is None else f"{name} ({steps} steps)"
 
 
 def _communicators(ranks: int) -> list[NDArray[np.int32]]:
@@ -156,14 +143,13 @@ class Sweep(NamedTuple):
 
 def _programs(solver: Solver, layout: Layout, flops: float) -> Iterator[Parts]:
     """All calls of each rank, in order."""
-    if not (0 <= flops < np.inf):
-        raise TraceError(f"{solver.name.upper()} at {flops} flop/s: expected 0 or more")
+    operation = seconds_per_operation(solver.name.upper(), flops)
     p, c = layout.p, np.arange(layout.p)
     per_point = solver.operations(layout.n) / layout.n**3 / solver.work.total()
     for rank in range(p * p):
         j, i = divmod(rank, p)
         at = np.stack([(i + c) % p, (j - c) % p, c])
-        seconds = layout.points[at].prod(axis=0) * (per_point / flops if flops else 0.0)
+        seconds = layout.points[at].prod(axis=0) * (per_point * operation)
         cells = Cells(at, seconds, *partners(p, i, j))
         yield _program(solver, layout, rank, cells)
 

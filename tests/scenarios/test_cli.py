@@ -14,6 +14,7 @@ from hopmap.scenarios.cli import app
 from hopmap.traces import (
     load_traffic,
     nas_trace,
+    nas_traffic,
     stencil_traffic,
     summarize,
     synthetic_traffic,
@@ -141,6 +142,30 @@ def test_generate_traffic_and_trace(tmp_path):
     assert load_traffic(tmp_path / "lu.npz").ranks == 64
     hopmap("generate", "lu", "--class", "S", "--ranks", 4, "--out", tmp_path / "lu.S.4.otf2")
     assert as_json("info", tmp_path / "lu.S.4.otf2")["messages"] == 4520
+
+
+@pytest.mark.parametrize("name", ["cg", "mg", "is"])
+def test_generate_every_benchmark(tmp_path, name):
+    facts = as_json("generate", name, "--class", "C", "--ranks", 64, "--out", tmp_path / "t.npz")
+    assert load_traffic(tmp_path / "t.npz").same_as(nas_traffic(f"{name}.C.64"))
+    hopmap("generate", name, "--ranks", 8, "--out", tmp_path / "t.otf2")
+    assert as_json("info", tmp_path / "t.otf2")["ranks"] == 8
+    assert f"{name}: NAS {name.upper()}" in hopmap("list", "benchmarks")
+    assert facts["ranks"] == 64
+
+
+def test_generate_at_the_rate_of_a_recorded_run(tmp_path):
+    slow, again = tmp_path / "slow.otf2", tmp_path / "again.otf2"
+    hopmap("generate", "cg", "--ranks", 4, "--flops", "3 Mflop/s", "--out", slow)
+    fitted = as_json("generate", "cg", "--ranks", 8, "--rate-from", slow, "--out", again)["rate"]
+    assert fitted["of"] == "cg.S.4"
+    assert fitted["flops"] == pytest.approx(3e6, rel=1e-5)
+    assert fitted["deviation"] < 1e-5
+    seconds = [as_json("info", path)["duration"] for path in (slow, again)]
+    assert seconds[0] == pytest.approx(2 * seconds[1], rel=1e-4)  # on half as many ranks
+    text = hopmap("generate", "mg", "--rate-from", DATA / "mg.S.16", "--out", tmp_path / "mg.otf2")
+    assert "operations/s, from mg.S.16" in text
+    assert "by rank" in text
 
 
 def test_generate_a_textbook_pattern(tmp_path):
@@ -527,7 +552,7 @@ def test_simulate_writes_benchmarks_and_traffic_as_archives(mapping, tmp_path):
     counted, made = as_json("info", tmp_path / "run"), summarize(nas_trace("lu.S.4", steps=2))
     assert counted["collectives"] == made.collectives
     assert (counted["messages"], counted["bytes"]) == (made.messages, made.bytes)
-    assert counted["duration"] <= summary["makespan"]
+    assert counted["duration"] <= summary["makespan"] + 1e-9  # a tick of the archive's clock
     hopmap("matrix", LU, "--out", tmp_path / "t.npz")
     words = ("simulate", tmp_path / "t.npz", mapping, "-t", "mesh:2x2", "--engine", "analytic")
     hopmap(*words, "--rounds", 4, "--otf2", tmp_path / "rounds")

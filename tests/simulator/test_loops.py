@@ -175,7 +175,9 @@ def test_loops_that_make_no_sense_are_errors(change, message):
         ("sp.S.1", 4),
         ("ft.S.8", None),
         ("ft.S.128", 2),
-        ("ft.S.1", 3),
+        *[("lu.S.4", None), ("lu.S.16", 3), ("lu.S.6", 1)],
+        *[("cg.S.8", 2), ("cg.S.1", 3), ("mg.S.16", None), ("mg.S.2", 3)],
+        *[("is.S.4", 2), ("ep.S.3", None)],
     ],
 )
 def test_a_folded_benchmark_is_the_benchmark(name, steps):
@@ -194,11 +196,14 @@ def test_a_folded_benchmark_is_the_benchmark(name, steps):
     assert program.traffic().same_as(plain.traffic())
 
 
-@pytest.mark.parametrize("name", ["lu.S.8", "sp.S.4", "ft.S.8"])
-def test_a_folded_benchmark_replays_in_the_same_time(name):
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [("lu.S.8", 4), ("cg.S.8", 2), ("mg.S.8", 3), ("sp.S.4", 4), ("ft.S.8", 4), ("ft.S.1", 3)],
+)
+def test_a_folded_benchmark_replays_in_the_same_time(name, steps):
     topology, node_of = torus((4, 2)), np.arange(8)
     parameters = Parameters(compute_scale=0)
-    folded, plain = nas_folded(name, steps=4), nas_trace(name, steps=4)
+    folded, plain = nas_folded(name, steps=steps), nas_trace(name, steps=steps)
     results = [
         said(lower(trace), topology, node_of[: int(name[5:])], parameters, engine)
         for trace in (folded, plain)
@@ -209,10 +214,18 @@ def test_a_folded_benchmark_replays_in_the_same_time(name):
     assert all(result == results[0] for result in results)
 
 
-def test_a_folded_benchmark_is_as_small_for_many_steps_as_for_few():
-    few, many = (lower(nas_folded("lu.C.64", steps=steps)) for steps in (2, 250))
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("lu.C.64", 250),  # 9 million messages
+        ("cg.D.128", 100),
+        ("mg.D.64", 50),
+    ],
+)
+def test_a_folded_benchmark_is_as_small_for_many_steps_as_for_few(name, steps):
+    few, many = (lower(nas_folded(name, steps=steps)) for steps in (2, steps))
     assert few.operations == many.operations
-    assert many.p2p_traffic().same_as(nas_traffic("lu.C.64"))  # 9 million messages
+    assert many.p2p_traffic().same_as(nas_traffic(name))
 
 
 @st.composite
