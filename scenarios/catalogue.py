@@ -74,6 +74,7 @@ def _engines() -> Entries:
 
 
 def _formats() -> Entries:
+    from ..topologies import NETWORK_FORMATS
     from ..traces.formats import FORMATS
     from .cli_convert import SIMULATORS
     from .launchers import LAUNCHERS
@@ -83,8 +84,9 @@ def _formats() -> Entries:
         _entry(launcher.name, f"launcher: {launcher.summary}; {launcher.command}", launcher.source)
         for launcher in LAUNCHERS.values()
     ]
+    networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
-    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers, *simulators]
+    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *networks, *launchers, *simulators]
 
 
 _WORDS = {"collective": "algorithm of ", "energy": "energy of "}

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
 from ..simulator.energy import LINK as ENERGY_LINK
-from ..topologies import Topology, preset_parameters
+from ..topologies import Topology
 from .units import UnitError, parse_quantity
 
 Value: TypeAlias = str | int | float
@@ -22,7 +22,7 @@ class SettingError(ValueError):
 
 
 def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
-    """Apply settings to a topology's links and to the model, over those of a preset.
+    """Apply settings to a topology's links and to the model, over what the topology itself says.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     SettingError, ParameterError, TopologyError
         Unknown key, value out of range.
     """
-    model: dict[str, Value] = {**preset_parameters(topology)}
+    model: dict[str, Value] = dict(topology.parameters)
     # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
     for key, value in sorted(settings, key=lambda setting: setting[0].count(".")):
         if key.startswith("link."):

@@ -1,0 +1,99 @@
+"""Files of networks: recognised by what is in them, and never a traceback."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from hopmap.topologies import TopologyError, topology_from_spec
+
+HWLOC = (
+    '<topology version="2.0"><object type="Machine"><object type="Package">'
+    '<object type="Core"/><object type="Core"/></object></object></topology>'
+)
+CLUSTER = (
+    '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
+    '<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-11" bw="10Gbps"'
+    ' lat="1us" speed="1Gf" topology="FAT_TREE" topo_parameters="2;4,3;1,2;1,2"/></platform>'
+)
+ROUTES = (
+    '<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1f"/>'
+    '<host id="b" speed="1f"/><link id="l" bandwidth="1Gbps" latency="1us"/>'
+    '<route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>'
+)
+CONF = (
+    "SwitchName=s0 Nodes=dev[0-5]\nSwitchName=s1 Nodes=dev[6-11]\nSwitchName=s2 Switches=s[0-1]\n"
+)
+YAML = """- topology: topo1
+  torus3d:
+    toruses:
+    - name: t
+      dims: {x: 3, y: 2, z: 2}
+      nodes: node[01-12]
+"""
+GRAPHML = "\n".join(nx.generate_graphml(nx.path_graph(["a", "b", "c", "d", "e"])))
+FILES = {"graphml": GRAPHML, "hwloc": HWLOC, "cluster": CLUSTER, "routes": ROUTES} | {
+    "conf": CONF,
+    "yaml": YAML,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes"),
+    {"graphml": 5, "hwloc": 2, "cluster": 12, "routes": 2, "conf": 12, "yaml": 12}.items(),
+)
+def test_a_file_is_known_by_what_is_in_it(tmp_path, name, nodes):
+    file = tmp_path / "some file.txt"
+    file.write_text(FILES[name], encoding="utf-8-sig" if name == "conf" else "utf-8")
+    topology = topology_from_spec(f"file:{file}")
+    assert (topology.nodes, topology.spec) == (nodes, f"file:{file}")
+    assert name == "hwloc" or len(topology.names) == nodes
+
+
+@pytest.mark.parametrize("text", ["", "hello", "<a/>", "rank,node\n0,1\n", "\0\1\2"])
+def test_what_is_no_network_is_refused_with_what_would_be(tmp_path, text):
+    file = tmp_path / "x"
+    file.write_text(text)
+    with pytest.raises(TopologyError, match=r"expected one of"):
+        topology_from_spec(f"file:{file}")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    for path in (tmp_path / "none.xml", tmp_path / "none.yaml#name", tmp_path):
+        with pytest.raises(TopologyError, match="cannot be read"):
+            topology_from_spec(f"file:{path}")
+
+
+def test_entities_that_explode_are_refused(tmp_path):
+    bomb = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
+    file = tmp_path / "bomb.xml"
+    file.write_text(f'<!DOCTYPE a [<!ENTITY e0 "x">{bomb}]><a>&e11;</a>')
+    with pytest.raises(TopologyError, match="cannot be read as XML"):
+        topology_from_spec(f"file:{file}")
+
+
+def test_endless_nesting_is_refused(tmp_path):
+    file = tmp_path / "deep.xml"
+    file.write_text("<topology>" + "<object>" * 20_000 + "</object>" * 20_000 + "</topology>")
+    with pytest.raises(TopologyError, match="nested too deep"):
+        topology_from_spec(f"file:{file}")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_changed_files_are_read_or_refused_in_one_line(tmp_path, name):
+    """Bytes changed, cut out and doubled at random."""
+    rng, file, refused = np.random.default_rng(1), tmp_path / "x", 0
+    for _ in range(150):
+        content = bytearray(FILES[name].encode())
+        for _ in range(rng.integers(1, 4)):
+            begin, length = rng.integers(len(content)), rng.integers(1, 9)
+            piece = bytes(content[begin : begin + length])
+            what = rng.integers(3)
+            other = (b"", piece * 2, bytes(rng.integers(32, 127, len(piece), dtype=np.uint8)))[what]
+            content[begin : begin + length] = other
+        file.write_bytes(bytes(content))
+        try:
+            topology_from_spec(f"file:{file}")
+        except TopologyError as error:
+            refused += 1
+            assert "\n" not in str(error)
+    assert refused > 10
