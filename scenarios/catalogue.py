@@ -86,7 +86,13 @@ def _formats() -> Entries:
     ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
-    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *networks, *launchers, *simulators]
+    return [
+        _entry(".otf2", "trace: OTF2 archive folder"),
+        *traffic,
+        *networks,
+        *launchers,
+        *simulators,
+    ]
 
 
 _WORDS = {"collective": "algorithm of ", "energy": "energy of "}

@@ -26,8 +26,8 @@ TrafficArgument = Annotated[
     str,
     typer.Argument(
         metavar="TRAFFIC",
-        help="Traffic (.npz, .mtx, .csv, .graph), an OTF2 archive, a benchmark like lu.C.64, or "
-        "stencil:12x11x8,7pt,periodic=y.",
+        help="Traffic (.npz, .mtx, .csv, .graph, .grf, .prof), an OTF2 archive, a benchmark like "
+        "lu.C.64, or stencil:12x11x8,7pt,periodic=y.",
     ),
 ]
 TraceArgument = Annotated[

@@ -33,6 +33,12 @@ _XML: Mapping[str, Callable[[ElementTree.Element, str], Topology]] = {
 LARGEST = 2**28  # bytes
 
 
+def file_and_name(path: str) -> tuple[Path, str]:
+    """Split PATH#NAME; of a file that is there under the whole name, the name is empty."""
+    file, _, name = path.rpartition("#")
+    return (Path(path), "") if Path(path).exists() or not file else (Path(file), name)
+
+
 def from_file(path: str) -> Topology:
     """Network of a file: GraphML, hwloc's XML, SimGrid's platform, Slurm's topology files.
 
@@ -42,9 +48,9 @@ def from_file(path: str) -> Topology:
         No such file, none of these, or one that its reader refuses.
     """
     spec = f"file:{path}"
-    file, _, wanted = (path, "", "") if Path(path).exists() else path.rpartition("#")
+    file, wanted = file_and_name(path)
     try:
-        with Path(file or path).open("rb") as stream:
+        with file.open("rb") as stream:
             content = stream.read(LARGEST + 1)
         text = content.decode("utf-8-sig")
     except OSError as error:

@@ -347,6 +347,14 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert shown["text"] == "a\nb\nd\nc\n"
 
 
+def test_convert_writes_a_schedule_of_goal(tmp_path):
+    out = tmp_path / "lu.goal"
+    said = hopmap("convert", LU, "--to", "goal", "--out", out, "--set", "gap_per_byte=2ns/B")
+    assert "LogGOPSim -f" in said
+    assert "--LogGOPS_L=400 --LogGOPS_o=200 --LogGOPS_g=0 --LogGOPS_G=2" in " ".join(said.split())
+    assert out.read_text().startswith("num_ranks 4\n")
+
+
 def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
     out = tmp_path / "simgrid"
     said = hopmap("convert", LU, "--to", "simgrid", "--out", out, "--mapping", mapping)
