@@ -78,6 +78,7 @@ def _formats() -> Entries:
     from ..traces.formats import FORMATS
     from .cli_convert import SIMULATORS
     from .launchers import LAUNCHERS
+    from .pingpong_files import FORMATS as PINGPONGS
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
@@ -85,6 +86,7 @@ def _formats() -> Entries:
         for launcher in LAUNCHERS.values()
     ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
+    pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
     return [
         _entry(".otf2", "trace: OTF2 archive folder"),
@@ -92,6 +94,7 @@ def _formats() -> Entries:
         *networks,
         *launchers,
         *simulators,
+        *pingpongs,
     ]
 
 

@@ -41,7 +41,8 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter, like link.bandwidth=10GB/s; may be repeated (see: list parameters).",
+        help="A parameter, like link.bandwidth=10GB/s, or FILE.toml with a table [parameters], as "
+        "calibrate writes it; may be repeated (see: list parameters).",
     ),
 ]
 Steps = Annotated[
