@@ -57,9 +57,7 @@ def calibration_figure(data: PingPong, fit: Fit, *, title: str) -> Figure:
         below.yaxis.set_major_locator(MaxNLocator(5))
         below.set_ylabel("fitted too long (%)")
         top.set_ylabel("half a round trip")
-        below.set_xlabel(
-            "size; points are measured, lines fitted, dots the eager limit", labelpad=2
-        )
+        below.set_xlabel("size; points measured, lines fitted, dotted: eager limit", labelpad=2)
         for axes in (top, below):
             _sizes(axes, data)
             if fit.break_between is not None:

@@ -30,7 +30,7 @@ _XML: Mapping[str, Callable[[ElementTree.Element, str], Topology]] = {
     "topology": from_hwloc,
     "platform": from_platform,
 }
-LARGEST = 2**28  # bytes
+LARGEST = 2**27  # bytes
 
 
 def file_and_name(path: str) -> tuple[Path, str]:

@@ -3,7 +3,8 @@
 Where a link follows another on a route, the one ends where the other begins; the first begins at
 the source, the last ends at the target. Ends that are the same by this are one vertex (union-find),
 and the vertices that are no nodes are switches. Links that no route takes are left out. The table
-of routes has nodes x nodes rows, so that there may be 1,024 nodes at most.
+of routes has nodes x nodes rows, so that there may be 512 nodes at most: 256 nodes of a platform
+file take 3 s and 0.4 GiB, most of it for the XML.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from .route_kernels import RouteRouter
 from .topology import LinkKind, Topology, TopologyError
 
-LARGEST = 1024  # nodes
+LARGEST = 512  # nodes
 Routes = Mapping[tuple[int, int], Sequence[int]]
 
 

@@ -59,7 +59,7 @@ def chosen(parts: list[Part], wanted: str, where: str) -> Part:
 
 
 def switches_of(parts: Iterable[Part]) -> nx.DiGraph[str]:
-    """Everything below every switch; hosts are known by having nothing below them."""
+    """Return what is below what; vertices are ("switch", name) and ("host", name)."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     for part in parts:
         if graph.nodes.get(("switch", part.name), {}).get("listed"):
@@ -112,7 +112,7 @@ def tree(graph: nx.DiGraph[Any], spec: str) -> Topology:
     order = list(dict.fromkeys(v for root in roots for v in nx.dfs_preorder_nodes(graph, root)))
     hosts = [v for v in order if v[0] == "host"]
     names = tuple(name for _, name in hosts)
-    if nx.is_arborescence(graph) or len(graph) == 1:
+    if nx.is_arborescence(graph):
         sizes = _levels(graph, order)
         if sizes is not None:
             return replace(fat_tree(sizes, [1] * len(sizes)), spec=spec, names=names)
@@ -133,7 +133,7 @@ def _levels(graph: nx.DiGraph[Any], order: list[Any]) -> list[int] | None:
     below: dict[Any, tuple[int, ...]] = {}
     for vertex in reversed(order):
         shapes = {below[child] for child in graph.successors(vertex)}
-        if len(shapes) > 1 or None in shapes:
+        if len(shapes) > 1:
             return None
         below[vertex] = (*shapes.pop(), graph.out_degree(vertex)) if shapes else ()
     return list(below[order[0]])

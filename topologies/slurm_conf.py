@@ -66,6 +66,8 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         found = ", ".join(sorted(parts)) or "none of them"
         raise TopologyError(f"{spec}: {found}: expected switches, blocks or rings, and only one")
     ((kind, entries),) = parts.items()
+    if wanted and kind != "ringname":
+        raise TopologyError(f"{spec}: #{wanted}: expected that of one of several rings only")
     if kind == "switchname":
         return tree(switches_of(entries), spec)
     if kind == "blockname":

@@ -44,22 +44,23 @@ def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
         reason = " ".join(str(error).split())[:120]
         raise TopologyError(f"{spec}: cannot be read as YAML ({reason})") from None
     topologies = [(_mapping(entry, spec, "topology"), entry) for entry in _list(document, spec)]
-    named = [entry for name, entry in topologies if name == wanted]
-    default = [entry for _, entry in topologies if entry.get("cluster_default") is True]
-    inside = [entry for _, entry in topologies if wanted in _inner_names(entry)]
-    taken = (named or inside) if wanted else (default or [entry for _, entry in topologies])
+    named = [(name, entry) for name, entry in topologies if name == wanted]
+    default = [(name, entry) for name, entry in topologies if entry.get("cluster_default") is True]
+    inside = [(name, entry) for name, entry in topologies if wanted in _inner_names(entry)]
+    taken = (named or inside) if wanted else (default or topologies)
     if not taken:
         names = ", ".join(name for name, _ in topologies)
         raise TopologyError(f"{spec}: no topology {wanted!r}: expected one of {names}")
-    entry = taken[0]
-    where = f"{spec}: topology {entry['topology']}"
+    name, entry = taken[0]
+    where = f"{spec}: topology {name}"
     inner = "" if named else wanted
     if "tree" in entry:
         switches = _parts(entry["tree"], "switches", "switch", where)
         return tree(switches_of(switches), spec)
     if "block" in entry:
         blocks = _parts(entry["block"], "blocks", "block", where)
-        return block(blocks, [str(size) for size in entry["block"].get("block_sizes") or []], spec)
+        sizes = _hosts_text(entry["block"].get("block_sizes"))
+        return block(blocks, sizes.split(",") if sizes else [], spec)
     if "ring" in entry:
         return ring(chosen(_parts(entry["ring"], "rings", "ring", where), inner, where), spec)
     if "torus3d" in entry:

@@ -1,8 +1,12 @@
 """Files of networks: recognised by what is in them, and never a traceback."""
 
+import copy
+from xml.etree import ElementTree
+
 import networkx as nx
 import numpy as np
 import pytest
+import yaml
 
 from hopmap.topologies import TopologyError, topology_from_spec
 
@@ -76,6 +80,66 @@ def test_endless_nesting_is_refused(tmp_path):
     file.write_text("<topology>" + "<object>" * 20_000 + "</object>" * 20_000 + "</topology>")
     with pytest.raises(TopologyError, match="nested too deep"):
         topology_from_spec(f"file:{file}")
+
+
+def without_one(value):
+    """Every document that is this one with a part left out, or something else in its place."""
+    if isinstance(value, dict | list):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            for other in (None, 3, "x", [], {}, [1], {"x": 1}):
+                changed = copy.copy(value)
+                changed[key] = other
+                yield changed
+            rest = copy.copy(value)
+            part = rest.pop(key)
+            yield rest
+            for inner in without_one(part):
+                changed = copy.copy(value)
+                changed[key] = inner
+                yield changed
+
+
+def read(file, text):
+    file.write_text(text)
+    try:
+        topology_from_spec(f"file:{file}")
+    except TopologyError as error:
+        assert "\n" not in str(error)
+        return False
+    return True
+
+
+def test_a_yaml_with_anything_in_the_place_of_anything_is_read_or_refused(tmp_path):
+    tree = {"switches": [{"switch": "s", "children": "t"}, {"switch": "t", "nodes": "n[1-2]"}]}
+    blocks = {"block_sizes": [1, 2], "blocks": [{"block": f"b{k}", "nodes": f"n{k}"} for k in "12"]}
+    origin, dims = dict.fromkeys("xyz", 0), dict.fromkeys("xyz", 1)
+    torus = {"name": "t", "dims": dims, "regions": [{"anchor": origin, "dims": dims, "nodes": "n"}]}
+    read_at_all = [
+        read(tmp_path / "x", "# topology:\n" + yaml.safe_dump(document))
+        for kind, part in (
+            ("tree", tree),
+            ("block", blocks),
+            ("ring", {"rings": [{"ring": "r", "nodes": ["a", "b"]}]}),
+            ("torus3d", {"toruses": [torus]}),
+        )
+        for document in without_one([{"topology": "a", kind: part}])
+    ]
+    assert 0 < sum(read_at_all) < len(read_at_all) / 2
+
+
+@pytest.mark.parametrize("name", ["cluster", "routes", "hwloc", "graphml"])
+def test_xml_without_any_one_attribute_or_element_is_read_or_refused(tmp_path, name):
+    count = len(list(ElementTree.fromstring(FILES[name]).iter()))
+    for place in range(count):
+        element = list(ElementTree.fromstring(FILES[name]).iter())[place]
+        for key in (*element.attrib, None):
+            root = ElementTree.fromstring(FILES[name])
+            changed = list(root.iter())[place]
+            if key is None:
+                changed.clear()
+            else:
+                del changed.attrib[key]
+            read(tmp_path / "x", ElementTree.tostring(root, encoding="unicode"))
 
 
 @pytest.mark.parametrize("name", FILES)
