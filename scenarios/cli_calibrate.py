@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from .cli_arguments import AsJson, check_picture
@@ -111,9 +111,9 @@ def _notes(data: PingPong, fit: Fit) -> list[str]:
     from ..simulator.calibration import WILD
 
     wild = fit.weight < WILD
-    error = np.abs(fit.predicted / data.time - 1)[~wild]
+    error = abs(fit.predicted / data.time - 1)[~wild].tolist()
     notes = [
-        f"error {100 * np.median(error):.2g} % (median), {100 * error.max():.2g} % at most; "
+        f"error {100 * median(error):.2g} % (median), {100 * max(error):.2g} % at most; "
         f"{wild.sum()} of {len(wild)} measurements left out as wild"
     ]
     if fit.break_between is None:
@@ -131,12 +131,12 @@ def _notes(data: PingPong, fit: Fit) -> list[str]:
 
 
 def _facts(data: PingPong, fit: Fit, notes: list[str]) -> dict[str, Any]:
-    error = np.abs(fit.predicted / data.time - 1)
+    error = abs(fit.predicted / data.time - 1).tolist()
     return {
         "parameters": fit.parameters,
         "break_between": fit.break_between,
         "proportioned": fit.proportioned,
-        "median_error": float(np.median(error)),
+        "median_error": median(error),
         "notes": notes,
         "measurements": [
             {"size": s, "hops": h, "time": t, "fitted": f, "weight": w}
