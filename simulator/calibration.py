@@ -20,7 +20,7 @@ server of a path is the slowest, or a gap: `Fit.proportioned` and the command sa
 
 Sources: Holland and Welsch, Robust regression using iteratively reweighted least-squares, Comm. in
 Statistics A6 (1977), for the reweighting and its constants; Schwarz, Estimating the dimension of a
-model, Annals of Statistics 6 (1978). Cost: O(n) fits of n measurements.
+model, Annals of Statistics 6 (1978). Cost: some dozens of fits, each linear in the measurements.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ USUAL = np.array(
     ]
 )
 HABIT = 1e-5  # weight of these proportions against a measurement
+TRIED = 32  # breaks at a time
 ROUNDS, SETTLED = 60, 1e-10
 EXACT = 1e-7  # mean relative error below which a fit is as good as any
 WILD = 0.1  # weight below which a measurement is wild
@@ -116,20 +118,22 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
     _check(data, name)
     sizes = np.unique(data.size)
     count = len(data.size)
-    best, chosen = np.inf, None
-    # Two sizes at least on either side of a break.
-    for limit in (None, *sizes[2:-1].tolist()):
-        table = _table(data, limit)
-        relative = table / data.time[:, None]
-        habit = _habit(_free(table), float(data.time.min()))
-        terms = _absolute(relative, habit)
-        error = max(float(np.abs(relative @ terms - 1).mean()), EXACT)
-        unknown = int(np.linalg.matrix_rank(_alike(table))) + (limit is not None)
-        criterion = 2 * count * np.log(error) + unknown * np.log(count)
-        if criterion < best - 1e-9:
-            best, chosen = criterion, (limit, table, habit, terms)
-    assert chosen is not None
-    limit, table, habit, terms = chosen
+    # Two sizes at least on either side of a break; of many sizes the nearest to the best are tried.
+    limits = sizes[2:-1].tolist()
+    step = -(-len(limits) // TRIED) or 1
+    best = _trial(data, None)
+    places = range(0, len(limits), step)
+    while True:
+        trials = [(_trial(data, limits[k]), k) for k in places]
+        better = min(trials, key=lambda trial: trial[0].criterion, default=None)
+        if better is not None and better[0].criterion < best.criterion - 1e-9:
+            best, centre = better
+        if step == 1 or best.limit is None:
+            break
+        low, high = max(centre - step, 0), min(centre + step + 1, len(limits))
+        step = -(-step // TRIED)
+        places = range(low, high, step)
+    limit, table, habit, terms, _ = best
     robust, weight = _biweight(table / data.time[:, None], habit, terms)
     if (weight < WILD).mean() <= MOST_WILD:
         terms = robust
@@ -147,6 +151,28 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
         break_between=None if limit is None else (below, limit),
         proportioned=tuple(TERMS[k] for k in _free(table).tolist()),
     )
+
+
+class _Trial(NamedTuple):
+    """A fit with one eager limit, None for no break."""
+
+    limit: int | None
+    table: Floats
+    habit: Floats
+    terms: Floats
+    criterion: float
+
+
+def _trial(data: PingPong, limit: int | None) -> _Trial:
+    """Fit of least absolute errors, and Bayes' criterion for it."""
+    table, count = _table(data, limit), len(data.size)
+    relative = table / data.time[:, None]
+    habit = _habit(_free(table), float(data.time.min()))
+    terms = _absolute(relative, habit)
+    error = max(float(np.abs(relative @ terms - 1).mean()), EXACT)
+    unknown = int(np.linalg.matrix_rank(_alike(table))) + (limit is not None)
+    criterion = float(2 * count * np.log(error) + unknown * np.log(count))
+    return _Trial(limit, table, habit, terms, criterion)
 
 
 def _check(data: PingPong, name: str) -> None:

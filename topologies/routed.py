@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from .grid import DEFAULT_LINK
 from .route_kernels import RouteRouter
 from .topology import LinkKind, Topology, TopologyError
 
@@ -71,7 +72,7 @@ def from_routes(
     alike = {speed: k for k, speed in enumerate(dict.fromkeys(speeds[link] for link in used))}
     if len(alike) > 256:
         raise TopologyError(f"{spec}: {len(alike)} different speeds of links: expected 256 at most")
-    kinds = tuple(
+    named = tuple(
         LinkKind(f"link{k + 1}" if k else "link", *speed, "given by the platform")
         for speed, k in alike.items()
     )
@@ -81,7 +82,7 @@ def from_routes(
         link_from=link_from,
         link_to=link_to,
         link_kind=np.array([alike[speeds[link]] for link in used], dtype=np.uint8),
-        kinds=kinds,
+        kinds=named or (DEFAULT_LINK,),
         router=RouteRouter(nodes, starts, links, link_from, link_to),
         switches=max(int(ends.max(initial=-1)) + 1 - nodes, 0),
     )

@@ -107,6 +107,13 @@ def test_noise_and_wild_values_are_bounded(machine, seed):
     assert fit.parameters["link.bandwidth"] == pytest.approx(link["bandwidth"], rel=0.1)
 
 
+def test_of_hundreds_of_sizes_the_break_is_found():
+    sizes = np.arange(0, 40_000, 64)
+    late = np.where(sizes >= 12_800, 3, 1)
+    fit = calibrate(PingPong(sizes, 1e-6 + late * 5e-7 + sizes / 1e10, np.ones_like(sizes)))
+    assert fit.break_between == (12_736, 12_800)
+
+
 def test_within_a_node_only_the_memory_is_known():
     fit = calibrate(measure(Parameters(), {"latency": 1e-7}, hops=(0,)))
     assert not [key for key in fit.parameters if key.startswith(("link", "injection"))]

@@ -79,6 +79,11 @@ def test_listed_routes_are_symmetrical_unless_they_say_otherwise():
         read(ZONE.format(routing="Full", routers="", routes=ROUTES))
 
 
+def test_one_host_is_a_network():
+    topology = read('<zone routing="Full"><host id="a" speed="1Gf"/></zone>')
+    assert (topology.nodes, topology.links, topology.switches) == (1, 0, 0)
+
+
 def test_routes_of_single_links_are_a_graph():
     topology = read(ZONE.format(routing="Floyd", routers="", routes=ROUTES))
     assert topology.distance(0, 2)[0] == 2
