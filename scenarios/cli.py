@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from . import cli_convert, cli_explain, cli_mappings, cli_scenarios, cli_simulate, cli_traces
+from . import (
+    cli_calibrate,
+    cli_convert,
+    cli_explain,
+    cli_mappings,
+    cli_scenarios,
+    cli_simulate,
+    cli_traces,
+)
 from .cli_errors import OneLineGroup
 from .console import say
 
@@ -29,6 +37,7 @@ app.command()(cli_explain.explain)
 app.command()(cli_mappings.export)
 app.command()(cli_mappings.header)
 app.command()(cli_convert.convert)
+app.command()(cli_calibrate.calibrate)
 app.command("list")(cli_scenarios.list_)
 
 

@@ -29,6 +29,7 @@ from ..simulator import (
     simulate,
 )
 from ..topologies import Mapping, MappingError, Topology, topology_from_spec
+from ..topologies.files import file_and_name
 from ..traces import Traffic
 from ..traces.atomic import replacing
 from ..traces.formats import save_traffic
@@ -83,7 +84,7 @@ class Run:
         what = asdict(self) | {"trace": self.trace.name, "version": version("hopmap")}
         del what["variant"]
         if self.topology.startswith("file:"):
-            content = Path(self.topology.removeprefix("file:")).read_bytes()
+            content = file_and_name(self.topology.removeprefix("file:"))[0].read_bytes()
             what["network"] = hashlib.blake2b(content, digest_size=8).hexdigest()
         text = json.dumps(what, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
