@@ -29,7 +29,7 @@ def _mappers() -> Entries:
             info.source,
             [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
         )
-        for info in MAPPERS.values()
+        for info in sorted(MAPPERS.values(), key=lambda info: (info.name != "auto", info.name))
     ]
 
 
