@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-import pandas as pd
-
 from .kendall import METRICS, Relation, Tau, order_kept
 from .report_study import AS_FAST, Case
 from .report_units import MISSING, change
@@ -245,8 +243,7 @@ def of_variation(cases: Sequence[Case]) -> str:
 
 
 def _fastest(case: Case) -> tuple[str, float]:
-    runs = pd.concat([entry.runs for entry in case.entries])
-    row = runs.sort_values(["makespan", "hop_bytes"], kind="stable").iloc[0]
+    row = case.runs.sort_values(["makespan", "hop_bytes"], kind="stable").iloc[0]
     return str(row["mapper"]), float(row["makespan"])
 
 
