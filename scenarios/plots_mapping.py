@@ -26,6 +26,7 @@ from .plots_style import (
     ORANGE,
     RED,
     SKY,
+    SMALL,
     WIDTH,
     colour_bar,
     label,
@@ -138,13 +139,13 @@ def _draw(
     if len(chosen) < (far > 0).sum():
         height = figure.get_figheight()
         text = f"{len(chosen):,} costliest of {int((far > 0).sum()):,} pairs drawn"
-        figure.text(0.08 / WIDTH, 1 - 0.25 / height, text, va="top", fontsize=7.5)
+        figure.text(0.08 / WIDTH, 1 - 0.25 / height, text, va="top", fontsize=SMALL)
     figure.legend(
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.445, (_HISTOGRAM + 0.12) / figure.get_figheight()),
         ncols=2,
-        fontsize=7.5,
+        fontsize=SMALL,
         handlelength=1.0,
         columnspacing=0.9,
         handletextpad=0.5,
@@ -191,7 +192,7 @@ def _nodes(
                     y,
                     str(rank),
                     color="white" if norm(rank) < 0.62 else INK,
-                    fontsize=min(7.5, 15 * span),
+                    fontsize=SMALL,
                     ha="center",
                     va="center_baseline",
                     zorder=4,
@@ -216,7 +217,7 @@ def _planes(
     foot = _HISTOGRAM + 0.74
     height = 0.38 + lines * (high + 0.2) + foot
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
     axes = sheet(figure)
     for z in range(count):
         left = 0.2 + z % across * (wide + 0.08)

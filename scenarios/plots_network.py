@@ -14,7 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from ..topologies import Topology
 from .plots_layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack
 from .plots_planes import link_planes
-from .plots_style import GREY, INK, PALE, WIDTH, colour_bar, label, new_figure, sequential, style
+from .plots_style import (
+    GREY,
+    INK,
+    PALE,
+    SMALL,
+    WIDTH,
+    colour_bar,
+    label,
+    new_figure,
+    sequential,
+    style,
+)
 from .report_units import compact, data
 
 DRAWN = 512  # nodes; above, planes are heat maps
@@ -66,7 +77,7 @@ def canvas(
     span = min((WIDTH - 0.2) / max(layout.width, layout.height * 0.62), 0.62)
     height = layout.height * span + head + foot
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
     axes = figure.add_axes((0, foot / height, 1, layout.height * span / height))
     axes.set_axis_off()
     points = np.concatenate((layout.nodes, *layout.planes))
@@ -90,7 +101,7 @@ def draw_planes(axes: Axes, layout: Layout, span: float) -> None:
             x + (0.5 if oblique else 0.05),
             y + (0.06 if oblique else 0.1),
             name,
-            fontsize=7 if span < 0.3 else 8,
+            fontsize=SMALL,
             color=INK,
             va="bottom",
             zorder=5,
@@ -153,5 +164,5 @@ def _draw(
     bar = figure.add_axes((0.2 / WIDTH, 0.34 / height, 0.62, 0.12 / height))
     colour_bar(figure, bar, norm, cmap, text, f"{unit} on a link{note}")
     figure.text(0.74, 0.36 / height, "■", color=PALE, fontsize=9)
-    figure.text(0.775, 0.365 / height, "unused link", fontsize=8)
+    figure.text(0.775, 0.365 / height, "unused link", fontsize=SMALL)
     return figure

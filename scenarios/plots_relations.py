@@ -14,12 +14,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .kendall import METRICS, OUTCOMES, Relation, Tau
-from .plots_style import BLUE, CYCLE, INK, ORANGE, WIDTH, label, new_figure, style
+from .plots_style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, label, new_figure, style
 from .report_units import MISSING, compact, time_unit
 from .units import show_bytes
 
 _MARKERS = "osD^vP"
-_ROW, _COLUMNS = 0.21, 3  # inches a row of cells, columns of a legend
+_ROW, _COLUMNS = 0.22, 2  # inches a row of cells, columns of a legend
 
 
 def diverging() -> Colormap:
@@ -55,8 +55,8 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         "\n".join(label(line, 21, 1) for line in (r.case.topology, r.case.variant) if line)
         for r in relations
     ]
-    left, head, foot = 1.75, 1.5, 0.12
-    width = max(WIDTH, left + 0.4 * len(relations) + 0.15)
+    left, head, foot = 2.02, 1.5, 0.12
+    width = max(WIDTH, left + 0.44 * len(relations) + 0.15)
     lines = sum(len(block.rows) + 1 for block in blocks)
     height = head + lines * _ROW + foot
     cell = (width - left - 0.12) / max(len(relations), 1)
@@ -66,17 +66,19 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set(xlim=(0, width), ylim=(0, height))
-        axes.text(0.08, height - 0.08, label(title, 52), va="top", weight="bold", fontsize=9)
+        axes.text(0.08, height - 0.08, label(title, 45), va="top", weight="bold", fontsize=9)
         for place, text in enumerate(heads):
             x = left + (place + 0.5) * cell
-            axes.text(x, height - head + 0.05, text, rotation=90, ha="center", va="bottom", size=7)
+            axes.text(
+                x, height - head + 0.05, text, rotation=90, ha="center", va="bottom", size=SMALL
+            )
         y = height - head
         for block in blocks:
             y -= _ROW
-            axes.text(0.08, y + 0.05, block.title, weight="bold", size=8)
+            axes.text(0.08, y + 0.05, block.title, weight="bold", size=SMALL)
             for name, taus in block.rows:
                 y -= _ROW
-                axes.text(left - 0.07, y + 0.055, name, ha="right", size=7.5)
+                axes.text(left - 0.07, y + 0.055, name, ha="right", size=SMALL)
                 for place, tau in enumerate(taus):
                     _cell(axes, (left + place * cell, y), cell, tau, cmap)
     return figure
@@ -95,7 +97,7 @@ def _cell(
         corner[1] + 0.06,
         text,
         ha="center",
-        size=7,
+        size=SMALL,
         weight="bold" if tau is not None and tau.clear else "normal",
         color="white" if dark else INK,
     )
@@ -120,7 +122,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
     height = 2.75 + legend
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
         left, gap, bottom = 0.62, 0.14, 0.55 + legend
         width = (WIDTH - left - gap - 0.12) / 2
         for place, (column, name, text) in enumerate(panels):
@@ -137,7 +139,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
                 axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
             tau = relation.taus[column, "makespan"]
             shown = f"{tau.value:+.2f}".replace("-", "−") if tau.known else MISSING
-            axes.set_title(f"τ {shown}", fontsize=8, fontweight="normal", pad=2)
+            axes.set_title(f"τ {shown}", fontsize=SMALL, fontweight="normal", pad=2)
             axes.set_xlabel(name)
             axes.grid(visible=True)
             axes.margins(0.08)
@@ -172,7 +174,7 @@ def variation(
     height = 3.05 + legend
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
         bottom = 0.55 + legend
         axes = figure.add_axes(
             (
@@ -223,7 +225,7 @@ def mark(place: int) -> dict[str, Any]:
 
 def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str], height: float) -> None:
     handles = [
-        Line2D([], [], label=label(mapper, 19, 1), **mark(mappers.index(mapper)))
+        Line2D([], [], label=label(mapper, 21, 1), **mark(mappers.index(mapper)))
         for mapper in shown
     ]
     figure.legend(

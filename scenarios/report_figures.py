@@ -16,45 +16,54 @@ from . import store
 from .kendall import relations
 from .plots import spy_plot
 from .plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from .plots_compare import excess_strips
 from .plots_mapping import mapping_view
 from .plots_network import link_loads
 from .plots_relations import scatter, tau_map, variation
-from .plots_style import svg_text
 from .report_study import DEFAULT, Case, Entry, Study
 from .report_suites import case_grids, count_suite_figures, suite_figures, suites_of
+from .report_summary import excess, measure
 from .report_tables import PARTS, topology_of
 
-OF_SUITES = ("lines", "grids")
+OF_STUDY = ("compare", "lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping")
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report: its trace, section, file name, caption, and the SVG text.
+    """A figure of the report: its trace, section, file name, caption, and the figure itself.
 
-    Those of suites have no trace.
+    Those of the whole study have no trace. `turn` is what `report.js` needs to turn a mapping.
     """
 
     trace: str
     section: str
     name: str
     caption: str
-    svg: str
+    figure: Figure
+    turn: str = ""
 
 
 def count_figures(study: Study) -> int:
     """Return how many figures `figures` will about make."""
     if suites_of(study):
-        return count_suite_figures(study)
+        return 1 + count_suite_figures(study)
     pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
     bars = sum(2 if case.replayed else 1 for case in pictured)
     related = len(study.traces()) + len(relations(study.cases))
-    return 2 * len(study.traces()) + bars + related + 3 * min(len(pictured), PICTURED)
+    return 1 + 2 * len(study.traces()) + bars + related + 3 * min(len(pictured), PICTURED)
 
 
-def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
-    """Make all figures, trace after trace; of suites, which have many, those of the suites."""
+def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
+    """Make all figures, trace after trace; of suites, which have many, those of the suites.
+
+    Parameters
+    ----------
+    whole : Study
+    study : Study
+        The same with the cases that are shown.
+    """
     taken: set[str] = set()
     left = PICTURED
 
@@ -64,10 +73,17 @@ def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Pictur
         while name.casefold() in taken:
             name, number = f"{stem}-{number}", number + 1
         taken.add(name.casefold())
-        return Picture(trace, section, name, caption, svg_text(figure))
+        return Picture(trace, section, name, caption, figure)
 
+    found = excess(whole)
+    if any(sum(map(len, cases)) > 1 for cases in found.values()):
+        what = measure(whole)
+        words = "simulated runtime" if what == "makespan" else what.replace("_", "-")
+        caption = "How far the runs of each mapper are behind the best of their case"
+        strips = excess_strips(found, title="Mappers compared", what=f"more {words} than the best")
+        yield picture("", "compare", "mappers compared", caption, strips)
     if suites_of(study):
-        for section, words, caption, figure in suite_figures(study, traffic):
+        for section, words, caption, figure in suite_figures(whole, traffic):
             yield picture("", section, words, caption, figure)
         return
     for trace in study.traces():
