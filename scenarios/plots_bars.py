@@ -240,6 +240,7 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def legend(figure: Figure, handles: list[Any], height: float, columns: int | None = None) -> None:
+    """Write a legend at the foot of a figure."""
     if handles:
         figure.legend(
             handles=handles,

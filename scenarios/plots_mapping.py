@@ -102,7 +102,7 @@ def _draw(
     flat = len(topology.dims) < 3
     layout = slices(topology) if flat else stack(topology)
     figure, axes, span = canvas(layout, title, _HISTOGRAM + 0.66)
-    draw_planes(axes, layout, span)
+    draw_planes(axes, layout)
 
     # each pair once, both directions together
     key = np.minimum(pairs.src, pairs.dst) * np.int64(pairs.ranks) + np.maximum(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..simulator import HotLink, hot_links
 from ..topologies import Topology
 from ..traces import Traffic
 from . import store
@@ -20,13 +21,16 @@ from .plots_compare import excess_strips
 from .plots_mapping import mapping_view
 from .plots_network import link_loads
 from .plots_relations import scatter, tau_map, variation
+from .plots_turn import turnable
 from .report_study import DEFAULT, Case, Entry, Study
 from .report_suites import case_grids, count_suite_figures, suite_figures, suites_of
 from .report_summary import excess, measure
 from .report_tables import PARTS, topology_of
+from .report_units import count, data
 
 OF_STUDY = ("compare", "lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping")
+HOT = 3  # links that are numbered
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
 
@@ -106,7 +110,11 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
         for case in cases[:left]:
             for section, words, caption, figure in _network(study, case, sent):
-                yield picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
+                shown = picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
+                if words == "mapping best" and sent is not None:
+                    view = turnable(topology_of(study, case), _node_of(case.best), sent)
+                    shown = replace(shown, turn=view)
+                yield shown
         left = max(0, left - len(cases))
 
 
@@ -193,7 +201,12 @@ def _network(
             name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
             title = f"{case.where}: {name}"
             caption = f"Link loads of {case.trace} on {case.where}, {entry.mapper}"
-            figure = link_loads(topology, load, title=title, unit=unit, limit=top)
+            hot = []
+            if traffic is not None:
+                hot = hot_links(traffic, topology, _node_of(entry), top=HOT, by=unit, pairs=2)
+                caption += _hottest(hot, topology, unit)
+            links = [link.link for link in hot]
+            figure = link_loads(topology, load, title=title, unit=unit, limit=top, hot=links)
             yield "links", f"links {word}", caption, figure
     if traffic is not None:
         figure = mapping_view(
@@ -207,6 +220,17 @@ def _network(
         yield "mapping", "mapping best", caption, figure
     if (grids := case_grids(case, traffic)) is not None:
         yield "mapping", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
+
+
+def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:
+    """Name the hottest links, what they carry, and the heaviest rank pairs behind each."""
+    said = []
+    for place, link in enumerate(hot, 1):
+        ends = f"{topology.vertex_name(link.source)} → {topology.vertex_name(link.target)}"
+        carried = data(link.bytes) if unit == "bytes" else f"{count(link.messages)} messages"
+        pairs = ", ".join(f"{src} to {dst}" for src, dst, *_ in link.pairs)
+        said.append(f"({place}) {ends}: {carried}, ranks {pairs}")
+    return f". Hottest: {'; '.join(said)}" if said else ""
 
 
 def _loads(

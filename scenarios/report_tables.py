@@ -137,7 +137,7 @@ def breakable(text: str) -> Markup:
 
 
 def main_table(cases: Iterable[Case]) -> dict[str, Any]:
-    """Every mapper on every topology of a trace, best seed, means below."""
+    """Every mapper on every topology of a trace, best seed, the range over seeds below."""
     cases = list(cases)
     replayed = any(case.replayed for case in cases)
     head = (*NAME_HEAD, *HOPS_HEAD, *(REPLAY_HEAD if replayed else ()), *REST_HEAD)
@@ -155,12 +155,10 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
 def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
     seeds = len(entry.runs)
 
-    def cell(column: str, text: Any, mean: bool = False) -> Cell:
-        value, average = entry.value(column), entry.mean(column)
-        differs = (
-            mean and value is not None and average is not None and text(average) != text(value)
-        )
-        return Cell(text(value), value, f"mean {text(average)}" if differs else "")
+    def cell(column: str, text: Any, spread: bool = False) -> Cell:
+        value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
+        low, high = (text(number(end)) for end in ends)
+        return Cell(text(value), value, f"{low} to {high}" if spread and low != high else "")
 
     def against(column: str) -> Cell:
         value = entry.value(column)
@@ -181,15 +179,15 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
     row = [
         Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
         Cell(case.topology, case.topology, case.variant),
-        cell("hop_bytes", data, mean=True),
+        cell("hop_bytes", data, spread=True),
         against("hop_bytes"),
     ]
     if replayed:
-        row += [cell("makespan", runtime, mean=True), against("makespan")]
+        row += [cell("makespan", runtime, spread=True), against("makespan")]
     seconds = entry.mean("mapping_seconds")
     return [
         *row,
-        cell("messages_ienpc_total", whole, mean=True),
+        cell("messages_ienpc_total", whole, spread=True),
         cell("messages_ienpc_avg", whole),
         cell("messages_ienpc_min", count),
         cell("messages_ienpc_max", count),
