@@ -134,7 +134,7 @@ def _choosing(found: Sequence[Relation]) -> Iterator[str]:
     gaps = [(gap(r), r.case) for r in found]
     right = sum(g.most <= AS_FAST for g, _ in gaps)
     text = (
-        f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1 %) in "
+        f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1\u00a0%) in "
         f"{right} of {_cases(len(gaps))}"
     )
     worst, case = max(gaps, key=lambda pair: pair[0].most)

@@ -222,12 +222,12 @@ def rows_figure(
     lines = max((name.count("\n") + 1 for name in names), default=1)
     row = max(0.1 + 0.125 * lines, 0.075 * marks)
     panel = max(len(names), 1) * row + 0.12
-    height = panel + 0.34 + 0.78 + extra
+    height = panel + 0.34 + 0.66 + extra
     left = margin(names)
     figure = new_figure(height)
     figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
     axes = figure.add_axes(
-        (left / WIDTH, (0.78 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
+        (left / WIDTH, (0.66 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
     )
     _rows(axes, names)
     return figure, axes, height

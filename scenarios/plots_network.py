@@ -169,7 +169,7 @@ def _draw(
     )
     along = layout.end - layout.start
     lane = np.stack((along[:, 1], -along[:, 0]), axis=1) * 0.06 * ~wireless[:, None]
-    number_links(axes, layout.start + 0.55 * along + lane, hot)
+    number_links(axes, layout.start + 0.68 * along + lane, hot)
     height = figure.get_figheight()
     bar = figure.add_axes((0.2 / WIDTH, 0.34 / height, 0.62, 0.12 / height))
     colour_bar(figure, bar, norm, cmap, text, f"{unit} on a link{note}")

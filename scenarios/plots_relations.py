@@ -55,7 +55,8 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         "\n".join(label(line, 21, 1) for line in (r.case.topology, r.case.variant) if line)
         for r in relations
     ]
-    left, head, foot = 2.02, 1.5, 0.12
+    left, foot = 2.02, 0.12
+    head = 0.4 + 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
     width = max(WIDTH, left + 0.44 * len(relations) + 0.15)
     lines = sum(len(block.rows) + 1 for block in blocks)
     height = head + lines * _ROW + foot
@@ -123,7 +124,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
     with style():
         figure = new_figure(height)
         figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
-        left, gap, bottom = 0.62, 0.14, 0.55 + legend
+        left, gap, bottom = 0.62, 0.14, 0.5 + legend
         width = (WIDTH - left - gap - 0.12) / 2
         for place, (column, name, text) in enumerate(panels):
             axes = figure.add_axes(
@@ -175,7 +176,7 @@ def variation(
     with style():
         figure = new_figure(height)
         figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
-        bottom = 0.55 + legend
+        bottom = 0.5 + legend
         axes = figure.add_axes(
             (
                 0.62 / WIDTH,

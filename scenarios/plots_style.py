@@ -153,8 +153,18 @@ def svg_text(figure: Figure) -> str:
     text = re.sub("<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
     # a hundredth of a point cannot be seen, and is half of the text
     text = re.sub("<[^!>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)
+    text = re.sub(r'<g( clip-path="[^"]*")>\s*((?:<use [^>]*/>\s*)+)</g>', _one_style, text)
     # Verdana has the same widths as DejaVu Sans, for machines without the latter.
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+
+
+def _one_style(marks: re.Match[str]) -> str:
+    """Write the style of marks once where it is the same for all of them."""
+    styles = set(re.findall(' style="[^"]*"', marks[2]))
+    if len(styles) != 1:
+        return marks[0]
+    (same,) = styles
+    return f"<g{marks[1]}{same}>{marks[2].replace(same, '')}</g>"
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -29,7 +29,7 @@ from .report_tables import PARTS, topology_of
 from .report_units import count, data
 
 OF_STUDY = ("compare", "lines", "grids")
-SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping")
+SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping", "grids")
 HOT = 3  # links that are numbered
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
@@ -165,14 +165,14 @@ def _relations(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
             figure = variation(
                 [case.variant for case in cases],
                 {mapper: [mean.get(mapper) for mean in means] for mapper in mappers},
-                title=f"{trace} on {cases[0].topology}",
+                title=f"runtime on {cases[0].topology}",
             )
             caption = f"Simulated runtime of {trace} on {cases[0].topology}, means over seeds"
             yield f"{cases[0].topology} varied", caption, figure
     for each in relations(study.ends_of(trace)):
         where = each.case.where
         caption = f"Each mapping of {trace} on {where}: runtime over hop-bytes and busiest link"
-        yield f"{where} scatter", caption, scatter(each, title=f"{trace} on {where}")
+        yield f"{where} scatter", caption, scatter(each, title=where)
 
 
 def _time(trace: str, cases: list[Case]) -> Figure:
@@ -199,7 +199,7 @@ def _network(
         for (entry, word), load in zip(chosen, loads, strict=True):
             assert load is not None
             name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
-            title = f"{case.where}: {name}"
+            title = f"{name}, {case.topology}"
             caption = f"Link loads of {case.trace} on {case.where}, {entry.mapper}"
             hot = []
             if traffic is not None:
@@ -213,13 +213,14 @@ def _network(
             topology,
             _node_of(case.best),
             traffic,
-            title=f"{case.where}: {case.best.mapper} (best)",
+            title=f"{case.best.mapper} (best), {case.topology}",
             default=_node_of(case.default) if len(chosen) > 1 and case.default else None,
         )
         caption = f"Ranks of {case.trace} on {case.where} as {case.best.mapper} places them"
         yield "mapping", "mapping best", caption, figure
-    if (grids := case_grids(case, traffic)) is not None:
-        yield "mapping", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
+    crowded = case.best.value("ranks") != len(np.unique(_node_of(case.best)))
+    if crowded and (grids := case_grids(case, traffic)) is not None:
+        yield "grids", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
 
 
 def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:

@@ -151,6 +151,8 @@ def load_study(folder: Path) -> Study:
     """
     run_ids, _ = store.load_plan(folder)
     runs = store.load_runs(folder)
+    # plain objects: thousands of small tables are taken from it, twice as fast as of Arrow's
+    runs = runs.astype(dict.fromkeys(runs.select_dtypes("string").columns, object)).copy()
     text = ""
     if (folder / "scenario.toml").is_file():
         text = (folder / "scenario.toml").read_text(encoding="utf-8", errors="replace")

@@ -217,7 +217,7 @@ def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
         )
         for entry in case.entries
     }
-    return grid_mappings(dims, mappings, title=f"{case.trace} on {case.topology}")
+    return grid_mappings(dims, mappings, title=f"by node, {case.topology}")
 
 
 def _panels(study: Study, pairs: Sequence[Pair]) -> Iterator[Panel]:

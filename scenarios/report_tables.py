@@ -149,6 +149,9 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
         for row, entry in zip(rows, entries, strict=True):
             value = entry.value("energy")
             row.insert(place, Cell(joules(value), value))
+    if not any(case.default for case in cases):  # nothing to compare with
+        kept = [place for place, (name, _) in enumerate(head) if name != f"against {DEFAULT}"]
+        head, rows = tuple(head[k] for k in kept), [[row[k] for k in kept] for row in rows]
     return {"head": head, "rows": rows}
 
 
