@@ -151,7 +151,7 @@ def runtime_bars(
             start += part
         axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
         axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
-        value_axis(axes, lambda v: f"{v:,.4g}", top / scale, 5)
+        value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
         axes.set_xlabel(f"simulated time ({unit})")
         handles: list[Any] = [
             Patch(color="#b4bec6", label="compute"),
@@ -203,7 +203,7 @@ def mapping_time(
                     label=label(topology, 24, 1),
                 )
             )
-        axes.xaxis.set_major_locator(LogLocator(10, numticks=7))
+        axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
         low, high = axes.get_xlim()

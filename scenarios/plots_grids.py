@@ -51,8 +51,8 @@ def drawable_dims(traffic: Traffic) -> tuple[int, ...] | None:
 
 
 def off_node(total: int, max: int) -> str:  # noqa: A002 - as metrics call it
-    """Say what a mapping costs."""
-    return f"off node: {max:,} worst, {total:,} sum"
+    """Say what a mapping costs: messages off the worst node, and off all nodes."""
+    return f"off node {max:,}, sum {total:,}"
 
 
 def grid_mappings(

@@ -147,7 +147,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(3))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
             axes.yaxis.set_major_locator(MaxNLocator(5))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
             if place:
                 axes.tick_params(axis="y", labelleft=False)
             else:
@@ -195,7 +195,7 @@ def variation(
         axes.set_xlim(-0.15, len(points) - 0.85)
         axes.grid(axis="y")
         axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
         axes.set_ylabel(f"simulated runtime ({unit})")
         _legend(figure, mappers, mappers, height)
     return figure

@@ -168,11 +168,11 @@ def _one_style(marks: re.Match[str]) -> str:
 
 
 def png_bytes(figure: Figure) -> bytes:
-    """Return the figure as a PNG, 200 dots an inch."""
+    """Return the figure as a PNG, 144 dots an inch."""
     buffer = io.BytesIO()
     with style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure.savefig(buffer, format="png", dpi=200, metadata={"Software": "hopmap"})
+        figure.savefig(buffer, format="png", dpi=144, metadata={"Software": "hopmap"})
     return buffer.getvalue()
 
 

@@ -108,7 +108,7 @@ def _panel(
         if unit:
             axes.set_ylabel(f"simulated time ({unit})")
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
 
 
 def _line(mapper: str, mappers: Sequence[str]) -> dict[str, Any]:
