@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from .plots_bars import legend, rows_figure
-from .plots_style import BLUE, INK, WIDTH, label, style
+from .plots_style import BLUE, INK, label, style
 
 DOTS = 2000  # more become an image
 _TICKS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
@@ -59,7 +59,7 @@ def excess_strips(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{100 * np.expm1(v):,.3g} %"))
         axes.grid(axis="x")
-        axes.set_xlabel(what, x=0.5 - 0.25 * (WIDTH > 4))
+        axes.set_xlabel(what, loc="right")
         handles = [
             Line2D([], [], color=BLUE, marker="o", markersize=3.2, linewidth=0, label="a run"),
             Line2D([], [], color=INK, linewidth=1.8, label="median"),

@@ -56,16 +56,20 @@ function turn(view) {
     g.setTransform(dots, 0, 0, dots, 0, 0);
     g.fillStyle = "#fff";
     g.fillRect(0, 0, size, size);
-    const things = view.pairs.map(([a, b, hops]) => ({ far: (place[a].far + place[b].far) / 2, line: [place[a], place[b], hops] }));
+    const things = view.pairs.map(([a, b, hops]) => ({ far: (place[a].far + place[b].far) / 2, line: [place[a], place[b], hops], bent: Math.hypot(...view.at[a].map((c, k) => c - view.at[b][k])) > 1.5 }));
     place.forEach((p, node) => things.push({ far: p.far - 0.01, node, p }));
-    for (const { line, node, p, far } of things.sort((a, b) => b.far - a.far)) {
+    for (const { line, bent, node, p, far } of things.sort((a, b) => b.far - a.far)) {
       g.globalAlpha = 0.5 + 0.5 * Math.min(1, Math.max(0, 0.5 - far / (2 * reach)));
       if (line) {
+        const [a, b] = line, long = Math.hypot(b.x - a.x, b.y - a.y);
+        if (long < 2 * radius) continue;
+        const [dx, dy] = [(b.x - a.x) * radius / long, (b.y - a.y) * radius / long];
         g.strokeStyle = ways[Math.min(line[2], 4) - 1];
         g.lineWidth = line[2] > 1 ? 1.5 : 2.2;
         g.beginPath();
-        g.moveTo(line[0].x, line[0].y);
-        g.lineTo(line[1].x, line[1].y);
+        g.moveTo(a.x + dx, a.y + dy);
+        const bulge = bent ? 0.3 * long / radius : 0; // past the nodes between
+        g.quadraticCurveTo((a.x + b.x) / 2 + dy * bulge, (a.y + b.y) / 2 - dx * bulge, b.x - dx, b.y - dy);
         g.stroke();
         continue;
       }

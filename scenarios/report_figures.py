@@ -139,8 +139,11 @@ def _ienpc(cases: list[Case]) -> Iterator[Figure]:
 
 
 def _runtime(cases: list[Case]) -> Iterator[Figure]:
-    """Draw the runtime of each case of a trace, with the same abscissa."""
-    limit = max((e.worst("makespan") or 0.0 for c in cases for e in c.entries), default=0.0)
+    """Draw the runtime of each case of a trace, with the same abscissa where the same varies."""
+    limits: dict[str, float] = {}
+    for case in cases:
+        slowest = max(entry.worst("makespan") or 0.0 for entry in case.entries)
+        limits[case.variant] = max(slowest, limits.get(case.variant, 0.0))
     for case in cases:
         entries = [entry for entry in case.entries if entry.value("makespan") is not None]
         yield runtime_bars(
@@ -148,7 +151,7 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
             [[e.mean(part) or 0.0 for part in ("compute", "communicate", "wait")] for e in entries],
             [_spread(entry, "makespan") for entry in entries],
             title=f"runtime on {case.where}",
-            limit=limit,
+            limit=limits[case.variant],
         )
 
 

@@ -133,7 +133,7 @@ REST_HEAD = (
 
 def breakable(text: str) -> Markup:
     """Let a mapper's name be broken after its punctuation."""
-    return Markup(re.sub(r"([(_,|=])", r"\1<wbr>", str(escape(text))))
+    return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
 
 
 def main_table(cases: Iterable[Case]) -> dict[str, Any]:
