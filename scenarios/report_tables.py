@@ -16,6 +16,7 @@ from .report_study import DEFAULT, Case, Entry, Study, number
 from .report_units import MISSING, change, count, data, duration, joules, runtime
 from .settings import configure
 
+FAILED = 200  # runs that are listed
 PARTS = ("total", "avg", "min", "max")
 
 
@@ -207,9 +208,9 @@ def whole(value: float | None) -> str:
 
 
 def failed_rows(study: Study) -> list[list[str]]:
-    """List failed runs: trace, topology, mapper, seed, the line of the error."""
+    """List the first failed runs: trace, topology, mapper, seed, the line of the error."""
     rows = []
-    for _, run in study.failed.iterrows():
+    for _, run in study.failed.head(FAILED).iterrows():
         line = " ".join(str(run["error"]).split())
         rows.append(
             [run["trace"], run["topology"], run["mapper"], count(number(run["seed"])), line]

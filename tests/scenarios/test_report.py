@@ -376,3 +376,12 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
 )
 def test_units(given: str, text: str) -> None:
     assert given == text
+
+
+def test_of_very_many_failures_the_first_are_listed(tmp_path: Path) -> None:
+    make_study(tmp_path, topologies=[], failed=[f"no {place}" for place in range(205)])
+    write_report(tmp_path)
+    text = page_of(tmp_path).text
+    assert "The first 200 of 205." in text
+    assert "no 199" in text
+    assert "no 200" not in text
