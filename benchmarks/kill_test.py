@@ -52,12 +52,12 @@ def finish(process: subprocess.Popen[str]) -> int:
     return int(json.loads(output)["done"])
 
 
-def kill(process: subprocess.Popen[str], out: Path, *, alone: bool) -> float:
-    """Kill a call as soon as it has begun to work, a moment later; return how long orphans lived."""
+def kill(process: subprocess.Popen[str], out: Path, within: float, *, alone: bool) -> float:
+    """Kill a call within some seconds of its first run; return how long its workers outlived it."""
     before = len(store.loose_ids(out))
     while len(store.loose_ids(out)) == before and process.poll() is None:
         time.sleep(0.01)
-    time.sleep(random.random())
+    time.sleep(random.uniform(0, within))
     if process.poll() is not None:
         return 0.0
     children = psutil.Process(process.pid).children(recursive=True)
@@ -79,14 +79,15 @@ def main() -> None:
         file = write_scenario(folder, runs)
         begin = time.monotonic()
         total = finish(start(file, folder / "whole", "--workers", "2"))
-        print(f"undisturbed: {total} runs in {time.monotonic() - begin:.1f} s")
+        whole = time.monotonic() - begin
+        print(f"undisturbed: {total} runs in {whole:.1f} s")
         expected = fingerprint(folder / "whole")
         print(f"tables: {', '.join(expected)}")
 
         out, lived = folder / "killed", []
         for turn in range(kills):
             process = start(file, out, "--workers", "2")
-            lived.append(kill(process, out, alone=turn % 2 == 0))
+            lived.append(kill(process, out, whole / kills, alone=turn % 2 == 0))
             found = len(store.finished(out))
             print(f"killed {'alone' if turn % 2 == 0 else 'all'}: {found} runs are there")
         last = finish(start(file, out, "--workers", "2"))
@@ -102,14 +103,14 @@ def main() -> None:
 
         out = folder / "widowed"
         pair = [start(file, out) for _ in range(2)]
-        kill(pair[0], out, alone=True)
+        kill(pair[0], out, whole / 2, alone=True)
         done = finish(pair[1])
         assert fingerprint(out) == expected
         print(f"two processes, one killed, the other did {done} runs: the same tables")
 
         from distributed import LocalCluster
 
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
             begin = time.monotonic()
             total = finish(start(file, folder / "dask", "--scheduler", cluster.scheduler_address))
             print(f"Dask, two workers: {total} runs in {time.monotonic() - begin:.1f} s", end="")

@@ -52,7 +52,7 @@ def loop(file: Path) -> None:
 def by_dask(file: Path, out: Path) -> None:
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         finish(start(file, out, "--scheduler", cluster.scheduler_address))
 
 

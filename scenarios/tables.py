@@ -6,7 +6,9 @@ The row of the table "runs" is written last: where it is, all of the run is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -139,14 +141,24 @@ def loose_path(folder: Path, name: str, run_id: str) -> Path:
 
 
 def write_loose(folder: Path, name: str, run_id: str, rows: pa.Table) -> None:
-    """Write a run's rows of a table."""
+    """Write a run's rows of a table; SIGTERM, by which workers are told to leave, waits for it."""
     (folder / "loose").mkdir(parents=True, exist_ok=True)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with (
+        _deaf_to_sigterm(),
         replacing(loose_path(folder, name, run_id)) as partial,
         pa.ipc.new_file(str(partial), rows.schema, options=options) as file,
     ):
         file.write_table(rows)
+
+
+@contextmanager
+def _deaf_to_sigterm() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def read_loose(folder: Path, name: str, run_id: str) -> pa.Table | None:
