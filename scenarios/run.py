@@ -134,7 +134,7 @@ def run_scenario(
         done += what.here
         if progress is not None:
             progress(len(todo) - len(left), len(todo), str(run))
-        if done and done % GATHER_EVERY == 0:
+        if what.here and done % GATHER_EVERY == 0:
             gather(results)
 
     left = {run.run_id for run in todo}

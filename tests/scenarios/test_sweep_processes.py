@@ -19,7 +19,7 @@ from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.run import run_scenario
 from hopmap.scenarios.scenario import load_scenario
-from hopmap.scenarios.workers import WorkerError
+from hopmap.scenarios.workers import WorkerError, share
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
 RUNS = 40
@@ -162,6 +162,11 @@ def test_a_worker_of_another_version_does_nothing(tmp_path, monkeypatch):
     with pytest.raises(WorkerError, match="a worker has hopmap 2: expected 1"):
         sweep(write(tmp_path), tmp_path / "out")
     assert not store.finished(tmp_path / "out")
+
+
+def test_a_worker_that_dies_is_an_error_of_one_line():
+    with pytest.raises(WorkerError, match="a worker was lost"):
+        list(share(os._exit, [3, 4], workers=2))
 
 
 def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed, tmp_path):
