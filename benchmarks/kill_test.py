@@ -52,14 +52,12 @@ def finish(process: subprocess.Popen[str]) -> int:
     return int(json.loads(output)["done"])
 
 
-def kill(process: subprocess.Popen[str], out: Path, within: float, *, alone: bool) -> float:
-    """Kill a call within some seconds of its first run; return how long its workers outlived it."""
-    before = len(store.loose_ids(out))
-    while len(store.loose_ids(out)) == before and process.poll() is None:
+def kill(process: subprocess.Popen[str], out: Path, found: int, *, alone: bool) -> float:
+    """Kill a call soon after so many runs are there; return how long its workers outlived it."""
+    while len(store.loose_ids(out)) < found:
+        assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(random.uniform(0, within))
-    if process.poll() is not None:
-        return 0.0
+    time.sleep(random.uniform(0, 0.1))
     children = psutil.Process(process.pid).children(recursive=True)
     begin = time.monotonic()
     if alone:
@@ -79,15 +77,14 @@ def main() -> None:
         file = write_scenario(folder, runs)
         begin = time.monotonic()
         total = finish(start(file, folder / "whole", "--workers", "2"))
-        whole = time.monotonic() - begin
-        print(f"undisturbed: {total} runs in {whole:.1f} s")
+        print(f"undisturbed: {total} runs in {time.monotonic() - begin:.1f} s")
         expected = fingerprint(folder / "whole")
         print(f"tables: {', '.join(expected)}")
 
         out, lived = folder / "killed", []
-        for turn in range(kills):
+        for turn, moment in enumerate(sorted(random.sample(range(1, runs - 9), kills))):
             process = start(file, out, "--workers", "2")
-            lived.append(kill(process, out, whole / kills, alone=turn % 2 == 0))
+            lived.append(kill(process, out, moment, alone=turn % 2 == 0))
             found = len(store.finished(out))
             print(f"killed {'alone' if turn % 2 == 0 else 'all'}: {found} runs are there")
         last = finish(start(file, out, "--workers", "2"))
@@ -103,7 +100,7 @@ def main() -> None:
 
         out = folder / "widowed"
         pair = [start(file, out) for _ in range(2)]
-        kill(pair[0], out, whole / 2, alone=True)
+        kill(pair[0], out, random.randrange(1, runs - 9), alone=True)
         done = finish(pair[1])
         assert fingerprint(out) == expected
         print(f"two processes, one killed, the other did {done} runs: the same tables")
