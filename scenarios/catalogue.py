@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -80,7 +81,14 @@ def _formats() -> Entries:
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
-        _entry(launcher.name, f"launcher: {launcher.summary}; {launcher.command}", launcher.source)
+        _entry(
+            launcher.name,
+            f"launcher: {launcher.summary}; {launcher.direction}; "
+            + launcher.command.format(
+                file="FILE", stem="NAME", name="NAME", ranks="N", nodes="NODES", each="K"
+            ),
+            launcher.source,
+        )
         for launcher in LAUNCHERS.values()
     ]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
@@ -129,6 +137,16 @@ def _algorithms() -> Entries:
     ]
 
 
+def _benchmarks() -> Entries:
+    from ..traces.nas import BENCHMARKS
+
+    described = {name: sys.modules[b.traffic.__module__].__doc__ for name, b in BENCHMARKS.items()}
+    return [
+        _entry(name, _first_line(text), " ".join((text or "").partition("Source: ")[2].split()))
+        for name, text in described.items()
+    ]
+
+
 def _value(kind: str, default: object) -> dict[str, Any]:
     return {"name": "value", "type": kind, "default": default}
 
@@ -140,6 +158,7 @@ def _scenarios() -> Entries:
 
 
 CATALOGUE: Mapping[str, Callable[[], Entries]] = {
+    "benchmarks": _benchmarks,
     "mappers": _mappers,
     "topologies": _topologies,
     "engines": _engines,

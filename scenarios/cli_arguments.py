@@ -34,7 +34,10 @@ TraceArgument = Annotated[
     str, typer.Argument(metavar="TRACE", help="An OTF2 archive, or a benchmark like lu.S.16.")
 ]
 MappingArgument = Annotated[
-    Path, typer.Argument(metavar="MAPPING", help="Mapping file: rank,node, or MapLib's format.")
+    Path,
+    typer.Argument(
+        metavar="MAPPING", help="Mapping file: rank,node, MapLib's format, or a launcher's file."
+    ),
 ]
 Sets = Annotated[
     list[str] | None,

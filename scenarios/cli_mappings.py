@@ -72,7 +72,7 @@ def map_(
     from ..mappers import parse_pipeline
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .mapping_files import read_mapping, write_mapping
     from .replays import read_unplaced
     from .simulated import SIMULATED, before_and_after, check_objective, simulated
@@ -100,6 +100,7 @@ def map_(
         source = find_source(traffic)
         with working(f"reading {source.name}"):
             pairs, _ = read_traffic(source, collectives, algorithms)
+    warn_if_silent(source.name, pairs, collectives)
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
@@ -167,7 +168,7 @@ def evaluate(
     from ..simulator import evaluate as measure
     from ..simulator import hot_links
     from ..topologies import topology_from_spec
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .mapping_files import read_mapping
     from .sources import find_source
 
@@ -176,6 +177,7 @@ def evaluate(
     source = find_source(traffic)
     with working(f"reading {source.name}"):
         pairs, _ = read_traffic(source, collectives, algorithms)
+    warn_if_silent(source.name, pairs, collectives)
     node_of = read_mapping(mapping, network, pairs.ranks)
     with working("measuring"):
         metrics = measure(pairs, network, node_of, convention).as_dict()
@@ -191,37 +193,59 @@ def evaluate(
 
 def export(
     mapping: MappingArgument,
-    to: Annotated[str, typer.Option(help="Launcher; see: list formats.")],
+    to: Annotated[str, typer.Option(help="Launcher, or csv (hopmap's own); see: list formats.")],
     topology: Annotated[
         str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    ] = None,
+    given: Annotated[
+        str | None,
+        typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
     ] = None,
     hosts: Annotated[
         Path | None, typer.Option(help="Host names in order of node numbers, one a line.")
     ] = None,
+    nodelist: Annotated[
+        str | None, typer.Option(help="Host names as Slurm lists them: node[01-32],gpu7.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a mapping as a launcher reads it."""
+    """Write a mapping as a launcher reads it, from any format."""
     from ..topologies import topology_from_spec
     from ..traces.atomic import replacing
-    from .launchers import LAUNCHERS, export_mapping
-    from .mapping_files import named_topology, read_mapping
+    from .hosts import node_names
+    from .launchers import beside, export_mapping, find_launcher, usage
+    from .mapping_files import mapping_text, named_hosts, named_topology, read_mapping
 
     network = topology_from_spec(topology or named_topology(mapping))
-    node_of = read_mapping(mapping, network)
-    names = None if hosts is None else hosts.read_text(encoding="utf-8").split()
-    text = export_mapping(to, node_of, network, names)
-    if out is not None:
-        with replacing(out) as partial:
-            partial.write_text(text, encoding="utf-8")
-    command = LAUNCHERS[to].command.replace("FILE", str(out or "FILE"))
-    if as_json:
-        shown = {"text": text} if out is None else {"out": str(out)}
-        print_json({"launcher": to, "ranks": len(node_of), "command": command} | shown)
-    elif out is None:
-        say(text.rstrip("\n"))
+    if hosts is None and nodelist is None:
+        names = named_hosts(mapping)
     else:
-        say(f"written: {out}")
+        names = node_names(network, hosts, nodelist)
+    node_of = read_mapping(mapping, network, form=given, hosts=names)
+    called = str(out or "FILE")
+    files: dict[Path, str] = {}
+    if to == "csv":
+        text, command = mapping_text(node_of, network), ""
+    else:
+        text = export_mapping(to, node_of, network, names, called)
+        command = usage(find_launcher(to), node_of, called)
+        if out is not None:
+            files = beside(to, network, out, names)
+    if out is not None:
+        files = {out: text, **files}
+    for path, content in files.items():
+        with replacing(path) as partial:
+            partial.write_text(content, encoding="utf-8")
+    if as_json:
+        shown = {"out": str(out)} if files else {"text": text}
+        print_json({"launcher": to, "ranks": len(node_of), "command": command} | shown)
+        return
+    if not files:
+        say(text.rstrip("\n"))
+    for path in files:
+        say(f"written: {path}")
+    if files and command:
         say(f"use it:  {command}")
 
 

@@ -15,6 +15,7 @@ from .console import print_json, say, working
 class Listed(StrEnum):
     """What can be listed."""
 
+    BENCHMARKS = "benchmarks"
     MAPPERS = "mappers"
     TOPOLOGIES = "topologies"
     ENGINES = "engines"
@@ -40,7 +41,7 @@ def report(
 def list_(
     what: Annotated[Listed, typer.Argument(help="What to list.")], as_json: AsJson = False
 ) -> None:
-    """List what there is: mappers, topologies, engines, presets, formats, parameters, scenarios."""
+    """List what there is: benchmarks, mappers, topologies, engines, presets, formats, ..."""
     from .catalogue import CATALOGUE
 
     entries = CATALOGUE[what.value]()

@@ -18,7 +18,7 @@ from .cli_arguments import (
     TraceArgument,
     check_picture,
 )
-from .console import Progress, print_json, print_table, say, working
+from .console import Progress, print_json, print_table, say, warn, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def generate(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="A NAS Parallel Benchmark: lu; a synthetic pattern: uniform, transpose, "
-            "tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; or spmv, "
-            "of a --matrix."
+            help="A NAS Parallel Benchmark, see: list benchmarks; a synthetic pattern: uniform, "
+            "transpose, tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; "
+            "or spmv, of a --matrix."
         ),
     ],
     out: Annotated[
@@ -49,6 +49,21 @@ def generate(
     ranks: Annotated[int, typer.Option(min=1, help="MPI processes.")] = 16,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Time steps, instead of the class's own.")
+    ] = None,
+    flops: Annotated[
+        str | None,
+        typer.Option(
+            help='Of a benchmark\'s trace: operations a second of a rank, like "2 Gflop/s", which '
+            "is 1 Gflop/s when left out. 0 is no computation."
+        ),
+    ] = None,
+    rate_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TRACE",
+            help="Of a benchmark's trace: a recorded run of it, of any class and ranks, that had "
+            "the rate to take.",
+        ),
     ] = None,
     dims: Annotated[
         str | None,
@@ -92,20 +107,54 @@ def generate(
         _generate_pattern(benchmark, dims, size, out, as_json)
         return
     name = f"{benchmark}.{nas_class}.{ranks}"
+    rate, fit = _rate(benchmark, flops, rate_from, out)
     with working(f"generating {name}"):
         begin = time.perf_counter()
         if out.suffix == ".otf2":
             from ..traces import traffic_of
             from ..traces.otf2_write import write_trace
 
-            trace = nas_trace(name, steps=steps)
+            trace = nas_trace(name, steps=steps, flops=rate)
             traffic = traffic_of(trace)
             write_trace(trace, out)
         else:
             traffic = nas_traffic(name, steps=steps)
             save_traffic(out, traffic)
         facts = _traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
-    _print_facts(name, facts | {"out": str(out)}, as_json)
+    _print_facts(name, facts | fit | {"out": str(out)}, as_json)
+    if not traffic.pairs and out.suffix != ".otf2":
+        warn(
+            f"{name}: no point-to-point messages: hopmap matrix {name} --collectives expand "
+            f"--out {out} counts collectives"
+        )
+
+
+def _rate(
+    benchmark: str, flops: str | None, rate_from: str | None, out: Path
+) -> tuple[float, dict[str, Any]]:
+    """Operations per second to generate a benchmark with, and what there is to say of them."""
+    from .units import UnitError, parse_quantity
+
+    if flops is None and rate_from is None:
+        return 1e9, {}
+    option = "--flops" if rate_from is None else "--rate-from"
+    if flops is not None and rate_from is not None:
+        raise typer.BadParameter("--flops, --rate-from: expected one of them")
+    if out.suffix != ".otf2":
+        raise typer.BadParameter(f"{option}: traffic has no computation: expected --out X.otf2")
+    if flops is not None:
+        try:
+            return parse_quantity(flops, "flop/s"), {}
+        except UnitError as error:
+            raise typer.BadParameter(f"--flops {error}") from None
+    from .nas_rate import fit_rate
+    from .sources import find_source
+
+    assert rate_from is not None
+    source = find_source(rate_from)
+    with working(f"reading {source.name}"):
+        fit = fit_rate(source.trace(), benchmark)
+    return fit.flops, {"rate": fit.to_dict()}
 
 
 def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_json: bool) -> None:
@@ -195,7 +244,7 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     from ..traces.formats import save_traffic
-    from .expanded import algorithms_given, read_traffic
+    from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .sources import find_source
 
     algorithms = algorithms_given(collectives, settings)
@@ -214,6 +263,7 @@ def matrix(
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     _print_facts(source.name, facts, as_json)
+    warn_if_silent(source.name, traffic, collectives)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
@@ -267,9 +317,23 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     if facts.get("duration") is not None:
         rows.append(("duration", show_seconds(facts["duration"])))
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
+    rows += _rate_rows(facts.get("rate"))
     rows += chosen_rows(facts.get("algorithms", {}))
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
     for key in ("out", "plot"):
         if key in facts:
             say(f"written: {facts[key]}")
+
+
+def _rate_rows(rate: dict[str, Any] | None) -> list[tuple[str, object]]:
+    """Say what a fitted rate is, and how well it fits."""
+    if rate is None:
+        return []
+    spread = f"{rate['lowest']:.3g} to {rate['highest']:.3g}, +-{100 * rate['deviation']:.2g} %"
+    return [
+        (f"operations/s, from {rate['of']}", f"{rate['flops']:.4g}"),
+        ("  by rank", spread),
+        ("  computing, all ranks", show_seconds(rate["seconds"])),
+        ("  left out", show_seconds(rate["left_out_seconds"])),
+    ]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..traces import Traffic
 from .cli_arguments import Collectives
+from .console import warn
 from .settings import SettingError, algorithms_from, parse_settings
 from .sources import Source
 
@@ -50,6 +51,12 @@ def read_traffic(
 
     program = lower(source.calls(), algorithms)
     return Expanded(program.traffic(), program.chosen)
+
+
+def warn_if_silent(name: str, traffic: Traffic, collectives: Collectives) -> None:
+    """Say what to do about a program that sends in collectives only, like NAS FT."""
+    if traffic.pairs == 0 and traffic.ranks > 1 and collectives is Collectives.IGNORE:
+        warn(f"{name}: no point-to-point messages: count collectives with --collectives expand")
 
 
 def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, object]]:

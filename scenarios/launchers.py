@@ -1,49 +1,83 @@
-"""Mappings as launchers read them: rankfiles, host lists, coordinate files.
+"""Mappings as launchers read them: the table of formats, written and read back.
 
 Every format says its direction, because they differ: most list rank -> node, Cray's rank order
-lists position -> rank, the inverse permutation. Sources: the manuals of the launchers.
+position -> rank, the inverse permutation. The formats are in launchers_*.py, a family each.
 """
 
 from __future__ import annotations
 
-import json
+import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import MappingError, Topology
-
-Nodes = NDArray[np.int64]
+from .hosts import NAME, check_names, node_names
+from .launchers_coordinates import read_map, read_vcoords, write_map, write_vcoords
+from .launchers_cray import read_rank_order, write_rank_order
+from .launchers_hosts import read_hosts, write_hosts, write_machines
+from .launchers_json import SNIPPET, read_json, write_json
+from .launchers_openmpi import read_rankfile, write_rankfile
+from .launchers_text import (
+    FORMAT,
+    MAPPING,
+    NODES,
+    USE,
+    LauncherFile,
+    Place,
+    comment,
+    comments,
+    content,
+    names_comment,
+)
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """A format to export to.
+    """A format to write and to read.
 
     Attributes
     ----------
     name, summary : str
         For `hopmap list formats`.
+    direction : str
+        What a line says, and of what: "rank -> node: ...".
     command : str
-        How the file is used, with FILE for its name.
+        How the file is used, with {file}, its {stem} (no suffix) and {name} (no folder), {ranks},
+        {nodes} that are used and {each}, the most ranks on one.
     source : str
         Where the format is described.
     write : callable
-        ``(node_of, topology, hosts) -> text``.
+        ``(node_of, topology, hosts) -> lines``; `MappingError` for what the format cannot say.
+    read : callable
+        ``(file) -> places``, the inverse.
+    begins : str
+        Regular expression of a first line that no other format has; "" where there is none.
+    commented : bool
+        Whether its readers know comments.
     """
 
     name: str
     summary: str
+    direction: str
     command: str
     source: str
-    write: Callable[[Nodes, Topology, Sequence[str]], str]
+    write: Callable[[NDArray[np.int64], Topology, Sequence[str]], list[str]]
+    read: Callable[[LauncherFile], list[Place]]
+    begins: str = ""
+    commented: bool = True
 
 
 def export_mapping(
-    launcher: str, node_of: Nodes, topology: Topology, hosts: Sequence[str] | None = None
+    launcher: str,
+    node_of: NDArray[np.int64],
+    topology: Topology,
+    hosts: Sequence[str] | None = None,
+    file: str = "FILE",
 ) -> str:
     """Return the text of a launcher's file.
 
@@ -53,99 +87,88 @@ def export_mapping(
         A name of `LAUNCHERS`.
     hosts : sequence of str, optional
         Name of every node in order of node numbers; node0, node1, ... when left out.
+    file : str
+        What the file will be called, for the command in its comments.
 
     Raises
     ------
     MappingError
-        Unknown launcher, too few host names, a mapping that the format cannot say.
+        Unknown launcher, not one host name a node, a mapping that the format cannot say.
     """
-    if launcher not in LAUNCHERS:
-        raise MappingError(f"launcher {launcher!r}: expected one of {', '.join(LAUNCHERS)}")
-    names = [f"node{n}" for n in range(topology.nodes)] if hosts is None else list(hosts)
-    if len(names) < topology.nodes:
-        raise MappingError(
-            f"{len(names)} host names: expected one for each of the {topology.nodes} nodes of "
-            f"{topology.spec}, in the order of their numbers"
-        )
-    return LAUNCHERS[launcher].write(node_of, topology, names)
+    form = find_launcher(launcher)
+    names = node_names(topology) if hosts is None else list(hosts)
+    check_names(names, topology, launcher)
+    lines = form.write(node_of, topology, names)
+    if form.commented:
+        lines = [
+            MAPPING + topology.spec,
+            comment(FORMAT, f"{form.name}, {form.direction}"),
+            comment(USE, usage(form, node_of, file)),
+            *names_comment(NODES, names),
+            *lines,
+        ]
+    return "\n".join(lines) + "\n"
 
 
-def _openmpi(node_of: Nodes, topology: Topology, hosts: Sequence[str]) -> str:
-    taken = np.zeros(topology.nodes, dtype=np.int64)
-    lines = []
-    for rank, node in enumerate(node_of):
-        lines.append(f"rank {rank}={hosts[node]} slot={taken[node]}")
-        taken[node] += 1
-    return _lines(lines)
+def find_launcher(name: str) -> Launcher:
+    """Return the format of that name, or say which there are.
+
+    Raises
+    ------
+    MappingError
+        There is none.
+    """
+    if name not in LAUNCHERS:
+        raise MappingError(f"launcher {name!r}: expected one of {', '.join(LAUNCHERS)}")
+    return LAUNCHERS[name]
 
 
-def _hosts_in_order(node_of: Nodes, _topology: Topology, hosts: Sequence[str]) -> str:
-    return _lines([hosts[node] for node in node_of])
-
-
-def _intel(node_of: Nodes, _topology: Topology, hosts: Sequence[str]) -> str:
-    return _lines([f"{hosts[node]}:1" for node in node_of])
-
-
-def _cray(node_of: Nodes, topology: Topology, hosts: Sequence[str]) -> str:
-    used, ranks_on = np.unique(node_of, return_counts=True)
-    # The launcher deals the ranks out node after node, as many to each.
-    if len(set(ranks_on[:-1])) > 1 or ranks_on[-1] > ranks_on[0]:
-        raise MappingError(
-            f"cray: nodes take {ranks_on.min()} to {ranks_on.max()} ranks: expected as many on each"
-        )
-    lines = [
-        f"# position -> rank (inverse of rank -> node) on {topology.spec}",
-        f"# {len(used)} nodes in order of their numbers, {ranks_on[0]} ranks on each:",
-    ]
-    if len(used) < topology.nodes:
-        lines.append(f"# allocate exactly the hosts {','.join(hosts[n] for n in used)}")
-    by_node = np.argsort(node_of, kind="stable")
-    for node, ranks in groupby(by_node, key=lambda rank: node_of[rank]):
-        lines += [f"# {hosts[node]}", ",".join(str(rank) for rank in ranks)]
-    return _lines(lines)
-
-
-def _fugaku(node_of: Nodes, topology: Topology, _hosts: Sequence[str]) -> str:
-    if not 1 <= len(topology.dims) <= 3:
-        raise MappingError(f"fugaku: {topology.spec}: expected a box of up to 3 dimensions")
-    return _lines([f"({','.join(map(str, topology.coords[node]))})" for node in node_of])
-
-
-def _bluegene(node_of: Nodes, topology: Topology, _hosts: Sequence[str]) -> str:
-    if not topology.dims:
-        raise MappingError(f"bluegene: {topology.spec} has no coordinates: expected a torus")
-    taken = np.zeros(topology.nodes, dtype=np.int64)
-    lines = []
-    for node in node_of:
-        lines.append(" ".join(map(str, (*topology.coords[node], taken[node]))))
-        taken[node] += 1
-    return _lines(lines)
-
-
-def _json(node_of: Nodes, topology: Topology, hosts: Sequence[str]) -> str:
-    by_node = np.argsort(node_of, kind="stable")
-    new_rank = np.empty_like(by_node)
-    new_rank[by_node] = np.arange(len(by_node))
-    return (
-        json.dumps(
-            {
-                "topology": topology.spec,
-                "node_of": node_of.tolist(),
-                "host_of": [hosts[node] for node in node_of],
-                # For codes that reorder themselves: the process at position p in node order plays
-                # rank rank_at[p]; the process that plays rank r has position position_of[r].
-                "rank_at": by_node.tolist(),
-                "position_of": new_rank.tolist(),
-            },
-            indent=1,
-        )
-        + "\n"
+def usage(form: Launcher, node_of: NDArray[np.int64], file: str) -> str:
+    """Return the command that uses a file."""
+    ranks_on = np.unique(node_of, return_counts=True)[1]
+    return form.command.format(
+        file=shlex.quote(file),
+        stem=shlex.quote(str(Path(file).with_suffix(""))),
+        name=Path(file).stem,
+        ranks=len(node_of),
+        nodes=len(ranks_on),
+        each=ranks_on.max(),
     )
 
 
-def _lines(lines: Sequence[str]) -> str:
-    return "\n".join(lines) + "\n"
+def recognise(lines: Sequence[str]) -> str | None:
+    """Return the launcher whose file this is: by its comment, else by its first line.
+
+    A rank order of Cray's is known by hopmap's comment only: ``0,3`` may be anything.
+    """
+    named = comments(lines).get(FORMAT, "").partition(",")[0]
+    if named in LAUNCHERS:
+        return named
+    first = next(filter(None, map(content, lines)), "")
+    for name, form in LAUNCHERS.items():
+        if form.begins and re.match(form.begins, first):
+            return name
+    return None
+
+
+def beside(
+    launcher: str, topology: Topology, out: Path, hosts: Sequence[str] | None = None
+) -> dict[Path, str]:
+    """Return the files that a launcher needs beside the mapping's, and their text.
+
+    The lines of mpi4py beside JSON; the platform with the default parameters beside SimGrid's
+    hosts, unless they are too many for a file of routes.
+    """
+    if launcher == "json":
+        return {out.with_name(f"{out.stem}_mpi4py.py"): SNIPPET.format(file=out.name)}
+    if launcher == "simgrid":
+        from ..simulator import Parameters
+        from ..simulator.simgrid import ROUTED_NODES, platform_xml
+
+        if topology.nodes <= ROUTED_NODES:
+            text = "".join(platform_xml(topology, Parameters(), names=hosts))
+            return {out.with_name(f"{out.stem}_platform.xml"): text}
+    return {}
 
 
 LAUNCHERS: dict[str, Launcher] = {
@@ -153,59 +176,87 @@ LAUNCHERS: dict[str, Launcher] = {
     for launcher in (
         Launcher(
             "openmpi",
-            "Open MPI and PRRTE rankfile, rank -> host and slot",
-            "mpirun --map-by rankfile:file=FILE ./a.out   (Open MPI 4: mpirun -rf FILE)",
-            "mpirun(1); PRRTE, placement by rankfiles",
-            _openmpi,
+            "Open MPI 4 and 5 (PRRTE) rankfile",
+            "rank -> node: a line says host and slot (logical core) of a rank",
+            "mpirun --map-by rankfile:file={file} ./a.out   (Open MPI 4: mpirun -rf {file})",
+            "Open MPI 4.1, mpirun(1); PRRTE, detail-placement-rankfiles.rst",
+            write_rankfile,
+            read_rankfile,
+            r"rank\s+\d+\s*=",
         ),
         Launcher(
             "slurm",
-            "Slurm host list for arbitrary distribution, line r = host of rank r",
-            "SLURM_HOSTFILE=FILE srun --distribution=arbitrary ./a.out",
-            "srun(1), --distribution=arbitrary",
-            _hosts_in_order,
+            "Slurm hostfile for arbitrary distribution",
+            "rank -> node: line r is the host of rank r",
+            "SLURM_HOSTFILE={file} srun --ntasks={ranks} --distribution=arbitrary ./a.out",
+            "Slurm, srun(1), --distribution=arbitrary",
+            write_hosts,
+            read_hosts,
+            rf"(?=[A-Za-z]){NAME.pattern}(\*\d+)?(,{NAME.pattern}(\*\d+)?)*$",
         ),
         Launcher(
             "cray",
-            "Cray MPICH rank order, position -> rank",
-            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=FILE srun ./a.out",
-            "ARCHER2 documentation; grid_order(1)",
-            _cray,
+            "Cray MPICH rank order",
+            "position -> rank, the inverse of rank -> node: places in order of the nodes",
+            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} "
+            "--ntasks={ranks} --ntasks-per-node={each} --distribution=block ./a.out",
+            "HPE, intro_mpi(3) and grid_order(1); ARCHER2 and LUMI documentation",
+            write_rank_order,
+            read_rank_order,
         ),
         Launcher(
             "intel",
-            "Intel MPI and MPICH machine file, line r = host of rank r",
-            "mpirun -machinefile FILE ./a.out",
-            "Intel MPI developer guide, controlling process placement",
-            _intel,
+            "Intel MPI and MPICH machinefile",
+            "rank -> node: line r is the host of rank r",
+            "mpirun -machinefile {file} -n {ranks} ./a.out   (MPICH: mpiexec -f {file} ...)",
+            "Intel MPI Developer Reference, Global Hydra Options",
+            write_machines,
+            read_hosts,
+            rf"(?=[A-Za-z]){NAME.pattern}:\d+$",
         ),
         Launcher(
             "fugaku",
-            "Fugaku and FX1000 coordinate file, line r = (x,y,z) of rank r",
-            "mpiexec --vcoordfile FILE ./a.out",
-            "Fugaku user guide, rank assignment",
-            _fugaku,
+            "Fugaku and FX1000 vcoordfile",
+            "rank -> node: line r is (x,y,z) of rank r",
+            "mpiexec -n {ranks} --vcoordfile {file} ./a.out",
+            "RIKEN, Fugaku User's Guide, Rank assignment",
+            write_vcoords,
+            read_vcoords,
+            r"\(\s*\d",
+            commented=False,
         ),
         Launcher(
             "bluegene",
-            "Blue Gene map file, line r = x y z t of rank r",
-            "runjob --mapping FILE : ./a.out",
+            "Blue Gene map file",
+            "rank -> node: line r is x y z t of rank r",
+            "runjob --np {ranks} --ranks-per-node {each} --mapping {file} : ./a.out",
             "as LLNL/rubik writes it",
-            _bluegene,
+            write_map,
+            read_map,
+            r"\d+(\s+\d+)+$",
+            commented=False,
         ),
         Launcher(
             "simgrid",
-            "SimGrid host file, line r = host of rank r",
-            "smpirun -hostfile FILE -platform PLATFORM ./a.out",
-            "SimGrid documentation, smpirun",
-            _hosts_in_order,
+            "SimGrid hostfile, with the platform beside it",
+            "rank -> node: line r is the host of rank r",
+            "smpirun -hostfile {file} -platform {stem}_platform.xml ./a.out",
+            "SimGrid, smpirun",
+            write_hosts,
+            read_hosts,
+            commented=False,
         ),
         Launcher(
             "json",
-            "JSON: node, host and position of every rank, both directions",
-            "MPI_Comm_split(MPI_COMM_WORLD, 0, rank_at[position], &comm)",
-            "",
-            _json,
+            "JSON in both directions, with lines of mpi4py beside it",
+            "rank -> node is node_of, position -> rank is rank_at",
+            "from {name}_mpi4py import comm   (C: MPI_Comm_split(MPI_COMM_WORLD, 0, "
+            "rank_at[process], &comm))",
+            "MPI 4.1, MPI_COMM_SPLIT",
+            write_json,
+            read_json,
+            r"\{",
+            commented=False,
         ),
     )
 }

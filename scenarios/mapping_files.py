@@ -1,8 +1,9 @@
-"""Mapping files: our CSV, and MapLib's format read as well."""
+"""Mapping files: our CSV; MapLib's format and those of launchers are read as well."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from ..topologies import Mapping, MappingError, Topology, check_mapping
 from ..traces.atomic import replacing
-
-COMMENT = "# hopmap mapping on "
+from .hosts import expand
+from .launchers import find_launcher, recognise
+from .launchers_json import document_of
+from .launchers_text import MAPPING, NODES, Place, comments, launcher_file
 
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
@@ -22,31 +25,61 @@ def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> N
     OSError
         The folder cannot be written.
     """
-    lines = [COMMENT + topology.spec, "rank,node"]
-    lines += [f"{rank},{node}" for rank, node in enumerate(np.asarray(node_of))]
     with replacing(path) as partial:
-        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        partial.write_text(mapping_text(node_of, topology), encoding="utf-8")
+
+
+def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
+    """Return the text of the CSV ``rank,node`` below a comment that names the topology."""
+    lines = [MAPPING + topology.spec, "rank,node"]
+    lines += [f"{rank},{node}" for rank, node in enumerate(np.asarray(node_of))]
+    return "\n".join(lines) + "\n"
 
 
 def named_topology(path: str | Path) -> str:
-    """Return the spec that a mapping file's comment names.
+    """Return the spec that a mapping file's comment names, or a JSON document's "topology".
 
     Raises
     ------
     MappingError
-        Unreadable file, or no such comment.
+        Unreadable file, or neither of them.
     """
-    first = _lines(path)[:1]
-    if not first or not first[0].startswith(COMMENT):
-        raise MappingError(
-            f"{path}: does not name its topology: expected --topology, "
-            f"or a first line like {COMMENT}torus:4x4x4"
-        )
-    return first[0].removeprefix(COMMENT)
+    lines = _lines(path)
+    for line in lines[:1]:
+        if line.startswith(MAPPING):
+            return line.removeprefix(MAPPING)
+        if line.startswith("{"):
+            named = document_of("\n".join(lines), str(path)).get("topology")
+            if isinstance(named, str):
+                return named
+    raise MappingError(
+        f"{path}: does not name its topology: expected --topology, "
+        f"or a first line like {MAPPING}torus:4x4x4"
+    )
 
 
-def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None) -> Mapping:
-    """Read a mapping: our CSV ``rank,node``, or MapLib's ``x_coord y_coord z_coord ...`` file.
+def named_hosts(path: str | Path) -> list[str] | None:
+    """Return the names of nodes that a launcher's file says in its comments, None without them."""
+    said = comments(_lines(path))
+    return expand(said[NODES], f"{path}: {NODES}") if NODES in said else None
+
+
+def read_mapping(
+    path: str | Path,
+    topology: Topology,
+    ranks: int | None = None,
+    *,
+    form: str | None = None,
+    hosts: Sequence[str] | None = None,
+) -> Mapping:
+    """Read a mapping: our CSV, MapLib's file, or a launcher's (see `launchers.recognise`).
+
+    Parameters
+    ----------
+    form : str, optional
+        The format of a launcher, for files that do not show theirs.
+    hosts : sequence of str, optional
+        Names of the nodes in a launcher's file, if its comments do not say them.
 
     Raises
     ------
@@ -55,7 +88,13 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
     """
     name = str(path)
     lines = _lines(path)
-    if len(lines) > 1 and lines[1].startswith("x_coord"):
+    maplib = len(lines) > 1 and lines[1].startswith("x_coord")
+    csv_rows = _header(lines).replace(" ", "") == "rank,node"
+    if form is None and not maplib and not csv_rows:
+        form = recognise(lines)
+    if form is not None:
+        places = find_launcher(form).read(launcher_file(name, lines, topology, hosts))
+    elif maplib:
         places = _maplib_places(lines[2:], topology, name)
     else:
         places = _csv_places(lines, name)
@@ -63,22 +102,27 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
         raise MappingError(
             f"{name}: no ranks in it: expected the header rank,node and one row each"
         )
-    listed = np.array([rank for rank, _ in places])
     expected = len(places) if ranks is None else ranks
     if len(places) != expected:
         raise MappingError(f"{name}: places {len(places)} ranks: expected {expected}")
-    counts = np.bincount(listed, minlength=expected)
-    wrong = np.flatnonzero(counts[:expected] != 1)
-    if len(counts) > expected:
-        raise MappingError(f"{name}: rank {listed.max()}: expected ranks 0..{expected - 1}")
-    if wrong.size:
-        raise MappingError(
-            f"{name}: rank {wrong[0]} is listed {counts[wrong[0]]} times: expected once"
-            f" (ranks 0..{expected - 1})"
-        )
-    node_of = np.empty(expected, dtype=np.int64)
-    node_of[listed] = [node for _, node in places]
+    node_of = np.full(expected, -1, dtype=np.int64)
+    for number, rank, node in places:
+        where = f"{name}: line {number}" if number else name
+        if rank >= expected:
+            raise MappingError(f"{where}: rank {rank}: expected ranks 0..{expected - 1}")
+        if node_of[rank] >= 0:
+            raise MappingError(f"{where}: rank {rank} again: expected ranks 0..{expected - 1} once")
+        if not 0 <= node < topology.nodes:
+            raise MappingError(
+                f"{where}: rank {rank} on node {node}: expected a node of {topology.spec}, "
+                f"0..{topology.nodes - 1}"
+            )
+        node_of[rank] = node
     return check_mapping(node_of, topology, ranks, name=name)
+
+
+def _header(lines: list[str]) -> str:
+    return next((line for line in lines if line and not line.startswith("#")), "")
 
 
 def _lines(path: str | Path) -> list[str]:
@@ -90,8 +134,8 @@ def _lines(path: str | Path) -> list[str]:
     return [line.strip() for line in text.splitlines()]
 
 
-def _csv_places(lines: list[str], name: str) -> list[tuple[int, int]]:
-    places = []
+def _csv_places(lines: list[str], name: str) -> list[Place]:
+    places: list[Place] = []
     header = False
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
@@ -106,15 +150,15 @@ def _csv_places(lines: list[str], name: str) -> list[tuple[int, int]]:
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
             )
-        places.append((int(row[0]), int(row[1])))
+        places.append((number, int(row[0]), int(row[1])))
     return places
 
 
-def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[tuple[int, int]]:
+def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[Place]:
     dims = topology.dims
     if len(dims) != 3:
         raise MappingError(f"{name}: MapLib mappings are three-dimensional, {topology.spec} is not")
-    places = []
+    places: list[Place] = []
     for number, line in enumerate(lines, 3):
         cells = line.split()
         if not cells:
@@ -130,5 +174,5 @@ def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[tupl
             raise MappingError(
                 f"{name}: line {number}: node ({x}, {y}, {z}) is not in {topology.spec}"
             )
-        places += [(rank, (z * dims[1] + y) * dims[0] + x) for rank in ranks]
+        places += [(number, rank, (z * dims[1] + y) * dims[0] + x) for rank in ranks]
     return places

@@ -35,6 +35,7 @@ UNITS: dict[str, dict[str, float]] = {
     },
     "s/byte": {p + "s/" + per: f for p, f in _SMALL.items() for per in ("B", "byte")},
     "W": {"W": 1.0, "kW": 1e3, "mW": 1e-3},
+    "flop/s": {p + "flop/s": f for p, f in _DECIMAL.items()},
     "1": {},
 }
 _EXAMPLES = {
@@ -44,6 +45,7 @@ _EXAMPLES = {
     "J/byte": "5 pJ/bit",
     "s/byte": "0.1 ns/B",
     "W": "100 W",
+    "flop/s": "2 Gflop/s",
     "1": "2",
 }
 _NAMES = {"s": "seconds", "W": "watts", "1": "a number"}

@@ -95,19 +95,38 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     kind = trace.kind[events]
     partner, dropped = _requests(trace, events, kind)
     messages = _message_rows(trace, calls, events, kind, partner)
-    found = find_collectives(trace, _rank_of(trace, events), events, kind, partner)
+    found = find_collectives(folded, _rank_of(trace, events), events, kind, partner)
     made, carried = collective_rows(trace, found, algorithms)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
         phase=np.full(len(made.event), REST),
         **made._replace(target=made.target + shift)._asdict(),
     )
+    folded = _after_pauses(folded, calls, np.concatenate((messages.event, collectives.event)))
     loops = _loop_rows(folded)
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
     background = Background(found.rank[found.strand >= 0], carried)
     return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped)
+
+
+def _after_pauses(folded: Folded, calls: Calls, acting: Ints) -> Folded:
+    """Enclose calls without operations that stand before a loop in loops of one trip.
+
+    Else the computation before such a call would be added to what stands first in the loop.
+    """
+    acts = np.zeros(len(calls.gap), dtype=np.bool_)
+    acts[calls.of_event[acting]] = True
+    acts[calls.of_event[folded.end - 1]] = True
+    first = np.isin(folded.begin, folded.trace.offsets)
+    begin = np.unique(folded.begin[~first])
+    idle = begin[~acts[calls.of_event[begin - 1]]]
+    return folded._replace(
+        begin=np.concatenate((idle - 1, folded.begin)),
+        end=np.concatenate((idle, folded.end)),
+        times=np.concatenate((np.ones_like(idle), folded.times)),
+    )
 
 
 def _loop_rows(folded: Folded) -> Rows:

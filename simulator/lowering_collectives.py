@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Collective, Kind, Trace, TraceError
+from ..traces import Collective, Folded, Kind, Trace, TraceError
 from .collectives import choose
 from .program import Op
 from .schedules import Schedule
@@ -66,12 +66,14 @@ class Found(NamedTuple):
     root: Ints
     sent: Ints
     received: Ints
+    trips: Ints  # how often the call is made: more than once in loops
 
 
 def find_collectives(
-    trace: Trace, rank: Ints, events: Ints, kind: NDArray[np.uint8], partner: Ints
+    folded: Folded, rank: Ints, events: Ints, kind: NDArray[np.uint8], partner: Ints
 ) -> Found:
     """List the collectives with more than one member, and number the strands they need."""
+    trace = folded.trace
     done = np.flatnonzero((kind == Kind.COLLECTIVE_END) | (kind == Kind.COLLECTIVE_COMPLETE))
     members = np.array([len(c) for c in trace.communicators] + [0])
     record = trace.ref[events[done]]
@@ -94,6 +96,7 @@ def find_collectives(
         root=columns.peer[record].astype(np.int64),
         sent=columns.size[record],
         received=columns.received[record],
+        trips=folded.trips(events[start]),
     )
 
 
@@ -212,7 +215,8 @@ def _templates(
         chosen = choose(Collective(operation), at, sent[k], received[k], algorithms)
         result.append((np.array(calls, dtype=np.int64), template_of(chosen.schedule, len(members))))
         taken = counts.setdefault(chosen.operation, {})
-        taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + len(calls)
+        made = int(found.trips[grid[0, calls]].sum())
+        taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + made
     return result
 
 

@@ -6,7 +6,7 @@ Source: SimGrid 3.32, documentation, "Platform: XML reference" and "Configuring 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -29,14 +29,21 @@ HEADER = """<?xml version='1.0'?>
 """
 
 
-def platform_xml(topology: Topology, parameters: Parameters, zone: str = "routes") -> Iterator[str]:
-    """Yield the pieces of a platform file whose hosts are node0, node1, ...
+def platform_xml(
+    topology: Topology,
+    parameters: Parameters,
+    zone: str = "routes",
+    names: Sequence[str] | None = None,
+) -> Iterator[str]:
+    """Yield the pieces of a platform file.
 
     Parameters
     ----------
     zone : str
         A name in `ZONES`. Of "torus", injection and ejection are left out: SimGrid has no such
         links on a torus, its ``limiter_link`` is crossed anew at every hop.
+    names : sequence of str, optional
+        Of the hosts of zone "routes", in order of the nodes; node0, node1, ... when left out.
 
     Raises
     ------
@@ -45,7 +52,9 @@ def platform_xml(topology: Topology, parameters: Parameters, zone: str = "routes
     """
     if zone not in ZONES:
         raise TopologyError(unknown("zone", zone, ZONES))
-    return _torus(topology, parameters) if zone == "torus" else _routes(topology, parameters)
+    if zone == "torus":
+        return _torus(topology, parameters)
+    return _routes(topology, parameters, names or [f"node{n}" for n in range(topology.nodes)])
 
 
 def smpirun_options(parameters: Parameters) -> list[str]:
@@ -94,7 +103,7 @@ def _torus(topology: Topology, parameters: Parameters) -> Iterator[str]:
     yield "</platform>\n"
 
 
-def _routes(topology: Topology, parameters: Parameters) -> Iterator[str]:
+def _routes(topology: Topology, parameters: Parameters, names: Sequence[str]) -> Iterator[str]:
     nodes = topology.nodes
     if nodes > ROUTED_NODES:
         raise TopologyError(
@@ -104,7 +113,7 @@ def _routes(topology: Topology, parameters: Parameters) -> Iterator[str]:
     yield HEADER
     yield '  <zone id="network" routing="Full">\n'
     for node, slots in enumerate(topology.slots.tolist()):
-        yield f'    <host id="node{node}" speed="{FLOPS!r}f" core="{slots}"/>\n'
+        yield f'    <host id="{names[node]}" speed="{FLOPS!r}f" core="{slots}"/>\n'
     bandwidth, latency = (column.tolist() for column in speeds(topology, parameters))
     for server, (rate, delay) in enumerate(zip(bandwidth, latency, strict=True)):
         yield f'    <link id="s{server}" bandwidth="{rate!r}Bps" latency="{delay!r}s"/>\n'
@@ -113,7 +122,7 @@ def _routes(topology: Topology, parameters: Parameters) -> Iterator[str]:
         for target, (begin, end) in enumerate(pairwise(indptr.tolist())):
             crossed = "".join(f'<link_ctn id="s{s}"/>' for s in servers[begin:end].tolist())
             yield (
-                f'    <route src="node{source}" dst="node{target}" symmetrical="NO">'
+                f'    <route src="{names[source]}" dst="{names[target]}" symmetrical="NO">'
                 f"{crossed}</route>\n"
             )
     yield "  </zone>\n</platform>\n"

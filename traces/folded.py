@@ -6,13 +6,13 @@ them once; the simulator lowers it to a program with loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .calls import trace_of_calls
+from .calls import count_calls, trace_of_calls
 from .trace import Kind, Trace
 
 Ints = NDArray[np.int64]
@@ -45,6 +45,14 @@ class Folded(NamedTuple):
     end: Ints
     times: Ints
 
+    def trips(self, events: Ints) -> Ints:
+        """How often each of these events takes place; given in rising order."""
+        trips = np.ones(len(events), dtype=np.int64)
+        begin, end = np.searchsorted(events, (self.begin, self.end))
+        for first, behind, times in zip(begin, end, self.times, strict=True):
+            trips[first:behind] *= times
+        return trips
+
 
 def written_out(parts: Parts) -> NDArray[np.void]:
     """Table of all calls, trip by trip."""
@@ -62,23 +70,26 @@ def once(parts: Parts, at: int = 0) -> tuple[NDArray[np.void], list[tuple[int, i
     for part in parts:
         if isinstance(part, Repeat):
             table, inner = once(part.body, at)
-            loops += [*inner, (at, at + len(table), part.times)]
+            loops += [*inner, (at, at + count_calls(table), part.times)]
         else:
             table = part
         tables.append(table)
-        at += len(table)
+        at += count_calls(table)
     return np.concatenate(tables), loops
 
 
 def folded_of_calls(
-    name: str, ranks: int, programs: Iterable[tuple[NDArray[np.void], list[tuple[int, int, int]]]]
+    name: str,
+    ranks: int,
+    programs: Iterable[tuple[NDArray[np.void], list[tuple[int, int, int]]]],
+    communicators: Sequence[NDArray[np.int32]] = (),
 ) -> Folded:
     """Build the folded trace of a program given per rank as by `once`; see `trace_of_calls`."""
     tables, loops = zip(*programs, strict=True)
-    trace = trace_of_calls(name, ranks, tables)
+    trace = trace_of_calls(name, ranks, tables, communicators)
     # Every call begins with its ENTER.
     calls = np.append(np.flatnonzero(trace.kind == Kind.ENTER), trace.events)
-    first = np.cumsum([0] + [len(table) for table in tables])
+    first = np.cumsum([0] + [count_calls(table) for table in tables])
     rows = [
         (first[rank] + begin, first[rank] + end, times)
         for rank, of_rank in enumerate(loops)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import nas_lu
+from . import nas_bt, nas_cg, nas_ep, nas_ft, nas_is, nas_lu, nas_mg, nas_sp
 from .folded import Folded
 from .trace import Trace, TraceError
 from .traffic import Traffic
@@ -20,7 +20,16 @@ class Benchmark(NamedTuple):
     folded: Callable[..., Folded]
 
 
-BENCHMARKS = {"lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded)}
+BENCHMARKS = {
+    "lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded),
+    "cg": Benchmark(nas_cg.cg_traffic, nas_cg.cg_trace, nas_cg.cg_folded),
+    "mg": Benchmark(nas_mg.mg_traffic, nas_mg.mg_trace, nas_mg.mg_folded),
+    "is": Benchmark(nas_is.is_traffic, nas_is.is_trace, nas_is.is_folded),
+    "ep": Benchmark(nas_ep.ep_traffic, nas_ep.ep_trace, nas_ep.ep_folded),
+    "sp": Benchmark(nas_sp.sp_traffic, nas_sp.sp_trace, nas_sp.sp_folded),
+    "bt": Benchmark(nas_bt.bt_traffic, nas_bt.bt_trace, nas_bt.bt_folded),
+    "ft": Benchmark(nas_ft.ft_traffic, nas_ft.ft_trace, nas_ft.ft_folded),
+}
 
 
 def is_nas_name(text: str) -> bool:
@@ -48,7 +57,13 @@ def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
 
 
 def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file."""
+    """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file.
+
+    Parameters
+    ----------
+    flops : float
+        Operations per second of one rank, as NPB counts them, see `nas_program`.
+    """
     benchmark, nas_class, ranks = _split(name)
     return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
 

@@ -15,9 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .calls import Call, calls, trace_of_calls
-from .folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
-from .memory import require_memory
+from .calls import Call, calls
+from .folded import Folded, Parts, Repeat
+from .nas_program import (
+    bcast,
+    everyone,
+    folded_trace,
+    label,
+    parameters_of,
+    seconds_per_operation,
+    steps_of,
+    whole_trace,
+)
 from .trace import Trace, TraceError
 from .traffic import Traffic
 
@@ -32,9 +41,9 @@ CLASSES = {
     "E": (1020, 300),
 }
 
-# Floating-point operations per grid point and time step, NPB's own count (lu.f, "mflops"), and how
-# the model shares them out: two triangular sweeps and the right-hand side.
-FLOPS_PER_POINT = 1984.77
+# Operations of a time step, NPB's own count (lu.f, "mflops"): a polynomial in n, of n^3 first; and
+# how the model shares them out: two triangular sweeps and the right-hand side.
+FLOPS = (1984.77, -10923.3, 27770.9, -144010.0)
 LOWER, UPPER, RHS = 0.4, 0.4, 0.2
 
 # Tags say where a message comes from as its receiver sees it.
@@ -42,10 +51,6 @@ FROM_S, FROM_N, FROM_E, FROM_W = 1, 2, 3, 4
 
 # The ten start-up broadcasts (read_input.f), in bytes.
 INPUT_BCASTS = (4, 4, 4, 8, 8, 40, 4, 4, 4, 4)
-
-BYTES_PER_MESSAGE = (
-    250  # of a trace: at least 6 events of 13 bytes and 2 records of 37; measured, 370
-)
 
 
 class LuProblem(NamedTuple):
@@ -86,11 +91,9 @@ def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProble
     TraceError
         Unknown class, or a layout that leaves a rank fewer than three points in x or y.
     """
-    if nas_class not in CLASSES:
-        raise TraceError(f"LU class {nas_class!r}: expected one of {', '.join(CLASSES)}")
+    n, itmax = parameters_of("LU", CLASSES, nas_class)
     if ranks < 1:
         raise TraceError(f"LU on {ranks} ranks: expected at least 1")
-    n, itmax = CLASSES[nas_class]
     Y = next(d for d in range(int(np.sqrt(ranks)), 0, -1) if ranks % d == 0)
     X = ranks // Y
     if n // X < 3:
@@ -98,10 +101,8 @@ def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProble
             f"LU class {nas_class} on {ranks} ranks: a {X} x {Y} layout of {n} x {n} points leaves "
             f"{n // X} points a rank: expected at least 3"
         )
-    if steps is not None and steps < 1:
-        raise TraceError(f"LU with {steps} time steps: expected at least 1")
     split = [np.array([n // p + (k < n % p) for k in range(p)], dtype=np.int64) for p in (X, Y)]
-    return LuProblem(n, itmax if steps is None else steps, X, Y, split[0], split[1])
+    return LuProblem(n, steps_of("LU", steps, itmax), X, Y, split[0], split[1])
 
 
 def lu_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
@@ -145,24 +146,17 @@ def lu_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: flo
     Parameters
     ----------
     flops : float
-        Floating-point operations per second of one rank; the compute model spends NPB's own count
-        of operations at this rate, shared out over planes and right-hand sides. 0 means no
-        computation.
+        Operations per second of one rank, see `nas_program`; they are shared out over planes and
+        right-hand sides. 0 means no computation.
 
     Notes
     -----
     A rank's times are its own computation only: what waiting costs is for a replay to say.
     Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
     """
-    p = lu_problem(nas_class, ranks, steps)
     messages = int(lu_traffic(nas_class, ranks, steps=steps).messages.sum())
-    require_memory(
-        BYTES_PER_MESSAGE * messages,
-        f"{_label(nas_class, ranks, steps)}: the whole trace of {messages:,} messages",
-        "take fewer steps",
-    )
-    programs = (_with_requests(written_out(parts)) for parts in _rank_programs(p, flops))
-    return trace_of_calls(_label(nas_class, ranks, steps), ranks, programs)
+    programs = _rank_programs(lu_problem(nas_class, ranks, steps), flops)
+    return whole_trace(label("lu", nas_class, ranks, steps), ranks, messages, programs)
 
 
 def lu_folded(
@@ -175,16 +169,8 @@ def lu_folded(
     Takes 15 kB a rank, whatever the class. Computation equals that of `lu_trace` but for the clock,
     whose nanoseconds do not divide evenly into trips.
     """
-    p = lu_problem(nas_class, ranks, steps)
-    programs = []
-    for parts in _rank_programs(p, flops):
-        table, loops = once(parts)
-        programs.append((_with_requests(table), loops))
-    return folded_of_calls(_label(nas_class, ranks, steps), ranks, programs)
-
-
-def _label(nas_class: str, ranks: int, steps: int | None) -> str:
-    return f"lu.{nas_class}.{ranks}" + ("" if steps is None else f" ({steps} steps)")
+    programs = _rank_programs(lu_problem(nas_class, ranks, steps), flops)
+    return folded_trace(label("lu", nas_class, ranks, steps), ranks, programs)
 
 
 def _sweep_width(
@@ -201,22 +187,13 @@ def _border(position: NDArray[np.int64], across: int) -> NDArray[np.int64]:
 
 
 def _rank_programs(p: LuProblem, flops: float) -> Iterator[Parts]:
-    if not (0 <= flops < np.inf):
-        raise TraceError(f"LU at {flops} flop/s: expected 0 or more")
+    seconds = seconds_per_operation("LU", flops) * float(np.polyval(FLOPS, p.n)) / p.n**3
     for rank in range(p.X * p.Y):
-        yield _rank_program(p, rank, rank % p.X, rank // p.X, flops)
+        yield _rank_program(p, rank, rank % p.X, rank // p.X, seconds)
 
 
-def _with_requests(table: NDArray[np.void]) -> NDArray[np.void]:
-    """Give requests their numbers, from 1 in order of posting; a wait has the last one's."""
-    posted = table["call"] == Call.IRECV
-    uses = posted | (table["call"] == Call.WAIT)
-    table["request"][uses] = np.cumsum(posted)[uses]
-    return table
-
-
-def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Parts:
-    """All calls of one rank, in order."""
+def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Parts:
+    """All calls of one rank, in order; a point takes so many seconds a time step."""
     ranks = p.X * p.Y
     nx, ny, nz = int(p.nx[i]), int(p.ny[j]), p.n
     north = rank - 1 if i > 0 else -1
@@ -225,7 +202,7 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Part
     east = rank + p.X if j < p.Y - 1 else -1
     along_x = 40 * int(_sweep_width(p.ny, np.arange(p.Y), p.Y)[j])
     along_y = 40 * int(_sweep_width(p.nx, np.arange(p.X), p.X)[i])
-    seconds = nx * ny * FLOPS_PER_POINT / flops if flops else 0.0
+    seconds *= nx * ny * nz
 
     def send(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
         return [calls(Call.SEND, peer=peer, tag=tag, size=size)] if peer >= 0 else []
@@ -247,9 +224,6 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Part
         """Irecv, wait, send: exchange_4, 5 and 6, a chain from the high end."""
         return irecv(from_) + wait(from_, tag, size) + send(to, tag, size)
 
-    def collective(call: Call, size: int = 0) -> NDArray[np.void]:
-        return calls(call, size=size * ranks, received=size * ranks)
-
     def timed(rows: list[NDArray[np.void]], before: float) -> list[NDArray[np.void]]:
         """Put computation before the first call."""
         if rows:
@@ -263,13 +237,13 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Part
             + shift(north, south, FROM_S, x)
             + shift(east, west, FROM_W, y)
             + shift(west, east, FROM_E, y),
-            RHS * seconds * nz,
+            RHS * seconds,
         )
 
     def sweep(share: float, plane: list[list[NDArray[np.void]]]) -> Parts:
         """Receive two edges, compute a plane, send two edges; for every inner plane."""
         receives, sends = plane
-        before = share * seconds * nz / max(nz - 2, 1)
+        before = share * seconds / max(nz - 2, 1)
         first = (sends or receives)[:1]
         if first:
             first[0]["before"] = before
@@ -291,13 +265,10 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Part
         ],
     )
     step = lower + upper
-    l2norm = [collective(Call.ALLREDUCE, 40)]
-    maximum = [collective(Call.ALLREDUCE, 8)]
-    bcasts = [
-        calls(Call.BCAST, peer=0, size=size * ranks if rank == 0 else 0, received=size)
-        for size in INPUT_BCASTS
-    ]
-    start = exchange_3() + l2norm + [collective(Call.BARRIER)]
+    l2norm = [everyone(Call.ALLREDUCE, ranks, 40)]
+    maximum = [everyone(Call.ALLREDUCE, ranks, 8)]
+    bcasts = [bcast(rank, ranks, size) for size in INPUT_BCASTS]
+    start = exchange_3() + l2norm + [everyone(Call.BARRIER, ranks)]
     surface = fetch(west, east, FROM_E, 16 * nx) + fetch(north, south, FROM_S, 16 * (ny + 2))
     x_edges = fetch(north, south, FROM_S, 8 * nz) * int(_border(np.array([j]), p.Y)[0])
     y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
@@ -305,9 +276,9 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Part
         [Repeat(p.steps - 1, [*step, *exchange_3()])] if step and p.steps > 1 else []
     )
     return [
-        collective(Call.INIT),
+        everyone(Call.INIT, ranks),
         calls(Call.COMM_RANK),
-        calls(Call.COMM_SIZE),
+        calls(Call.COMM_SIZE, 2 if rank == 0 else 1),  # once more in read_input
         *bcasts,
         *exchange_3(),  # erhs
         *start,  # untimed run of one step
@@ -328,5 +299,5 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, flops: float) -> Part
         *maximum,
         *y_edges,
         *maximum,
-        collective(Call.FINALIZE),
+        everyone(Call.FINALIZE, ranks),
     ]

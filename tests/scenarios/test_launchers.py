@@ -1,80 +1,114 @@
-"""Launchers' files, read back by a reader of each format written here from the manuals."""
+"""Launchers' files: what they say, and that they are read back."""
 
 import json
 import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hopmap.scenarios.launchers import LAUNCHERS, export_mapping
-from hopmap.topologies import MappingError, cluster, mesh, torus
+from hopmap.scenarios.launchers import LAUNCHERS, export_mapping, recognise
+from hopmap.scenarios.mapping_files import named_hosts, named_topology, read_mapping
+from hopmap.topologies import MappingError, mesh, topology_from_spec, torus
 
-TOPOLOGY = torus((2, 3, 2), slots=2)
-HOSTS = [f"n{node:03}" for node in range(12)]
-
-
-def _read_openmpi(text):
-    lines = [re.fullmatch(r"rank (\d+)=(\w+) slot=(\d+)", line) for line in text.splitlines()]
-    assert [int(line[1]) for line in lines] == list(range(len(lines)))
-    places = [(line[2], line[3]) for line in lines]
-    assert len(set(places)) == len(places), "two ranks on one slot"
-    return [HOSTS.index(line[2]) for line in lines]
+NETWORKS = ["torus:2x3x2", "mesh:7", "haec:2x2x2", "cluster:3*2+1*4", "torus:2x3x4x1x2", "mesh:9x2"]
+FUGAKU_S = 3  # dimensions of a job
 
 
-def _read_hosts(text):
-    return [HOSTS.index(line.removesuffix(":1")) for line in text.splitlines()]
+@st.composite
+def placements(draw):
+    """A network, a mapping of its ranks that leaves some slots free, and names of the nodes."""
+    spec = draw(st.sampled_from(NETWORKS))
+    slots = draw(st.integers(1, 4))
+    network = topology_from_spec(spec if "*" in spec else f"{spec}*{slots}")
+    places = draw(st.permutations(np.repeat(np.arange(network.nodes), network.slots).tolist()))
+    node_of = np.array(places[: draw(st.integers(1, len(places)))])
+    prefixes = draw(st.lists(st.sampled_from(["node", "gpu", "r1-n", "a.b"]), min_size=1))
+    first = draw(st.sampled_from([0, 1, 7, 98]))
+    width = draw(st.integers(1, 3))
+    names = [f"{prefixes[n % len(prefixes)]}{first + n:0{width}d}" for n in range(network.nodes)]
+    return network, node_of, names
 
 
-def _read_coordinates(text):
-    places = [[int(c) for c in re.findall(r"\d+", line)] for line in text.splitlines()]
-    return [(z * 3 + y) * 2 + x for x, y, z, *_ in places]
-
-
-def _read_cray(text):
-    """Positions in order are filled node after node, here two ranks each."""
-    order = [int(r) for line in text.splitlines() if line[0] != "#" for r in line.split(",")]
-    used = [HOSTS.index(host) for host in re.findall(r"^# (n\d+)$", text, flags=re.MULTILINE)]
-    node_of = np.empty(len(order), dtype=int)
-    node_of[order] = np.repeat(used, len(order) // len(used))
-    return node_of.tolist()
-
-
-READERS = {
-    "openmpi": _read_openmpi,
-    "slurm": _read_hosts,
-    "intel": _read_hosts,
-    "simgrid": _read_hosts,
-    "fugaku": _read_coordinates,
-    "bluegene": _read_coordinates,
-    "cray": _read_cray,
-    "json": lambda text: json.loads(text)["node_of"],
-}
-
-
-def test_every_launcher_has_a_reader_here():
-    assert READERS.keys() == LAUNCHERS.keys()
+def fillable(node_of):
+    """Whether a launcher that fills nodes in order can place as many ranks on each."""
+    ranks_on = np.unique(node_of, return_counts=True)[1]
+    return (ranks_on[:-1] == ranks_on.max()).all()
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-@given(order=st.permutations(range(24)))
-def test_every_format_says_the_same_mapping(launcher, order):
-    node_of = np.array(order) // 2
-    text = export_mapping(launcher, node_of, TOPOLOGY, HOSTS)
-    assert READERS[launcher](text) == node_of.tolist()
-    assert text.endswith("\n")
+@settings(max_examples=60, deadline=None)
+@given(placement=placements())
+def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
+    """With one or several ranks a node, free slots, free nodes and names of their own.
+
+    Files without comments have to be told the names; a file that is not refused is recognised.
+    """
+    network, node_of, names = placement
+    if launcher == "cray" and not fillable(node_of):
+        with pytest.raises(MappingError, match="the launcher fills nodes in order"):
+            export_mapping(launcher, node_of, network, names)
+        return
+    if launcher in ("fugaku", "bluegene"):
+        assume(1 <= len(network.dims) <= (FUGAKU_S if launcher == "fugaku" else 6))
+    file = tmp_path_factory.mktemp("launchers") / "file"
+    file.write_text(export_mapping(launcher, node_of, network, names))
+    told = names if launcher == "simgrid" else None
+    assert read_mapping(file, network, len(node_of), hosts=told).tolist() == node_of.tolist()
+    if LAUNCHERS[launcher].commented:
+        assert recognise(file.read_text().splitlines()) == launcher
+        assert named_topology(file) == network.spec
+        assert named_hosts(file) == names
 
 
-def test_the_rankfile_of_open_mpi_is_as_its_manual_prints_it():
-    assert export_mapping("openmpi", np.array([1, 0, 1]), mesh((2,), slots=2)) == (
+def test_comments_give_topology_direction_command_and_names():
+    text = export_mapping("openmpi", np.array([1, 0, 1]), mesh((2,), slots=2), file="my ranks")
+    assert text == (
+        "# hopmap mapping on mesh:2*2\n"
+        "# format: openmpi, rank -> node: a line says host and slot (logical core) of a rank\n"
+        "# use it: mpirun --map-by rankfile:file='my ranks' ./a.out"
+        " (Open MPI 4: mpirun -rf 'my ranks')\n"
+        "# nodes: node[0-1]\n"
         "rank 0=node1 slot=0\nrank 1=node0 slot=0\nrank 2=node1 slot=1\n"
     )
 
 
+def said(launcher, node_of, network, hosts=None):
+    """The lines of a file without its comments."""
+    text = export_mapping(launcher, np.array(node_of), network, hosts)
+    return [line for line in text.splitlines() if line[0] != "#"]
+
+
+def test_lists_of_hosts_have_a_line_a_rank():
+    network, names = mesh((3,), slots=2), ["a", "b", "c"]
+    assert said("slurm", [2, 0, 2], network, names) == ["c", "a", "c"]
+    assert said("intel", [2, 0, 2], network, names) == ["c:1", "a:1", "c:1"]
+    assert said("simgrid", [2, 0, 2], network, names) == ["c", "a", "c"]
+
+
 def test_crays_rank_order_is_the_inverse():
-    text = export_mapping("cray", np.array([2, 0, 1]), mesh((3,)), ["a", "b", "c"])
-    assert [line for line in text.splitlines() if line[0] != "#"] == ["1", "2", "0"]
+    """Position 0, on node 0, plays rank 1; and a line holds the ranks of a node."""
+    assert said("cray", [2, 0, 1], mesh((3,))) == ["1", "2", "0"]
+    assert said("cray", [1, 1, 0, 0], mesh((2,), slots=2)) == ["2,3", "0,1"]
+
+
+def test_crays_rank_order_names_the_nodes_that_are_filled():
+    """Node 1 is left out, the last one takes fewer."""
+    text = export_mapping("cray", np.array([3, 0, 0, 2, 2]), mesh((4,), slots=2))
+    assert "# ranks on each: 2\n# filled: node0\n# filled: node[2-3]\n" in text.replace(
+        "node0,node[2-3]", "node0\n# filled: node[2-3]"
+    )
+    assert "srun --nodes=3 --ntasks=5 --ntasks-per-node=2" in text
+
+
+def test_coordinates_begin_with_x():
+    assert said("fugaku", [1, 2], mesh((2, 3))) == ["(1,0)", "(0,1)"]
+    assert said("bluegene", [1, 1, 0], mesh((2, 1, 1), slots=2)) == [
+        "1 0 0 0",
+        "1 0 0 1",
+        "0 0 0 0",
+    ]
 
 
 def test_json_lets_a_code_reorder_itself():
@@ -86,22 +120,121 @@ def test_json_lets_a_code_reorder_itself():
     assert [exported["rank_at"][p] for p in exported["position_of"]] == [0, 1, 2]
 
 
-def test_blue_gene_numbers_the_ranks_of_a_node():
-    text = export_mapping("bluegene", np.array([1, 1, 0]), mesh((2, 1, 1), slots=2))
-    assert text == "1 0 0 0\n1 0 0 1\n0 0 0 0\n"
+def test_lines_of_names_stay_short():
+    """Slurm reads comments, too, into a buffer of limited length."""
+    names = [f"machine-{n * n}" for n in range(100)]
+    text = export_mapping("slurm", np.arange(100), mesh((100,)), names)
+    assert max(map(len, text.splitlines())) < 100
+
+
+FOREIGN = {
+    "openmpi": "rank 1 = +n0 slots=1:0,1 # of two\n\nrank 0=ann@node1 slot=0-3\n"
+    "rank 2=node1 slot=1:*\n",
+    "slurm": "node1,node0\nnode1*1 # again\n",
+    "intel": "# machines\nnode1:1\nnode0:1\nnode1:1\n",
+    "fugaku": "( 1 )\n(0)\n(1)\n",
+    "bluegene": "1 0\n0 0\n1   1\n",
+    "json": '{"node_of": [1, 0, 1]}',
+}
+
+
+@pytest.mark.parametrize("launcher", FOREIGN)
+def test_files_that_others_wrote_are_recognised(tmp_path, launcher):
+    (tmp_path / "file").write_text(FOREIGN[launcher])
+    assert recognise(FOREIGN[launcher].splitlines()) == launcher
+    assert read_mapping(tmp_path / "file", mesh((2,), slots=2)).tolist() == [1, 0, 1]
+
+
+def test_hosts_may_stand_for_several_ranks(tmp_path):
+    for text in ("node1:2\nnode0:1\n", "node1*2,node0\n"):
+        (tmp_path / "file").write_text(text)
+        assert read_mapping(tmp_path / "file", mesh((2,), slots=2)).tolist() == [1, 1, 0]
+
+
+def test_a_rank_order_that_another_tool_wrote_fills_the_slots_of_all_nodes(tmp_path):
+    """It looks like anything, so that its format has to be said."""
+    (tmp_path / "order").write_text("# grid_order -R -c 2 -g 4\n0,2-3\n1\n")
+    network = mesh((2,), slots=2)
+    with pytest.raises(MappingError, match="expected rank,node"):
+        read_mapping(tmp_path / "order", network)
+    assert read_mapping(tmp_path / "order", network, form="cray").tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
-    ("launcher", "node_of", "topology", "hosts", "message"),
+    ("launcher", "node_of", "network", "hosts", "message"),
     [
         ("pbs", [0], mesh((2,)), None, "launcher 'pbs': expected one of openmpi"),
         ("slurm", [0], mesh((3,)), ["a", "b"], "2 host names: expected one for each of the 3"),
-        ("cray", [0, 0, 1, 2, 2], mesh((3,), slots=2), None, "1 to 2 ranks"),
-        ("fugaku", [0], mesh((2, 2, 2, 2)), None, "up to 3 dimensions"),
-        ("fugaku", [0], cluster([1]), None, "up to 3 dimensions"),
-        ("bluegene", [0], cluster([1]), None, "cluster:1 has no coordinates: expected a torus"),
+        ("slurm", [0], mesh((2,)), ["a", "a"], "host a is named twice"),
+        ("cray", [0, 0, 1, 2, 2], mesh((3,), slots=2), None, "1 ranks on node 1, 2 on node 0"),
+        (
+            "fugaku",
+            [0],
+            mesh((2, 2, 2, 2)),
+            None,
+            "4 dimensions: expected a mesh or torus of 1 to 3",
+        ),
+        ("fugaku", [0], topology_from_spec("cluster:2*1"), None, "cluster:2 has no coordinates"),
+        ("bluegene", [0], topology_from_spec("hypercube:7"), None, "7 dimensions"),
     ],
 )
-def test_what_a_format_cannot_say_is_refused(launcher, node_of, topology, hosts, message):
-    with pytest.raises(MappingError, match=message):
-        export_mapping(launcher, np.array(node_of), topology, hosts)
+def test_what_a_format_cannot_say_is_refused(launcher, node_of, network, hosts, message):
+    with pytest.raises(MappingError, match=re.escape(message)):
+        export_mapping(launcher, np.array(node_of), network, hosts)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "message"),
+    [
+        ("openmpi", "rank 0=node0\n", "line 1 is 'rank 0=node0': expected rank N=HOST slot=CORE"),
+        ("openmpi", "rank 0=node0 slot=0\nrank 1=a slot=0\n", "line 2: host 'a': expected a name"),
+        ("openmpi", "rank 0=node0 slot=0\nrank 0=node1 slot=0\n", "line 2: rank 0 again"),
+        ("openmpi", "rank 7=node0 slot=0\n", r"line 1: rank 7: expected ranks 0..0"),
+        ("openmpi", "rank 0=+n6 slot=0\n", "expected a node up to +n5"),
+        ("slurm", "node0\nnode 1\n", "line 2 is 'node 1': expected HOST, HOST:RANKS or HOST*RANKS"),
+        ("slurm", "node0\nnode9\n", "line 2: host 'node9': expected a name from node0 to node5"),
+        ("intel", "node0:999999999\n", "line 1 is 'node0:999999999': expected 12 ranks at most"),
+        ("cray", "0,1\n2;3\n", "line 2 is '2;3': expected ranks like 0,1,4-7"),
+        ("cray", "0-99\n", "line 1 is '0-99': expected 12 ranks at most"),
+        ("cray", "# filled: node9\n0\n", "filled: host 'node9'"),
+        ("cray", "# ranks on each: many\n0\n", "ranks on each: 'many': expected a whole number"),
+        ("cray", "# ranks on each: 999999999\n0,1,2\n", "node 0 takes 3 ranks"),
+        ("fugaku", "(0,0)\n(0,3)\n", "line 2 is '(0,3)': expected a node from 0 0 to 1 2"),
+        ("fugaku", "(0,0,0)\n", "line 1 is '(0,0,0)': expected a node"),
+        ("bluegene", "0 0 0\n0 0 0\n", "line 2 is '0 0 0': expected another place than line 1"),
+        ("bluegene", "0 0\n", "expected a node from 0 0 to 1 2"),
+        ("bluegene", "0 0 x\n", "expected 2 coordinates and a rank's number on its node"),
+        ("json", '{"node_of":\n [0,,]}\n', "line 2: expected a JSON object with node_of"),
+        ("json", '{"node_of": [0, 1.5]}', "node_of: expected a list of one node number per rank"),
+        ("json", "[0, 1]", "expected a JSON object with node_of"),
+        ("json", '{"node_of": [-1]}', "rank 0 on node -1: expected a node of mesh:2x3*2, 0..5"),
+        ("json", '{"node_of": [99999999999999999999]}', "expected a node of mesh:2x3*2, 0..5"),
+        ("slurm", "# nodes: a,b\na\n", "2 host names: expected one for each of the 6 nodes"),
+        ("slurm", "# nodes: a[\na\n", "expected a list like node[01-32],gpu7"),
+        ("slurm", "# nothing\n", "no ranks in it"),
+    ],
+)
+def test_a_bad_file_is_answered_with_its_name_the_line_and_what_was_expected(
+    tmp_path, form, text, message
+):
+    file = tmp_path / "bad"
+    file.write_text(text)
+    with pytest.raises(MappingError, match=re.escape(message)) as error:
+        read_mapping(file, mesh((2, 3), slots=2), form=form)
+    assert str(file) in str(error.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    form=st.sampled_from([*LAUNCHERS, None]),
+    text=st.text('0123 -,:;*#=()[]{}"\n abnodersklt', max_size=60),
+)
+def test_no_text_makes_a_reader_fail_but_by_saying_why(tmp_path_factory, form, text):
+    file = tmp_path_factory.mktemp("any") / "file"
+    file.write_text(text)
+    try:
+        node_of = read_mapping(file, torus((2, 2), slots=2), form=form)
+    except MappingError as error:
+        assert "\n" not in str(error)
+    else:
+        assert ((node_of >= 0) & (node_of < 4)).all()

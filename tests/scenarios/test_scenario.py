@@ -87,7 +87,7 @@ def test_every_shipped_scenario_is_right(entry):
         ({"traces": '"lu.S.4"'}, "", "traces: 'lu.S.4': expected a valid list"),
         ({"traces": '["lu.S.4", 5]'}, "", r"traces\[1\]: 5: expected a valid string"),
         ({"traces": '["gone"]'}, "", "traces: .*gone: no such file"),
-        ({"traces": '["cg.C.64"]'}, "", "traces: cg.C.64: cg cannot be generated"),
+        ({"traces": '["dt.C.64"]'}, "", "traces: dt.C.64: dt cannot be generated"),
         ({"traces": '["lu.S.4", "LU.S.4"]'}, "", "two are called 'lu.S.4'"),
         ({"topologies": '["torus:0x4"]'}, "", "topologies: topology 'torus:0x4'"),
         ({"topologies": '["mesh:4", "mesh:4"]'}, "", "topologies: 'mesh:4' is listed twice"),

@@ -10,6 +10,8 @@ import otf2
 import pytest
 from otf2.enums import GroupType, LocationType, MetricMode, MetricType, Paradigm
 
+from hopmap.traces import Kind, Trace
+
 
 @contextmanager
 def _archive(folder: Path, ranks: int):
@@ -112,3 +114,20 @@ def hybrid_archive(write_archive, monkeypatch) -> Path:
             a.events(meter).metric(time, metric, [time])
 
     return write_archive(fill)
+
+
+@pytest.fixture(scope="session")
+def events_of() -> Callable[[Trace, int], list[tuple[object, ...]]]:
+    """All events of a rank in order, times apart: brackets by region, records in full."""
+
+    def listed(trace: Trace, rank: int) -> list[tuple[object, ...]]:
+        mine = slice(trace.offsets[rank], trace.offsets[rank + 1])
+        columns = [column.tolist() for column in trace.records]
+        return [
+            (kind, trace.regions[ref])
+            if kind <= Kind.LEAVE
+            else (kind, *(column[ref] for column in columns))
+            for kind, ref in zip(trace.kind[mine].tolist(), trace.ref[mine].tolist(), strict=True)
+        ]
+
+    return listed

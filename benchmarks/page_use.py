@@ -1,0 +1,36 @@
+"""What a user waits for, for `page.py`: commands, and what a sweep adds to its runs."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+DATA = Path(__file__).parents[1] / "tests" / "data"
+COMMAND = [sys.executable, "-c", "from hopmap.scenarios.cli import main; main()"]
+AIMS = (  # what it is, words, seconds that a user should not wait beyond
+    ("hopmap --help", ("--help",), 0.5),
+    ("hopmap list mappers", ("list", "mappers"), 2.0),
+    ("hopmap info mg.S.16", ("info", str(DATA / "mg.S.16")), 2.0),
+    ("hopmap map, minmd", ("map", "lu.C.64", "-t", "torus:4x4x4", "-m", "minmd"), 2.0),
+)
+
+
+def rows() -> Iterator[tuple[str, str, str, str, float]]:
+    """Yield the rows of the page."""
+    for what, words, aim in AIMS:
+        _wait(words)  # compiles
+        spent = min(_wait(words) for _ in range(3))
+        yield what, f"{spent:.2f} s", "what a user waits for gladly", f"{aim:g} s", aim / spent
+
+
+def _wait(words: tuple[str, ...]) -> float:
+    """Processor seconds of a command, its own process's start included."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*COMMAND, *words], check=True, capture_output=True, cwd=folder)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -1,0 +1,147 @@
+"""Names of nodes: a file of hosts, or a list as Slurm writes it, `node[01-32],gpu7`.
+
+Source of the lists: Slurm, scontrol(1), "show hostnames" and "show hostlist".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+
+from ..topologies import MappingError, Topology
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+MOST = 2**22  # names in a list: a slip in a bracket is not to fill the memory
+_ITEM = re.compile(r"(?:[^,\[\]\s]|\[[^\[\]]*\])+")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+
+
+def node_names(
+    topology: Topology, file: str | Path | None = None, nodelist: str | None = None
+) -> list[str]:
+    """Return the name of every node in order of their numbers; node0, node1, ... of nothing.
+
+    Raises
+    ------
+    MappingError
+        Both are given, or what is given names more or fewer nodes than there are, or one twice.
+    """
+    if file is None and nodelist is None:
+        return [f"node{n}" for n in range(topology.nodes)]
+    if file is not None and nodelist is not None:
+        raise MappingError(f"node list {nodelist}: expected it or the file {file}, not both")
+    names = expand(nodelist) if nodelist is not None else read_hosts(file or "")
+    check_names(names, topology, str(file) if nodelist is None else f"node list {nodelist[:60]}")
+    return names
+
+
+def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
+    """Raise `MappingError` unless there is one name for every node, all different."""
+    if len(names) != topology.nodes:
+        raise MappingError(
+            f"{where}: {len(names)} host names: expected one for each of the {topology.nodes} "
+            f"nodes of {topology.spec}, in the order of their numbers"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise MappingError(f"{where}: host {twice} is named twice: expected another for each node")
+
+
+def read_hosts(path: str | Path) -> list[str]:
+    """Return the hosts that a file lists, each once, in the order of their first line.
+
+    Hostfiles of Open MPI (``node1 slots=4``), Intel MPI (``node1:4``) and PBS (a line for every
+    slot) are read as well: what follows the name is left out. ``#`` begins a comment.
+
+    Raises
+    ------
+    MappingError
+        Unreadable file, or a line without a host name.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise MappingError(f"{path}: cannot be read as a list of hosts ({reason})") from None
+    names: dict[str, None] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        name = words[0].partition(":")[0]
+        if not NAME.fullmatch(name):
+            raise MappingError(f"{path}: line {number} is {line[:40]!r}: expected a host name")
+        names[name] = None
+    return list(names)
+
+
+def expand(nodelist: str, where: str = "node list") -> list[str]:
+    """Return the names in Slurm's list; the last brackets vary fastest.
+
+    Parameters
+    ----------
+    where : str
+        Where it is from, for the message.
+
+    Raises
+    ------
+    MappingError
+        Not such a list, or more than `MOST` names.
+
+    Examples
+    --------
+    >>> expand("node[08-10,12],gpu7")
+    ['node08', 'node09', 'node10', 'node12', 'gpu7']
+    """
+    items = _ITEM.findall(nodelist)
+    if not items or ",".join(items) != "".join(nodelist.split()):
+        raise MappingError(f"{where}: {nodelist[:60]!r}: expected a list like node[01-32],gpu7")
+    names: list[str] = []
+    for item in items:
+        literals, ranges = re.split(r"\[[^\]]*\]", item), re.findall(r"\[([^\]]*)\]", item)
+        choices = [_numbers(text, where) for text in ranges]
+        if len(names) + prod(map(len, choices)) > MOST:
+            raise MappingError(f"{where}: {item[:60]!r}: more than {MOST:,} names")
+        for chosen in product(*choices):
+            parts = zip(literals, (*chosen, ""), strict=True)
+            names.append("".join(literal + number for literal, number in parts))
+        if not NAME.fullmatch(names[-1]):
+            raise MappingError(f"{where}: {item[:60]!r}: expected names like node[01-32],gpu7")
+    return names
+
+
+def _numbers(text: str, where: str) -> list[str]:
+    """Return what brackets stand for, as wide as the lowest number is written."""
+    numbers: list[str] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
+        if int(high) < int(low) or int(high) - int(low) >= MOST:
+            raise MappingError(f"{where}: {part[:20]!r} in brackets: expected a number or a range")
+        numbers += [f"{n:0{len(low)}d}" for n in range(int(low), int(high) + 1)]
+    return numbers
+
+
+def compress(names: Sequence[str]) -> list[str]:
+    """Return names as items of Slurm's list, in their order: runs of numbers become ranges.
+
+    Examples
+    --------
+    >>> compress(["node08", "node09", "node10", "gpu7"])
+    ['node[08-10]', 'gpu7']
+    """
+    runs: list[list[str]] = []  # prefix, lowest number, highest number
+    for name in names:
+        match = re.fullmatch(r"(.*?)(\d{1,9})", name)
+        prefix, number = (match[1], match[2]) if match else (name, "")
+        if runs and number and runs[-1][2]:
+            before, low, high = runs[-1]
+            if before == prefix and number == f"{int(high) + 1:0{len(low)}d}":
+                runs[-1][2] = number
+                continue
+        runs.append([prefix, number, number])
+    return [p + low if low == high else f"{p}[{low}-{high}]" for p, low, high in runs]

@@ -1,0 +1,86 @@
+"""Cray MPICH's MPICH_RANK_ORDER, position -> rank: the inverse of all other formats.
+
+The launcher makes positions: it fills the nodes in its own order, as many on each. The file lists
+the rank that each position plays, so that it says where a rank sits only together with the nodes
+and how many ranks go on each; two comments keep them.
+
+Sources: HPE, intro_mpi(3), "MPICH_RANK_REORDER_METHOD"; grid_order(1); ARCHER2 and LUMI
+documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain, repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..topologies import MappingError, Topology
+from .hosts import expand
+from .launchers_text import LauncherFile, Place, comment, names_comment
+
+FILLED, EACH = "filled", "ranks on each"
+RANKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+
+
+def write_rank_order(
+    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
+) -> list[str]:
+    """Return the ranks of one node a line, in order of the nodes.
+
+    Raises
+    ------
+    MappingError
+        A node takes fewer ranks than another, and is not the last.
+    """
+    used, ranks_on = np.unique(node_of, return_counts=True)
+    each = int(ranks_on.max())
+    unfilled = np.flatnonzero(ranks_on[:-1] < each)
+    if unfilled.size:
+        node, other = unfilled[0], ranks_on.argmax()
+        raise MappingError(
+            f"cray: {ranks_on[node]} ranks on node {used[node]}, {each} on node "
+            f"{used[other]}: expected as many on every node that is used, fewer on the last only, "
+            f"since the launcher fills nodes in order"
+        )
+    lines = [comment(EACH, str(each)), *names_comment(FILLED, [hosts[node] for node in used])]
+    by_node = np.argsort(node_of, kind="stable")
+    ends = np.cumsum(ranks_on)[:-1]
+    return lines + [",".join(map(str, ranks)) for ranks in np.split(by_node, ends)]
+
+
+def read_rank_order(file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every position.
+
+    Positions fill the nodes that the comments name, as many on each as they say; without comments
+    all nodes in order of their numbers, as many as they have slots.
+
+    Raises
+    ------
+    MappingError
+        Lines that are no ranks, comments that make no sense, more ranks than positions.
+    """
+    filled = list(range(file.topology.nodes))
+    if FILLED in file.said:
+        filled = [
+            file.node(FILLED, host) for host in expand(file.said[FILLED], f"{file.name}: {FILLED}")
+        ]
+    each = file.said.get(EACH)
+    if each is not None and not re.fullmatch(r"[1-9]\d{0,8}", each):
+        raise MappingError(f"{file.name}: {EACH}: {each[:40]!r}: expected a whole number")
+    sizes = [int(each or file.topology.slots[node]) for node in filled]
+    positions = chain.from_iterable(map(repeat, filled, sizes))
+    places: list[Place] = []
+    for number, line in file.lines:
+        for item in line.rstrip(",").split(","):
+            match = RANKS.fullmatch(item.strip())
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+            if last < first:
+                file.wrong(number, "ranks like 0,1,4-7")
+            nodes = [node for _, node in zip(range(first, last + 1), positions, strict=False)]
+            if len(nodes) <= last - first:
+                file.wrong(number, f"{sum(sizes)} ranks at most on {len(filled)} nodes")
+            places += zip(repeat(number), range(first, last + 1), nodes)
+    return places

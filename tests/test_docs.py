@@ -1,0 +1,100 @@
+"""Every command of the README and of docs/ does what the page says it does.
+
+Commands stand in blocks of ``$ `` lines; the blocks of a page share a folder that begins with
+tests/ in it. What is printed below a command has to come out, but for times; ``...`` ends a
+beginning. A block after ``<!-- not run: REASON -->`` needs what a test does not have.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.mappers import MAPPERS, map_ranks
+from hopmap.scenarios.cli import app
+from hopmap.scenarios.scenario import Scenario
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import nas_traffic
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(\w*)\n(.*?)```", flags=re.DOTALL)
+
+
+def steps(page):
+    """Yield (command, what it prints) of a page, joining lines that end in a backslash."""
+    for skipped, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if text.startswith("$ ") and language in ("", "console") and not skipped:
+            for part in ("\n" + text).split("\n$ ")[1:]:
+                command, _, printed = part.replace("\\\n", " ").partition("\n")
+                yield command, printed.strip("\n")
+
+
+def comparable(text):
+    """Leave out how long it took this machine, and how wide that made a column."""
+    text = re.sub(r"(took|, in|replayed in) +[\d.]+ \w+", r"\1", text)
+    return [re.sub(r"[- ]+", " ", line).strip() for line in text.splitlines()]
+
+
+def output_of(command):
+    if not command.startswith("hopmap "):
+        return subprocess.run(
+            ["bash", "-c", command], check=True, capture_output=True, text=True
+        ).stdout
+    result = CliRunner().invoke(app, shlex.split(command, comments=True)[1:])
+    assert result.exit_code == 0, f"{command}: {result.stderr}"
+    return result.stdout
+
+
+WITH_COMMANDS = [page for page in PAGES if any(steps(page))]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for command, printed in steps(page):
+        lines = comparable(output_of(command))
+        if printed.endswith("..."):
+            lines = lines[: len(printed.splitlines()) - 1]
+            printed = printed.removesuffix("...")
+        if printed:
+            assert lines == comparable(printed), command
+
+
+def test_the_scenarios_of_the_pages_have_known_keys_only():
+    found = 0
+    for page in PAGES:
+        for skipped, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+            if language == "toml" and "mappers" in text and not skipped:
+                Scenario.model_validate(tomllib.loads(text))
+                found += 1
+    assert found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_links_of_a_page_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_mapper_of_the_example_works():
+    (text,) = [
+        text
+        for _, language, text in BLOCK.findall((ROOT / "docs/NEW_MAPPER.md").read_text("utf-8"))
+        if language == "python"
+    ]
+    module = types.ModuleType("busiest_first")
+    sys.modules[module.__name__] = module  # annotations are looked up there
+    exec(compile(text, "busiest_first.py", "exec"), module.__dict__)
+    try:
+        node_of = map_ranks(nas_traffic("lu.S.4"), topology_from_spec("mesh:2x2"), "busiest_first")
+        assert sorted(node_of) == [0, 1, 2, 3]
+    finally:
+        MAPPERS.pop("busiest_first")
