@@ -118,11 +118,7 @@ def run(
         words += [word for change in changes for word in ("--set", change)]
         words += ["--failed"] if failed else []
         script = write_slurm_array(results.absolute(), [r.run_id for r in todo], words, tasks)
-        if as_json:
-            print_json({"script": str(script), "missing": len(todo)})
-        else:
-            say(f"written: {script}")
-            say(f"use it:  sbatch {shlex.quote(str(script))}   ({len(todo)} runs)")
+        _print_script(script, len(todo), as_json)
         return
     only = None if share is None else share_of(results, share)
     with working("running") as progress:
@@ -193,6 +189,14 @@ def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: boo
     say("\n".join([*map(str, todo), f"{len(todo)} runs are missing in {results}"]))
     if left:
         say(f"{left} more have failed before: --failed does them again")
+
+
+def _print_script(script: Path, missing: int, as_json: bool) -> None:
+    if as_json:
+        print_json({"script": str(script), "missing": missing})
+    else:
+        say(f"written: {script}")
+        say(f"use it:  sbatch {shlex.quote(str(script))}   ({missing} runs)")
 
 
 def _warn_of_failed(outcome: Outcome, results: Path) -> None:

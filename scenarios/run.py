@@ -8,7 +8,7 @@ that a sweep can be killed at any time and loses the runs in flight.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -127,32 +127,33 @@ def run_scenario(
         runs = [run for run in runs if run.run_id in wanted]
     todo = missing(runs, results, retry=retry)
     work = partial(_do, results=results, version=installed(), retry=retry)
-    done, busy = 0, []
-
-    def told(run: Run, what: Done) -> None:
-        nonlocal done
+    done = 0
+    for place, (run, what) in enumerate(_each(work, todo, workers, scheduler), 1):
         done += what.here
         if progress is not None:
-            progress(len(todo) - len(left), len(todo), str(run))
+            progress(place, len(todo), str(run))
         if what.here and done % GATHER_EVERY == 0:
             gather(results)
-
-    left = {run.run_id for run in todo}
-    for run, what in share(work, todo, workers, scheduler):
-        if what.busy:
-            busy.append(run)
-        else:
-            left.discard(run.run_id)
-            told(run, what)
-    for run in busy:  # another process has it; if that is killed we do it
-        left.discard(run.run_id)
-        told(run, work(run, wait=True))
     gather(results)
     errors = store.finished(results)
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
     tried = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
     return Outcome(len(runs), done, len(runs) - done, failed, len(before))
+
+
+def _each(
+    work: Callable[..., Done], todo: list[Run], workers: int, scheduler: str | None
+) -> Iterator[tuple[Run, Done]]:
+    """Yield what became of every run; last of those that another process had."""
+    busy = []
+    for run, what in share(work, todo, workers, scheduler):
+        if what.busy:
+            busy.append(run)
+        else:
+            yield run, what
+    for run in busy:  # if the other process is killed, we do it
+        yield run, work(run, wait=True)
 
 
 def save_inputs(
