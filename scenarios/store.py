@@ -200,7 +200,8 @@ def read_part(path: Path, name: str, columns: Sequence[str] | None = None) -> pa
         Gone: it was gathered anew.
     """
     try:
-        table = pq.ParquetFile(path).read(columns)
+        with pq.ParquetFile(path) as file:
+            table = file.read(columns)
     except pa.ArrowInvalid as error:
         raise StoreError(
             f"{path}: cannot be read ({error}): remove it, and its runs are done again"
