@@ -13,6 +13,7 @@ from . import (
     cli_mappings,
     cli_scenarios,
     cli_simulate,
+    cli_sweep,
     cli_traces,
 )
 from .cli_errors import OneLineGroup
@@ -25,7 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(cli_scenarios.run)
+app.command()(cli_sweep.run)
+app.command()(cli_sweep.query)
 app.command()(cli_scenarios.report)
 app.command()(cli_traces.generate)
 app.command()(cli_traces.info)

@@ -6,7 +6,7 @@ Every mistake in a file is a `ScenarioError` of one line: file, key, value, what
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
@@ -28,6 +29,7 @@ from .stencil_suites import suite_cases
 from .variants import Axis, axis, check_axes
 
 SHIPPED = Path(__file__).parent
+LISTS = ("traces", "topologies", "suites", "mappers", "seeds")
 
 T = TypeVar("T")
 Text = Annotated[StrictStr, Field(min_length=1)]
@@ -54,10 +56,13 @@ class Replay(_Section):
     steps : int, optional
         Time steps to replay of a generated benchmark; all of them when left out.
         Metrics are of the whole run all the same.
+    messages : bool
+        Whether to keep when each message was sent and delivered, in the table "messages".
     """
 
     engine: Text | Literal[False] = "simpy"
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
+    messages: StrictBool = False
 
 
 class Published(_Section):
@@ -220,8 +225,13 @@ def canonical_mapper(pipeline: str) -> str:
     return " | ".join(str(stage) for stage in parse_pipeline(pipeline))
 
 
-def load_scenario(path: str | Path) -> Scenario:
+def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
     """Read and check a scenario file.
+
+    Parameters
+    ----------
+    changes : sequence of str
+        What to set over it, see `changed`.
 
     Raises
     ------
@@ -229,16 +239,7 @@ def load_scenario(path: str | Path) -> Scenario:
         Unreadable or not TOML, a key unknown or missing, a value out of range, a trace that is
         not there, a topology, mapper or parameter that does not exist.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        given = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
-    varied = given.get("vary")
-    for table in (given, *(varied if isinstance(varied, list) else ())):
-        if isinstance(table, dict) and isinstance(table.get("parameters"), dict):
-            table["parameters"] = dict(flat(table["parameters"]))
+    given = changed(read_toml(path), changes, Path(path))
     try:
         scenario = Scenario.model_validate(given)
     except ValidationError as error:
@@ -249,6 +250,67 @@ def load_scenario(path: str | Path) -> Scenario:
     scenario = _with_networks_beside(scenario, Path(path))
     _check(scenario, Path(path))
     return scenario
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Read a scenario file without checking what it says, parameters by dotted keys.
+
+    Raises
+    ------
+    ScenarioError
+        Unreadable or not TOML.
+    """
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
+    varied = given.get("vary")
+    for table in (given, *(varied if isinstance(varied, list) else ())):
+        if isinstance(table, dict) and isinstance(table.get("parameters"), dict):
+            table["parameters"] = dict(flat(table["parameters"]))
+    return given
+
+
+def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[str, Any]:
+    """Set keys of a scenario as ``--set`` says.
+
+    Parameters
+    ----------
+    changes : sequence of str
+        "key=value", the key one of the scenario ("seeds", "replay.engine") or else a parameter
+        ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs no
+        brackets.
+
+    Raises
+    ------
+    ScenarioError
+        No equals sign, a table that is none, or a parameter that the scenario varies.
+    """
+    given = dict(given)
+    for change in changes:
+        key, equals, text = (part.strip() for part in change.partition("="))
+        if not equals or not key or not text:
+            raise ScenarioError(f"--set {change!r}: expected key=value, like replay.engine=flow")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        section, dot, name = key.partition(".")
+        if section not in Scenario.model_fields:
+            section, dot, name = "parameters", ".", key
+        if section == "parameters":
+            for vary in given.get("vary") or []:
+                if name in vary.get("parameters", {}):
+                    raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
+        if dot:
+            table = given.get(section, {})
+            if not isinstance(table, dict):
+                raise ScenarioError(f"--set {key}: {section!r} has no keys: expected none")
+            given[section] = {**table, name: value}
+        else:
+            given[section] = [value] if section in LISTS and not isinstance(value, list) else value
+    return given
 
 
 def _with_networks_beside(scenario: Scenario, path: Path) -> Scenario:

@@ -59,6 +59,18 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     return topology, parameters_from(model)
 
 
+def normalised(settings: Settings) -> dict[str, Value]:
+    """Return settings that `configure` takes in SI units: what is the same reads the same."""
+    normal: dict[str, Value] = {}
+    for key, value in sorted(settings):
+        if key.startswith("link."):
+            normal[key] = _number(key, value, LINK_UNITS[_link_key(key)[1]])
+        else:
+            entry = key_of(key)
+            normal[key] = value if entry.choices else _number(key, value, entry.unit)
+    return normal
+
+
 def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]) -> None:
     """Raise an error of `configure` for what is wrong on any of the topologies, or fits none."""
     for topology in topologies:

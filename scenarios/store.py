@@ -1,11 +1,17 @@
-"""Results on disk: one Parquet row a run, the loads of its links, and each trace's traffic.
+"""Results on disk, in tables of Parquet files.
 
-    DIR/scenario.toml             the scenario as it was run
-    DIR/plan.json                 its runs in order, what varies in them, the digest of each trace
-    DIR/published.csv             published numbers, if the scenario names some
-    DIR/runs/<run_id>.parquet     one row, see SCHEMA
-    DIR/links/<run_id>.parquet    link, from, to, kind, messages, bytes, busy
-    DIR/traffic/<trace>.npz       who sends how much to whom
+    DIR/scenario.toml           the scenario as it was run
+    DIR/scenario.lock.toml      the same with all that it left open: versions, digests, every run
+    DIR/plan.json               its runs in order, what varies in them, the digest of each trace
+    DIR/published.csv           published numbers, if the scenario names some
+    DIR/runs/part-*.parquet     one row a run: `tables.SCHEMA`, and what varies as ``variant``
+    DIR/ranks/part-*.parquet    run_id, and a row a rank: `tables.TABLES`
+    DIR/links/part-*.parquet    run_id, and a row a link
+    DIR/messages/part-*.parquet run_id, and a row a message, where the scenario asks for them
+    DIR/traffic/<trace>.npz     who sends how much to whom
+    DIR/loose/                  runs that finished since the tables were last gathered
+    DIR/earlier/                runs of earlier versions of the scenario, in tables of their own
+    DIR/.lock                   on which processes agree who does which run
 
 Every file appears whole or not at all, so that a killed sweep leaves finished runs only.
 """
@@ -14,72 +20,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
+from ..simulator import Result
 from ..topologies import Topology
 from ..traces import TraceError, Traffic, formats
 from ..traces.atomic import replacing
-
-METRICS = (
-    *(f"ienpc_{part}" for part in ("total", "avg", "min", "max")),
-    "ienlc_total",
-    "ianlc_total",
-    "ieplc_total",
-    "dilation_avg",
-    "dilation_max",
-    "congestion_max",
-    "ianlc_max",
-    "off_node_total",
-    "off_node_max",
+from .tables import (
+    METRICS as METRICS,
 )
-_INT, _REAL = pa.int64(), pa.float64()
-
-
-def _metric_fields() -> list[tuple[str, pa.DataType]]:
-    def kind(name: str) -> pa.DataType:
-        return _REAL if name.endswith("_avg") else _INT
-
-    names = [f"{m}_{metric}" for m in ("messages", "bytes") for metric in METRICS]
-    names += [f"maplib_{m}_{metric}" for m in ("messages", "bytes") for metric in METRICS[:4]]
-    return [(name, kind(name)) for name in names]
-
-
-SCHEMA = pa.schema(
-    [
-        ("run_id", pa.string()),
-        ("trace", pa.string()),
-        ("topology", pa.string()),
-        ("mapper", pa.string()),
-        ("seed", _INT),
-        ("ranks", _INT),
-        ("nodes", _INT),
-        ("mapping_seconds", _REAL),
-        ("node_of", pa.list_(pa.int32())),
-        ("hop_messages", _INT),
-        ("hop_bytes", _INT),
-        *_metric_fields(),
-        ("link_seconds_total", _REAL),  # bytes / bandwidth, over all links
-        ("link_seconds_max", _REAL),  # and of the link that is longest at it
-        ("engine", pa.string()),
-        ("makespan", _REAL),
-        ("compute", _REAL),  # means over ranks, seconds
-        ("communicate", _REAL),
-        ("wait", _REAL),
-        ("energy", _REAL),  # joules, null where no parameter of it is set
-        ("energy_transfer", _REAL),  # what of it the bytes on links cost
-        ("replayed_hop_bytes", _INT),  # as hop_bytes and bytes_congestion_max, but of all that was
-        ("replayed_congestion_max", _INT),  # replayed, so with what collectives send
-        ("replay_seconds", _REAL),
-        ("events", _INT),
-        ("error", pa.string()),
-    ]
+from .tables import (
+    PARTS,
+    TABLES,
+    conform,
+    loose_ids,
+    part_rows,
+    read_loose,
+    write_loose,
+)
+from .tables import (
+    SCHEMA as SCHEMA,
 )
 
 
@@ -87,9 +56,26 @@ class StoreError(ValueError):
     """A folder does not hold results; the message names it."""
 
 
+class Stored(NamedTuple):
+    """A run that the folder holds: its error, if any, and its part of "runs"; None: loose."""
+
+    error: str | None
+    part: Path | None
+
+
+class Plan(NamedTuple):
+    """What `save_plan` wrote: runs in order and what they are called now."""
+
+    runs: list[str]
+    traces: dict[str, str]
+    variant_of: list[str]
+    topology_of: list[str]
+    variants: dict[str, dict[str, Any]]
+
+
 def save_run(folder: Path, row: Mapping[str, Any]) -> None:
-    """Write a run's row; columns that are left out are null."""
-    _write(folder / "runs" / f"{row['run_id']}.parquet", pa.Table.from_pylist([row], SCHEMA))
+    """Write a run's row, after its other tables; columns that are left out are null."""
+    write_loose(folder, "runs", row["run_id"], pa.Table.from_pylist([row], SCHEMA))
 
 
 def save_links(
@@ -101,31 +87,126 @@ def save_links(
     busy: ArrayLike | None,
 ) -> None:
     """Write what each link carries, and for how many seconds it was busy when replayed."""
-    names = pa.array([kind.name for kind in topology.kinds])
-    seconds = pa.nulls(topology.links, _REAL) if busy is None else pa.array(np.asarray(busy), _REAL)
-    table = pa.table(
-        {
-            "link": pa.array(np.arange(topology.links), _INT),
-            "from": pa.array(topology.link_from, _INT),
-            "to": pa.array(topology.link_to, _INT),
-            "kind": names.take(pa.array(topology.link_kind)),
-            "messages": pa.array(np.asarray(messages), _INT),
-            "bytes": pa.array(np.asarray(bytes), _INT),
-            "busy": seconds,
-        }
-    )
-    _write(folder / "links" / f"{run_id}.parquet", table)
+    kinds = pa.array([kind.name for kind in topology.kinds], pa.string())
+    columns = [
+        np.arange(topology.links),
+        topology.link_from,
+        topology.link_to,
+        kinds.take(pa.array(topology.link_kind)),
+        messages,
+        bytes,
+        busy,
+    ]
+    _save(folder, "links", run_id, columns, topology.links)
+
+
+def save_ranks(folder: Path, run_id: str, node_of: ArrayLike, result: Result | None) -> None:
+    """Write where each rank sits, and how it spent its time when replayed."""
+    node = np.asarray(node_of)
+    times: list[ArrayLike | None] = [None] * 4
+    if result is not None:
+        times = [result.finish, result.compute, result.communicate, result.wait]
+    _save(folder, "ranks", run_id, [np.arange(len(node)), node, *times], len(node))
+
+
+def save_messages(folder: Path, run_id: str, result: Result) -> None:
+    """Write when each message of a replay that recorded them was sent and delivered."""
+    times = result.message_times
+    assert times is not None
+    columns = [times.source, times.target, times.size, times.sent, times.delivered]
+    _save(folder, "messages", run_id, columns, len(times.source))
+
+
+def _save(folder: Path, name: str, run_id: str, columns: Sequence[Any], rows: int) -> None:
+    schema = TABLES[name]
+    arrays = [
+        pa.nulls(rows, field.type)
+        if column is None
+        else column.cast(field.type)
+        if isinstance(column, pa.Array)
+        else pa.array(np.asarray(column), field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    write_loose(folder, name, run_id, pa.table(arrays, schema=schema))
+
+
+def index(folder: Path) -> dict[str, Stored]:
+    """Return every run that the folder holds, by run_id: gathered, earlier or loose.
+
+    Of several the one that did not fail counts, and a loose one before others.
+    """
+    loose = {run_id: read_loose(folder, "runs", run_id) for run_id in loose_ids(folder)}
+    found: dict[str, Stored] = {}  # parts after loose runs, which are gathered and then removed
+    try:
+        for path in _parts_of_runs(folder):
+            found |= {run_id: Stored(error, path) for run_id, error in errors_in(path).items()}
+    except FileNotFoundError:  # another process has gathered them anew
+        return index(folder)
+    for run_id, row in loose.items():
+        if row is not None and (run_id not in found or found[run_id].error is not None):
+            found[run_id] = Stored(_text(row["error"][0].as_py()), None)
+    return found
 
 
 def finished(folder: Path) -> dict[str, str | None]:
-    """Return the error, or None, of every run that the folder holds, by run_id.
+    """Return the error, or None, of every run that the folder holds, by run_id."""
+    return {run_id: stored.error for run_id, stored in sorted(index(folder).items())}
 
-    Files that are being written, or were when their process died, begin with a dot.
+
+def error_of(folder: Path, run_id: str) -> str | None:
+    """Return the error of a run, or None if it did well, without looking at other loose runs.
+
+    Raises
+    ------
+    KeyError
+        The run has not finished.
     """
-    errors: dict[str, str | None] = {}
-    for path in sorted((folder / "runs").glob("[!.]*.parquet")):
-        errors[path.stem] = pq.read_table(path, columns=["error"])["error"][0].as_py()
-    return errors
+    row = read_loose(folder, "runs", run_id)  # first: a run is gathered before it is not loose
+    if row is not None:
+        return _text(row["error"][0].as_py())
+    try:
+        for path in reversed(_parts_of_runs(folder)):
+            if run_id in (errors := errors_in(path)):
+                return errors[run_id]
+    except FileNotFoundError:
+        return error_of(folder, run_id)
+    raise KeyError(run_id)
+
+
+def part_files(folder: Path, name: str) -> list[Path]:
+    """Return the files of a gathered table."""
+    return sorted((folder / name).glob("part-*.parquet"))
+
+
+def _parts_of_runs(folder: Path) -> list[Path]:
+    return [*part_files(folder / "earlier", "runs"), *part_files(folder, "runs")]
+
+
+@lru_cache(maxsize=4096)
+def errors_in(path: Path) -> dict[str, str | None]:
+    """Return the error, or None, of every run in a part; its name says what is in it."""
+    table = read_part(path, "runs", columns=["run_id", "error"])
+    return dict(zip(table["run_id"].to_pylist(), table["error"].to_pylist(), strict=True))
+
+
+def read_part(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a part of a table.
+
+    Raises
+    ------
+    StoreError
+        Damaged.
+    FileNotFoundError
+        Gone: it was gathered anew.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read(columns)
+    except pa.ArrowInvalid as error:
+        raise StoreError(
+            f"{path}: cannot be read ({error}): remove it, and its runs are done again"
+        ) from None
+    return table if columns else conform(table, PARTS[name])
 
 
 def save_plan(
@@ -134,6 +215,7 @@ def save_plan(
     digests: Mapping[str, str],
     labels: Sequence[str] = (),
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    topologies: Sequence[str] = (),
 ) -> None:
     """Write which runs the scenario consists of, in order.
 
@@ -145,11 +227,14 @@ def save_plan(
         What varies in each run; none where nothing does.
     settings : mapping, optional
         Parameters by label.
+    topologies : sequence of str
+        What the topology of each run is called: a file may have been moved since it was run.
     """
     plan = {
         "runs": list(run_ids),
         "traces": dict(digests),
         "variant_of": list(labels),
+        "topology_of": list(topologies),
         "variants": {label: dict(each) for label, each in (settings or {}).items()},
     }
     with replacing(folder / "plan.json") as partial:
@@ -164,8 +249,8 @@ def load_plan(folder: Path) -> tuple[list[str], dict[str, str]]:
     StoreError
         The folder holds no results.
     """
-    plan = _plan(folder)
-    return list(plan["runs"]), dict(plan["traces"])
+    plan = read_plan(folder)
+    return plan.runs, plan.traces
 
 
 def load_variants(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
@@ -176,15 +261,28 @@ def load_variants(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, Any
     StoreError
         The folder holds no results.
     """
-    plan = _plan(folder)
-    labels = plan.get("variant_of") or [""] * len(plan["runs"])
-    return dict(zip(plan["runs"], labels, strict=True)), dict(plan.get("variants", {}))
+    plan = read_plan(folder)
+    return dict(zip(plan.runs, plan.variant_of, strict=True)), plan.variants
 
 
-def _plan(folder: Path) -> dict[str, Any]:
+def read_plan(folder: Path) -> Plan:
+    """Return all that `save_plan` wrote.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    """
     try:
         plan = json.loads((Path(folder) / "plan.json").read_text())
-        return {**plan, "runs": list(plan["runs"]), "traces": dict(plan["traces"])}
+        runs = list(plan["runs"])
+        return Plan(
+            runs,
+            dict(plan["traces"]),
+            list(plan.get("variant_of") or [""] * len(runs)),
+            list(plan.get("topology_of") or []),
+            dict(plan.get("variants", {})),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
 
@@ -199,13 +297,43 @@ def load_runs(folder: str | Path) -> pd.DataFrame:
     StoreError
         The folder holds no results.
     """
-    run_ids, _ = load_plan(Path(folder))
-    paths = [Path(folder) / "runs" / f"{run_id}.parquet" for run_id in run_ids]
-    tables = [pq.read_table(path, schema=SCHEMA) for path in paths if path.exists()]
-    runs: pd.DataFrame = pa.concat_tables(tables or [SCHEMA.empty_table()]).to_pandas()
-    labels, _ = load_variants(Path(folder))
-    runs.insert(3, "variant", runs["run_id"].map(labels).astype(str))
+    plan = read_plan(Path(folder))
+    runs: pd.DataFrame = rows_of(Path(folder), plan, plan.runs).to_pandas()
     return runs
+
+
+def rows_of(folder: Path, plan: Plan, run_ids: Sequence[str]) -> pa.Table:
+    """Return the rows of those of some runs that have finished, named as in the plan."""
+    wanted = set(run_ids)
+    stored = {run_id: each for run_id, each in index(folder).items() if run_id in wanted}
+    tables = []
+    for run_id in [run_id for run_id, each in stored.items() if each.part is None]:
+        if (row := read_loose(folder, "runs", run_id)) is None:
+            return rows_of(folder, plan, run_ids)  # another process has gathered it meanwhile
+        tables.append(part_rows("runs", run_id, row))
+    for path in {each.part for each in stored.values() if each.part is not None}:
+        try:
+            part = read_part(path, "runs")
+        except FileNotFoundError:
+            return rows_of(folder, plan, run_ids)
+        ids = part["run_id"].to_pylist()
+        tables.append(part.filter(pa.array([r in stored and stored[r].part == path for r in ids])))
+    rows = pa.concat_tables(tables or [PARTS["runs"].empty_table()])
+    place = {run_id: row for row, run_id in enumerate(rows["run_id"].to_pylist())}
+    order = [place[run_id] for run_id in run_ids if run_id in place]
+    return renamed(rows.take(pa.array(order, pa.int64())), plan)
+
+
+def renamed(rows: pa.Table, plan: Plan) -> pa.Table:
+    """Return rows with the labels and topologies that their runs have in the plan."""
+    ids = rows["run_id"].to_pylist()
+    names = [("variant", plan.variant_of), ("topology", plan.topology_of)]
+    for column, called in names:
+        if called:
+            label = dict(zip(plan.runs, called, strict=True))
+            values = pa.array([label[run_id] for run_id in ids], pa.string())
+            rows = rows.set_column(rows.column_names.index(column), column, values)
+    return rows
 
 
 def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
@@ -216,11 +344,33 @@ def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
     StoreError
         No such run.
     """
-    path = Path(folder) / "links" / f"{run_id}.parquet"
-    if not path.exists():
-        raise StoreError(f"{path}: not there: expected the links of a finished run")
-    links: pd.DataFrame = pq.read_table(path).to_pandas()
-    return links
+    return _load(Path(folder), "links", run_id)
+
+
+def load_ranks(folder: str | Path, run_id: str) -> pd.DataFrame:
+    """Return where each rank sat in a run and how it spent its time, one row a rank.
+
+    Raises
+    ------
+    StoreError
+        No such run.
+    """
+    return _load(Path(folder), "ranks", run_id)
+
+
+def _load(folder: Path, name: str, run_id: str) -> pd.DataFrame:
+    rows = read_loose(folder, name, run_id)
+    if rows is None:
+        path = index(folder).get(run_id, Stored(None, None)).part
+        # Parts of all tables hold the same runs and have the same name.
+        beside = path and path.parent.parent / name / path.name
+        if beside and beside.exists():
+            table = read_part(beside, name)
+            rows = table.filter(pc.equal(table["run_id"], run_id)).drop_columns("run_id")
+    if not rows:
+        raise StoreError(f"{folder}: no {name} of run {run_id}: expected a finished run's")
+    frame: pd.DataFrame = rows.to_pandas()
+    return frame
 
 
 def traffic_path(folder: str | Path, trace: str) -> Path:
@@ -243,6 +393,5 @@ def load_traffic(folder: str | Path, trace: str) -> Traffic:
         raise StoreError(f"{path}: cannot be read ({error})") from None
 
 
-def _write(path: Path, table: pa.Table) -> None:
-    with replacing(path) as partial:
-        pq.write_table(table, partial, compression="zstd")
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,65 +1,149 @@
-"""Runs in this process or shared by several, stopped cleanly by Ctrl-C."""
+"""Work done here, shared by processes of this machine, or by a Dask cluster.
+
+Whoever does it has the interface of `concurrent.futures`.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from .compiling import announce_compilation
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+PATIENCE = 5.0
+"""Seconds that workers have to stop by themselves."""
+LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
+"""What executors raise when a worker is gone, or the scheduler."""
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
+
+
+class WorkerError(RuntimeError):
+    """Those who were to do the work cannot be reached, or died."""
 
 
 def share(
-    do: Callable[[T, Path], str | None], items: Sequence[T], results: Path, workers: int
-) -> Iterator[tuple[T, str | None]]:
-    """Yield every item with what ``do(item, results)`` returned, in order of completion.
+    do: Callable[[T], R], items: Sequence[T], workers: int = 1, scheduler: str | None = None
+) -> Iterator[tuple[T, R]]:
+    """Yield every item with what ``do(item)`` returned, in order of completion.
 
     On any exception, Ctrl-C included, the work in progress is given up and its files removed.
+
+    Parameters
+    ----------
+    do : callable
+        What processes can be sent.
+    workers : int
+        Processes of this machine; one works here.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers do it in place of those.
+
+    Raises
+    ------
+    WorkerError
+        No scheduler there, or a process died.
     """
     workers = min(workers, len(items))
-    if workers <= 1:
-        for item in items:
-            yield item, do(item, results)
+    if not items:
         return
-    # New interpreters: forking a process whose libraries run threads is not safe.
+    if workers <= 1 and scheduler is None:
+        for item in items:
+            yield item, do(item)
+        return
+    with _local(workers) if scheduler is None else _dask(scheduler) as executor:
+        futures: dict[Future[R], T] = {}
+        try:
+            with _deaf_to_interrupts():  # as workers are born; this process tells them to stop
+                for item in items:
+                    futures[executor.submit(do, item)] = item
+            for future in as_completed(list(futures)):
+                item = futures.pop(future)  # with its result, which nobody else needs
+                yield item, future.result()
+        except Exception as error:
+            if type(error).__name__ not in LOST:
+                raise
+            raise WorkerError(
+                f"a worker was lost ({type(error).__name__}): expected enough memory for each, or "
+                f"fewer of them; the next call resumes"
+            ) from None
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Executor]:
+    """Start processes of this machine: new interpreters, as forking threads is not safe."""
     pool = ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_leave_when_told
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(os.getpid(),),
     )
-    # Ctrl-C goes to every process of a terminal. The workers start deaf to it; this process tells
-    # them to stop instead, by SIGTERM.
-    heard = _ignore_interrupts()
     try:
-        futures = {pool.submit(do, item, results): item for item in items}
-    finally:
-        if heard is not None:
-            signal.signal(signal.SIGINT, heard)
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
+        children = multiprocessing.active_children()
+        for child in children:
             child.terminate()
+        for child in children:
+            child.join(PATIENCE)
+            child.kill()
         raise
     finally:
         pool.shutdown()
 
 
-def _ignore_interrupts() -> Any:
-    """Ignore Ctrl-C and return the former handler; None outside the main thread."""
+@contextmanager
+def _dask(scheduler: str) -> Iterator[Executor]:
+    """Ask a Dask cluster; what is running there when we leave comes to its end."""
     try:
-        return signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:
-        return None
+        from distributed import Client
+    except ImportError:
+        raise WorkerError(
+            "--scheduler needs Dask: expected pip install 'hopmap[cluster]'"
+        ) from None
+    key = "scheduler_file" if scheduler.endswith(".json") else "address"
+    try:
+        client: Any = Client(**{key: scheduler})  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise WorkerError(
+            f"--scheduler {scheduler}: no Dask scheduler there ({error}): expected an address like "
+            f"tcp://host:8786, or the JSON file that dask scheduler wrote"
+        ) from None
+    with client:
+        yield client.get_executor(pure=False)
 
 
-def _leave_when_told() -> None:
-    """Turn SIGTERM into an exit that runs `finally` blocks; announce what this process compiles."""
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C, which goes to every process of a terminal."""
+    try:
+        heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, which alone hears of it
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def _start(parent: int) -> None:
+    """Begin a worker, which announces what it compiles and ends when told or left alone."""
     announce_compilation()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # at once, also out of compiled code
+    with suppress(OSError, AttributeError):  # Linux: the kernel kills us when the parent dies
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)

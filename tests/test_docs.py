@@ -5,6 +5,7 @@ tests/ in it. What is printed below a command has to come out, but for times; ``
 beginning. A block after ``<!-- not run: REASON -->`` needs what a test does not have.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -43,11 +44,15 @@ def comparable(text):
 
 
 def output_of(command):
-    if not command.startswith("hopmap "):
+    words = shlex.split(command, comments=True)
+    if words[0] != "hopmap" or "|" in words:
+        here = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        }
         return subprocess.run(
-            ["bash", "-c", command], check=True, capture_output=True, text=True
+            ["bash", "-c", command], check=True, capture_output=True, text=True, env=here
         ).stdout
-    result = CliRunner().invoke(app, shlex.split(command, comments=True)[1:])
+    result = CliRunner().invoke(app, words[1:])
     assert result.exit_code == 0, f"{command}: {result.stderr}"
     return result.stdout
 

@@ -532,8 +532,9 @@ def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     result = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
     assert result.exit_code == 3
     assert "lu.S.4 on mesh:4" in result.stdout
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("hopmap: lu.S.4 on mesh:3 by sweep, seed 0: 4 ranks do not fit")
+    which, how_many = result.stderr.splitlines()
+    assert which.startswith("hopmap: lu.S.4 on mesh:3 by sweep, seed 0: 4 ranks do not fit")
+    assert how_many == "hopmap: 1 of 2 runs have failed: --failed tries again"
 
 
 def test_simulate_writes_the_run(mapping, tmp_path):

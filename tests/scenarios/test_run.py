@@ -14,10 +14,12 @@ import pandas as pd
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios import run as run_module
-from hopmap.scenarios import store
+from hopmap.scenarios import measure as measure_module
+from hopmap.scenarios import store, tables
+from hopmap.scenarios.fingerprint import fingerprint
+from hopmap.scenarios.plan import plan
 from hopmap.scenarios.report import write_report
-from hopmap.scenarios.run import missing, plan, run_scenario
+from hopmap.scenarios.run import missing, run_scenario
 from hopmap.scenarios.scenario import load_scenario
 from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
@@ -26,7 +28,7 @@ from hopmap.traces.otf2_read import read_trace, read_traffic
 
 DATA = Path(__file__).parent.parent / "data"
 LU = DATA / "lu.S.4"
-TIMES = ["mapping_seconds", "replay_seconds"]
+TIMES = list(tables.TIMES)
 
 
 def write(folder, mappers=("sweep", "random"), more="", name="study.toml"):
@@ -111,12 +113,12 @@ def test_a_second_call_does_nothing_and_says_so(done):
     assert after == before
 
 
-def test_a_lost_run_is_done_again_with_the_same_result(done):
+def test_lost_runs_are_done_again_with_the_same_result(done):
     file, results, _ = done
     before = store.load_runs(results)
-    lost = results / "runs" / f"{before['run_id'].iloc[-1]}.parquet"
+    (lost,) = store.part_files(results, "runs")
     lost.unlink()
-    assert sweep(file, results).done == 1
+    assert sweep(file, results).done == len(before)
     after = store.load_runs(results)
     pd.testing.assert_frame_equal(after.drop(columns=TIMES), before.drop(columns=TIMES))
 
@@ -184,7 +186,7 @@ def test_time_on_links_and_what_collectives_send_are_kept(done):
     assert (runs["replayed_congestion_max"] >= runs["bytes_congestion_max"]).all()
 
 
-def test_two_processes_find_the_same(done, tmp_path):
+def test_two_workers_find_the_same(done, tmp_path):
     file, results, _ = done
     outcome = sweep(file, tmp_path / "out", workers=2)
     assert not outcome.failed
@@ -192,10 +194,7 @@ def test_two_processes_find_the_same(done, tmp_path):
         store.load_runs(tmp_path / "out").drop(columns=TIMES),
         store.load_runs(results).drop(columns=TIMES),
     )
-    for name in files_of(results / "links"):
-        assert (tmp_path / "out/links" / name).read_bytes() == (
-            results / "links" / name
-        ).read_bytes()
+    assert fingerprint(tmp_path / "out") == fingerprint(results)
 
 
 def test_what_a_run_depends_on_changes_its_id(tmp_path):
@@ -284,7 +283,7 @@ def test_energy_is_in_the_row_if_a_figure_of_it_is_set(done, tmp_path):
     assert row["energy"] == pytest.approx(2 * 8 * row["makespan"] + 3 * idle, rel=1e-12)
 
 
-def test_a_run_that_fails_is_kept_with_its_error_and_tried_again(tmp_path):
+def test_a_run_that_fails_is_kept_with_its_error_and_tried_again_when_asked(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
         f'name="s"\ntraces=["{LU}"]\ntopologies=["mesh:3", "mesh:4"]\nmappers=["sweep"]\n'
@@ -296,15 +295,27 @@ def test_a_run_that_fails_is_kept_with_its_error_and_tried_again(tmp_path):
     assert "4 ranks do not fit on mesh:3" in error
     runs = store.load_runs(tmp_path / "out")
     assert runs["error"].isna().tolist() == [False, True]
-    again = sweep(file, tmp_path / "out")
-    assert (again.done, again.skipped, len(again.failed)) == (1, 1, 1)
+    left = sweep(file, tmp_path / "out")
+    assert (left.done, left.skipped, left.failed, left.left) == (0, 2, outcome.failed, 1)
+    again = sweep(file, tmp_path / "out", retry=True)
+    assert (again.done, again.skipped, len(again.failed), again.left) == (1, 1, 1, 0)
+
+
+def test_a_failed_run_that_does_well_when_tried_again_is_stored_as_such(tmp_path, monkeypatch):
+    file = write(tmp_path, ["sweep"], "[replay]\nengine = false")
+    with monkeypatch.context() as broken:
+        broken.setattr(measure_module, "link_loads", None)
+        assert len(sweep(file, tmp_path / "out").failed) == 4
+    assert not sweep(file, tmp_path / "out", retry=True).failed
+    assert sweep(file, tmp_path / "whole").done == 4
+    assert fingerprint(tmp_path / "out") == fingerprint(tmp_path / "whole")
 
 
 def test_a_mistake_of_ours_fails_one_run_and_says_that_it_is_one(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise IndexError("oops")
 
-    monkeypatch.setattr(run_module, "link_loads", broken)
+    monkeypatch.setattr(measure_module, "link_loads", broken)
     outcome = sweep(write(tmp_path, ["sweep"], "[replay]\nengine = false"), tmp_path / "out")
     assert outcome.failed
     assert all("a bug in hopmap: IndexError: oops" in error for error in outcome.failed.values())
@@ -349,3 +360,36 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
     assert 2 <= len(finished) < len(runs)
     assert all(error is None for error in finished.values())
     assert len(missing(runs, results)) == len(runs) - len(finished)
+
+
+def test_equal_parameters_in_other_units_are_the_same_run(tmp_path):
+    def ids(value):
+        file = write(tmp_path, more=f'[parameters]\n"link.bandwidth" = {value}\n')
+        return [run.run_id for run in plan(load_scenario(file), tmp_path)]
+
+    assert ids('"10 GB/s"') == ids('"80 Gbit/s"') == ids("1e10") == ids("10_000_000_000")
+    assert ids('"10 GB/s"') != ids('"11 GB/s"')
+
+
+def test_a_moved_study_is_not_run_again_and_knows_where_its_network_lies(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    nx.write_graphml(nx.cycle_graph(4), here / "net.graphml")
+    file = here / "study.toml"
+    file.write_text(
+        f'name="s"\ntraces=["{LU}"]\ntopologies=["file:net.graphml"]\nmappers=["sweep"]\n'
+        "[replay]\nengine = false\n"
+    )
+    assert sweep(file, here / "out").done == 1
+    here.rename(there)
+    assert sweep(there / "study.toml", there / "out").done == 0
+    assert store.load_runs(there / "out")["topology"].tolist() == [f"file:{there / 'net.graphml'}"]
+
+
+def test_what_was_set_over_the_file_is_in_the_copy_of_it(tmp_path):
+    file = write(tmp_path, ["sweep"], "[replay]\nengine = false\n")
+    changes = ["link.bandwidth=10 GB/s", "seeds=[5]"]
+    scenario = load_scenario(file, changes)
+    run_scenario(file, scenario, tmp_path / "out", changes=changes)
+    assert load_scenario(tmp_path / "out/scenario.toml") == scenario
+    assert store.load_runs(tmp_path / "out")["seed"].tolist() == [5, 5]

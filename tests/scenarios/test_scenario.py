@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hopmap.scenarios.catalogue import CATALOGUE
-from hopmap.scenarios.run import plan
+from hopmap.scenarios.plan import plan
 from hopmap.scenarios.scenario import ScenarioError, load_scenario, scenario_path
 from hopmap.scenarios.settings import configure
 from hopmap.topologies import topology_from_spec
@@ -222,3 +222,32 @@ def test_a_shipped_scenario_goes_by_its_name_unless_a_file_has_it(tmp_path, monk
     (tmp_path / "first").write_text("")
     assert scenario_path("first") == Path("first")
     assert scenario_path("none.toml") == Path("none.toml")
+
+
+def test_keys_and_parameters_are_set_over_the_file(tmp_path):
+    file = write(tmp_path, more='[parameters]\ngap = 1e-6\nlink.latency = "1 us"\n')
+    changes = ["seeds=[3, 4]", "mappers=sweep", "replay.engine=flow", "replay.steps=2"]
+    scenario = load_scenario(file, [*changes, "gap=2 us", "link.bandwidth = 10 GB/s"])
+    assert (scenario.seeds, scenario.mappers) == ([3, 4], ["sweep"])
+    assert (scenario.replay.engine, scenario.replay.steps) == ("flow", 2)
+    expected = {"gap": "2 us", "link.latency": "1 us", "link.bandwidth": "10 GB/s"}
+    assert scenario.parameters == expected
+    assert load_scenario(file, ["replay.engine=false"]).replay.engine is False
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("seeds", "--set 'seeds': expected key=value"),
+        ("seeds=x", "seeds[0]: 'x': expected"),
+        ("replay.engin=flow", "unknown key 'replay.engin' (did you mean engine?)"),
+        ("link.bandwith=1", "unknown parameter 'link.bandwith' (did you mean link.bandwidth?)"),
+        ("gap=3", "--set gap: "),
+        ("name.x=3", "--set name.x: 'name' has no keys"),
+    ],
+)
+def test_what_cannot_be_set_is_named(tmp_path, change, said):
+    file = write(tmp_path, more="[[vary]]\nparameters.gap = [1, 2]\n")
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(file, [change])
+    assert said in str(caught.value)

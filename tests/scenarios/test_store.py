@@ -1,7 +1,6 @@
 """What is stored comes back, and a folder without results says so."""
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from hopmap.scenarios import store
@@ -10,8 +9,7 @@ from hopmap.topologies import haec
 
 @pytest.fixture
 def folder(tmp_path):
-    for part in ("runs", "links", "traffic"):
-        (tmp_path / part).mkdir()
+    (tmp_path / "traffic").mkdir()
     return tmp_path
 
 
@@ -24,7 +22,7 @@ def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(fold
     assert runs["node_of"][0].tolist() == [2, 0, 1]
     assert [name for name in runs.columns if name != "variant"] == store.SCHEMA.names
     assert store.finished(folder) == {"a": "broken", "b": None}
-    assert pq.read_table(folder / "runs/a.parquet")["hop_bytes"].to_pylist() == [2**60]
+    assert runs["hop_bytes"][1] == 2**60
 
 
 def test_links_know_their_ends_and_kinds(folder):
@@ -41,9 +39,9 @@ def test_links_know_their_ends_and_kinds(folder):
 def test_the_same_row_is_the_same_file(folder):
     row = {"run_id": "a", "seed": 1, "node_of": np.arange(5), "makespan": 0.1}
     store.save_run(folder, row)
-    first = (folder / "runs/a.parquet").read_bytes()
+    first = (folder / "loose/a.runs.arrow").read_bytes()
     store.save_run(folder, row)
-    assert (folder / "runs/a.parquet").read_bytes() == first
+    assert (folder / "loose/a.runs.arrow").read_bytes() == first
 
 
 def test_a_folder_without_results_is_named(folder):
@@ -58,7 +56,17 @@ def test_a_folder_without_results_is_named(folder):
 
 def test_a_run_that_was_being_written_when_its_process_died_is_not_finished(folder):
     store.save_run(folder, {"run_id": "a", "seed": 1})
-    whole = (folder / "runs/a.parquet").read_bytes()
-    (folder / "runs/.partial-xb.parquet").write_bytes(whole[: len(whole) // 2])
-    (folder / "runs/.partial-xc.parquet").write_bytes(b"")
+    whole = (folder / "loose/a.runs.arrow").read_bytes()
+    (folder / "loose/.partial-xb.runs.arrow").write_bytes(whole[: len(whole) // 2])
+    (folder / "loose/.partial-xc.runs.arrow").write_bytes(b"")
     assert store.finished(folder) == {"a": None}
+
+
+def test_a_run_whose_file_a_power_cut_damaged_is_not_finished(folder):
+    for name in "ab":
+        store.save_run(folder, {"run_id": name, "seed": 1})
+    whole = (folder / "loose/a.runs.arrow").read_bytes()
+    (folder / "loose/a.runs.arrow").write_bytes(whole[: len(whole) // 2])
+    assert store.finished(folder) == {"b": None}
+    with pytest.raises(KeyError):
+        store.error_of(folder, "a")

@@ -1,0 +1,5 @@
+"""``python -m hopmap.scenarios`` is the command ``hopmap``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,85 @@
+"""Who does what, among processes that share a folder: advisory locks on bytes of one empty file.
+
+A claim is a lock on one byte of ``DIR/.lock``, at a place that the name of the work gives. The
+kernel drops it when the process ends, however it ends, so that nothing goes stale and no claim has
+to be cleaned up. NFS 4 and parallel file systems that are mounted with locks carry it to other
+hosts. Where there are no locks every claim is granted: work may be done twice, with one result.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+WAIT = 0.1
+"""Seconds between looks at work that another process does."""
+
+
+@contextmanager
+def claimed(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
+    """Claim some work for as long as the block lasts; yield whether it is ours.
+
+    Parameters
+    ----------
+    folder : Path
+        What the processes share; it has to be there.
+    name : str
+        The work. Threads of one process do not exclude each other.
+    wait : bool
+        Whether to wait for a process that has it, until it is ours.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written.
+    """
+    file = _lock_file(folder)
+    place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2
+    while not (mine := _lock(file, place)) and wait:
+        time.sleep(WAIT)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _lock(file, place, fcntl.LOCK_UN)
+
+
+def _lock(file: int, place: int, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bool:
+    try:
+        fcntl.lockf(file, how, 1, place)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        if error.errno not in NO_LOCKS:
+            raise
+    return True
+
+
+def _lock_file(folder: Path) -> int:
+    path = folder.resolve() / ".lock"
+    file = _opened(path)
+    if not _is(file, path):  # the folder was removed and made again
+        _opened.cache_clear()
+        file = _opened(path)
+    return file
+
+
+@cache
+def _opened(path: Path) -> int:
+    """Open a file for good: closing any of its descriptors would drop all locks of a process."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _is(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False

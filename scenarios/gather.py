@@ -1,0 +1,173 @@
+"""Gather loose runs into tables of a few Parquet files each.
+
+A part holds up to RUNS_A_PART runs, in the plan's order, under the same name in every table; the
+name has the part's number and a digest of what is in it. So tables depend on the plan and on what
+has finished, not on how often a sweep was stopped, but for `TIMES`; and nothing is overwritten.
+
+New parts are written first, the table "runs" last; then the others are removed, then loose files.
+Killed in between, it leaves runs twice: whoever reads them by `store` takes one, and the next call
+removes the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..traces.atomic import replacing
+from .claims import claimed
+from .store import Plan, Stored, errors_in, index, part_files, read_part, read_plan, renamed
+from .tables import loose_path, part_rows, read_loose
+
+RUNS_A_PART = 256
+TABLES = ("messages", "links", "ranks", "runs")  # the last one tells that a part is there
+DEAD = 600.0
+"""Seconds after which a file that is still being written has lost its process."""
+
+Slices = Callable[[Path, str], dict[str, pa.Table]]
+
+
+def gather(folder: Path) -> None:
+    """Make the tables hold exactly the plan's finished runs.
+
+    Runs that the plan no longer has go to the tables in ``earlier/``.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results, or a damaged table.
+    OSError
+        The folder cannot be written.
+    """
+    with claimed(folder, "gather", wait=True):
+        plan, stored = read_plan(folder), index(folder)
+        _set_aside(folder, plan, stored)
+        runs = [run_id for run_id in plan.runs if run_id in stored]
+        parts = {}
+        for first in range(0, len(runs), RUNS_A_PART):
+            some = runs[first : first + RUNS_A_PART]
+            parts[_name(first // RUNS_A_PART, plan, stored, some)] = some
+        for name, some in parts.items():
+            if not (folder / "runs" / name).exists():
+                _write(folder, folder, plan, stored, name, some)
+        for table in TABLES:
+            _remove(path for path in part_files(folder, table) if path.name not in parts)
+        _remove_loose(folder, stored, runs)
+        _remove_earlier(folder, set(runs))
+        _remove_dead(folder)
+
+
+def _name(number: int, plan: Plan, stored: dict[str, Stored], runs: Sequence[str]) -> str:
+    called = zip(plan.variant_of, plan.topology_of or plan.runs, strict=True)
+    names = dict(zip(plan.runs, called, strict=True))
+    what = [(run_id, stored[run_id].error, *names[run_id]) for run_id in runs]
+    digest = hashlib.blake2b(json.dumps(what).encode(), digest_size=6).hexdigest()
+    return f"part-{number:05}-{digest}.parquet"
+
+
+def _set_aside(folder: Path, plan: Plan, stored: dict[str, Stored]) -> None:
+    """Keep what the tables hold beyond the plan; those that failed need not be kept."""
+    planned = set(plan.runs)
+    kept = {run for path in part_files(folder / "earlier", "runs") for run in errors_in(path)}
+    runs = [
+        run_id
+        for path in part_files(folder, "runs")
+        for run_id, error in errors_in(path).items()
+        if run_id not in planned | kept and error is None
+    ]
+    if runs:
+        digest = hashlib.blake2b(json.dumps(runs).encode(), digest_size=6).hexdigest()
+        _write(folder, folder / "earlier", None, stored, f"part-{digest}.parquet", runs)
+
+
+def _write(
+    folder: Path,
+    target: Path,
+    plan: Plan | None,
+    stored: dict[str, Stored],
+    name: str,
+    runs: Sequence[str],
+) -> None:
+    """Write a part of every table."""
+    slices = lru_cache(maxsize=4)(_slices)
+    for table in TABLES:
+        rows = [_rows(folder, table, run_id, stored[run_id], slices) for run_id in runs]
+        found = [each for each in rows if each is not None]
+        if not found:
+            continue
+        whole = pa.concat_tables(found)
+        if table == "runs" and plan is not None:
+            whole = renamed(whole, plan)
+        (target / table).mkdir(parents=True, exist_ok=True)
+        with replacing(target / table / name) as partial:
+            pq.write_table(whole.combine_chunks(), partial, compression="zstd")
+
+
+def _rows(folder: Path, table: str, run_id: str, stored: Stored, slices: Slices) -> pa.Table | None:
+    """Return a run's rows of a table; a run that failed has its row only."""
+    if stored.error is not None and table != "runs":
+        return None
+    if stored.part is None:
+        rows = read_loose(folder, table, run_id)
+        return None if rows is None else part_rows(table, run_id, rows)
+    return slices(stored.part.parent.parent / table / stored.part.name, table).get(run_id)
+
+
+def _slices(path: Path, table: str) -> dict[str, pa.Table]:
+    """Return a part's rows by run."""
+    if not path.exists():
+        return {}
+    rows = read_part(path, table)
+    ids = rows["run_id"].combine_chunks().dictionary_encode()
+    codes = ids.indices.to_numpy()
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    ends = np.append(starts[1:], len(codes))
+    return {
+        ids.dictionary[int(codes[start])].as_py(): rows.slice(start, end - start)
+        for start, end in zip(starts, ends, strict=True)
+    }
+
+
+def _remove_loose(folder: Path, stored: dict[str, Stored], runs: Sequence[str]) -> None:
+    for run_id in runs:
+        if not loose_path(folder, "runs", run_id).exists():
+            continue
+        if (error := stored[run_id].error) is not None:
+            now = read_loose(folder, "runs", run_id)
+            if now is not None and now["error"][0].as_py() != error:
+                continue  # tried again since
+        _remove(loose_path(folder, table, run_id) for table in TABLES)
+
+
+def _remove_earlier(folder: Path, gathered: set[str]) -> None:
+    """Remove what was set aside and is wanted again."""
+    for path in part_files(folder / "earlier", "runs"):
+        if gathered.issuperset(errors_in(path)):
+            _remove(path.parent.parent / table / path.name for table in TABLES)
+
+
+def _remove_dead(folder: Path) -> None:
+    """Remove what killed processes were writing."""
+    for place in (folder, folder / "earlier"):
+        for table in TABLES:  # whose writer has the claim
+            _remove((place / table).glob(".partial-*"))
+    now = time.time()
+    for path in (folder / "loose").glob(".partial-*"):
+        try:
+            dead = now - path.stat().st_mtime > DEAD
+        except FileNotFoundError:
+            continue
+        _remove([path] if dead else [])
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)

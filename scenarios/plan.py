@@ -1,0 +1,152 @@
+"""The runs of a scenario: what is crossed, less what is excluded, each with its id.
+
+A run's id is the hash of all that determines its result: trace and network by their digests,
+parameters in SI units, hopmap's version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..topologies import topology_from_spec
+from ..topologies.files import file_and_name
+from .scenario import Exclude, Scenario, canonical_mapper
+from .settings import Settings, normalised
+from .sources import Source
+from .variants import variants
+
+FILE = "file:"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of the sweep; everything that its result depends on.
+
+    Attributes
+    ----------
+    trace : Source
+        Where traffic and program come from.
+    digest : str
+        Hash of the trace's content.
+    topology, mapper : str
+        Spec and pipeline.
+    seed : int
+        Of the mapper.
+    engine : str or None
+        Engine of the replay; None measures only.
+    steps : int or None
+        Time steps replayed of a benchmark; None for all.
+    settings : tuple of (str, str or float)
+        Parameters of network and model, sorted.
+    variant : str
+        What reports call those of them that vary; no part of the hash.
+    messages : bool
+        Whether to keep when each message was sent and delivered.
+    """
+
+    trace: Source
+    digest: str
+    topology: str
+    mapper: str
+    seed: int
+    engine: str | None
+    steps: int | None
+    settings: Settings
+    variant: str = ""
+    messages: bool = False
+
+    @cached_property
+    def run_id(self) -> str:
+        """Hash of the run and of hopmap's version."""
+        text = json.dumps(self.normal() | {"version": installed()}, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def normal(self) -> dict[str, Any]:
+        """Return what determines the result, in one way of writing it."""
+        file = self.topology.startswith(FILE)
+        what = {
+            "trace": self.trace.name,
+            "digest": self.digest,
+            "topology": FILE + digest_of(self.topology) if file else self.topology,
+            "mapper": self.mapper,
+            "seed": self.seed,
+            "engine": self.engine,
+            "steps": self.steps,
+            "parameters": normalised(self.settings),
+        }
+        return what | ({"messages": True} if self.messages else {})
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, (self.topology, self.variant)))
+        return f"{self.trace.name} on {where} by {self.mapper}, seed {self.seed}"
+
+
+def plan(scenario: Scenario, folder: Path) -> list[Run]:
+    """Return the runs of a scenario, in its order; `folder` is where the scenario file lies."""
+    digest_of.cache_clear()
+    return list({run.run_id: run for run in _runs(scenario, folder.absolute())}.values())
+
+
+@cache
+def installed() -> str:
+    """Return hopmap's version."""
+    return version("hopmap")
+
+
+@cache
+def digest_of(topology: str) -> str:
+    """Return the hash of the file of a ``file:`` topology, and which of its networks is meant."""
+    file, name = file_and_name(topology.removeprefix(FILE))
+    digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    return f"{digest}#{name}" if name else digest
+
+
+def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
+    axes = [vary.axis for vary in scenario.vary]
+    rules = [_rule(exclude) for exclude in scenario.exclude]
+    sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
+    digests = {trace: source.digest() for trace, source in sources.items()}
+    for group in scenario.groups():
+        networks = [topology_from_spec(spec) for spec in group.topologies]
+        mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
+        for trace, network in product(group.traces, networks):
+            source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
+            replayed = source.has_program or source.kind == "stencil"
+            engine = (scenario.replay.engine or None) if replayed else None
+            steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
+            for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
+                cell = (trace, network.spec, mapper, unequal)
+                if any(_matches(rule, cell) for rule in rules):
+                    continue
+                for seed in group.seeds or ():
+                    yield Run(
+                        source,
+                        digests[trace],
+                        network.spec,
+                        mapper,
+                        seed,
+                        engine,
+                        steps,
+                        variant.settings,
+                        variant.label,
+                        bool(engine) and scenario.replay.messages,
+                    )
+
+
+def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:
+    """Return what to leave out, as runs have it; None for all."""
+    specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
+    mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
+    return exclude.traces, specs, mappers, exclude.unequal_nodes and [True]
+
+
+def _matches(rule: tuple[Sequence[object] | None, ...], cell: tuple[object, ...]) -> bool:
+    return all(some is None or value in some for some, value in zip(rule, cell, strict=True))

@@ -1,0 +1,181 @@
+"""The columns of the result tables, and each table's file of one run.
+
+What a run found lies in ``DIR/loose/<run_id>.<table>.arrow`` until it is gathered (`gather.py`).
+The row of the table "runs" is written last: where it is, all of the run is.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..traces.atomic import replacing
+
+METRICS = (
+    *(f"ienpc_{part}" for part in ("total", "avg", "min", "max")),
+    "ienlc_total",
+    "ianlc_total",
+    "ieplc_total",
+    "dilation_avg",
+    "dilation_max",
+    "congestion_max",
+    "ianlc_max",
+    "off_node_total",
+    "off_node_max",
+)
+_INT, _REAL = pa.int64(), pa.float64()
+
+
+def _metric_fields() -> list[tuple[str, pa.DataType]]:
+    def kind(name: str) -> pa.DataType:
+        return _REAL if name.endswith("_avg") else _INT
+
+    names = [f"{m}_{metric}" for m in ("messages", "bytes") for metric in METRICS]
+    names += [f"maplib_{m}_{metric}" for m in ("messages", "bytes") for metric in METRICS[:4]]
+    return [(name, kind(name)) for name in names]
+
+
+SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("trace", pa.string()),
+        ("topology", pa.string()),
+        ("mapper", pa.string()),
+        ("seed", _INT),
+        ("parameters", pa.string()),  # those that the scenario sets, a JSON object in SI units
+        ("ranks", _INT),
+        ("nodes", _INT),
+        ("mapping_seconds", _REAL),
+        ("node_of", pa.list_(pa.int32())),
+        ("hop_messages", _INT),
+        ("hop_bytes", _INT),
+        *_metric_fields(),
+        ("link_seconds_total", _REAL),  # bytes / bandwidth, over all links
+        ("link_seconds_max", _REAL),  # and of the link that is longest at it
+        ("engine", pa.string()),
+        ("makespan", _REAL),
+        ("compute", _REAL),  # means over ranks, seconds
+        ("communicate", _REAL),
+        ("wait", _REAL),
+        ("energy", _REAL),  # joules, null where no parameter of it is set
+        ("energy_transfer", _REAL),  # what of it the bytes on links cost
+        ("replayed_hop_bytes", _INT),  # as hop_bytes and bytes_congestion_max, but of all that was
+        ("replayed_congestion_max", _INT),  # replayed, so with what collectives send
+        ("replay_seconds", _REAL),
+        ("events", _INT),
+        ("error", pa.string()),
+    ]
+)
+TIMES = ("mapping_seconds", "replay_seconds")
+"""Columns of "runs" that differ from machine to machine; all else is the same for the same run."""
+
+TABLES = {
+    "runs": SCHEMA,
+    "ranks": pa.schema(
+        [
+            ("rank", _INT),
+            ("node", _INT),
+            ("finish", _REAL),  # seconds, null where nothing was replayed, as the next three
+            ("compute", _REAL),
+            ("communicate", _REAL),
+            ("wait", _REAL),
+        ]
+    ),
+    "links": pa.schema(
+        [
+            ("link", _INT),
+            ("from", _INT),
+            ("to", _INT),
+            ("kind", pa.string()),
+            ("messages", _INT),
+            ("bytes", _INT),
+            ("busy", _REAL),  # seconds, null where nothing was replayed
+        ]
+    ),
+    "messages": pa.schema(
+        [
+            ("source", _INT),  # ranks
+            ("target", _INT),
+            ("bytes", _INT),
+            ("sent", _REAL),  # seconds
+            ("delivered", _REAL),
+        ]
+    ),
+}
+_VARIANT = 3  # the column's place in gathered rows
+PARTS = {
+    "runs": SCHEMA.insert(_VARIANT, pa.field("variant", pa.string())),
+    **{
+        name: TABLES[name].insert(0, pa.field("run_id", pa.string()))
+        for name in ("ranks", "links", "messages")
+    },
+}
+"""Columns of the gathered tables."""
+
+
+def part_rows(name: str, run_id: str, rows: pa.Table) -> pa.Table:
+    """Return a run's rows with the columns of the gathered table; unknown ones are null."""
+    if name != "runs":
+        rows = rows.add_column(0, "run_id", pa.array([run_id] * len(rows), pa.string()))
+    return conform(rows, PARTS[name])
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table, perhaps another version's, with exactly the columns of a schema."""
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def loose_path(folder: Path, name: str, run_id: str) -> Path:
+    """Return where a run's rows of a table lie until they are gathered."""
+    return folder / "loose" / f"{run_id}.{name}.arrow"
+
+
+def write_loose(folder: Path, name: str, run_id: str, rows: pa.Table) -> None:
+    """Write a run's rows of a table; SIGTERM, by which workers are told to leave, waits for it."""
+    (folder / "loose").mkdir(parents=True, exist_ok=True)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with (
+        _deaf_to_sigterm(),
+        replacing(loose_path(folder, name, run_id)) as partial,
+        pa.ipc.new_file(str(partial), rows.schema, options=options) as file,
+    ):
+        file.write_table(rows)
+
+
+@contextmanager
+def _deaf_to_sigterm() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def read_loose(folder: Path, name: str, run_id: str) -> pa.Table | None:
+    """Return a run's rows of a table; None if they are not there, or were damaged."""
+    try:
+        with pa.OSFile(str(loose_path(folder, name, run_id))) as source:
+            return pa.ipc.open_file(source).read_all()
+    except (OSError, pa.ArrowInvalid):
+        return None
+
+
+def loose_ids(folder: Path) -> Sequence[str]:
+    """Return the runs that are there whole and loose.
+
+    Files that are being written, or were when their process died, begin with a dot.
+    """
+    return sorted(
+        path.name.removesuffix(".runs.arrow")
+        for path in (folder / "loose").glob("[!.]*.runs.arrow")
+    )

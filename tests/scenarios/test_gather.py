@@ -1,0 +1,216 @@
+"""Gathered tables: the same whatever happened before, and never less than what was found."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.scenarios import gather as gather_module
+from hopmap.scenarios import store
+from hopmap.scenarios.fingerprint import fingerprint
+from hopmap.scenarios.gather import gather
+from hopmap.scenarios.tables import PARTS, TIMES, loose_ids
+from hopmap.topologies import mesh
+
+LINE = mesh((3,))
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nobody catches it."""
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(gather_module, "RUNS_A_PART", 3)
+
+
+def save(folder, run_id, error=None):
+    """Store a run whose figures follow from its id."""
+    number = sum(map(ord, run_id))
+    if error is None:
+        loads = np.arange(LINE.links) + number
+        store.save_links(folder, run_id, LINE, loads, loads * 8, None)
+        store.save_ranks(folder, run_id, [number, 0, 1], None)
+    row = {"run_id": run_id, "hop_bytes": number, "mapping_seconds": time.perf_counter()}
+    store.save_run(folder, row | {"error": error})
+
+
+def planned(folder, runs):
+    store.save_plan(folder, list(runs), {})
+
+
+def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
+    for name in "edcba":
+        save(tmp_path, name)
+    planned(tmp_path, "abcde")
+    gather(tmp_path)
+    assert not loose_ids(tmp_path)
+    for table, rows in (("runs", 1), ("ranks", 3), ("links", LINE.links)):
+        files = store.part_files(tmp_path, table)
+        assert [path.name[:10] for path in files] == ["part-00000", "part-00001"]
+        in_one_line = pd.read_parquet(tmp_path / table)
+        assert in_one_line["run_id"].tolist() == [name for name in "abcde" for _ in range(rows)]
+    assert store.load_links(tmp_path, "d")["messages"].tolist() == [100, 101, 102, 103]
+    assert store.load_ranks(tmp_path, "d")["node"].tolist() == [100, 0, 1]
+    assert store.load_runs(tmp_path)["hop_bytes"].tolist() == [97, 98, 99, 100, 101]
+
+
+def test_nothing_to_gather_touches_nothing(tmp_path):
+    planned(tmp_path, "ab")
+    save(tmp_path, "a")
+    gather(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    gather(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([None, "broken"]), st.booleans()),
+        max_size=14,
+    ),
+    plans=st.lists(st.permutations("abcdefgh"), min_size=1, max_size=4),
+)
+def test_tables_depend_on_what_was_found_and_not_on_its_history(tmp_path_factory, steps, plans):
+    """Runs come in any order, some fail first, plans change, tables are gathered in between."""
+    folder = tmp_path_factory.mktemp("any")
+    well, failed = set(), set()
+    for place, (run_id, error, now) in enumerate(steps):
+        plan = plans[place % len(plans)][: 3 + place % 6]
+        planned(folder, plan)
+        if run_id not in well:  # what did well is not done again
+            save(folder, run_id, error)
+            (failed if error else well).add(run_id)
+        if now:
+            gather(folder)
+    planned(folder, "abcdefgh")
+    gather(folder)
+    found = store.finished(folder)
+    assert {run_id for run_id, error in found.items() if error is None} == well
+    straight = tmp_path_factory.mktemp("straight")
+    for run_id, error in found.items():
+        save(straight, run_id, error)
+    planned(straight, "abcdefgh")
+    gather(straight)
+    assert fingerprint(folder) == fingerprint(straight)
+
+
+def folder_before(folder):
+    """Five gathered runs, of which one failed; then it does well, two more come, one is dropped."""
+    folder.mkdir()
+    planned(folder, "abcde")
+    for name in "abcd":
+        save(folder, name)
+    save(folder, "e", "broken")
+    gather(folder)
+    for name in "efg":
+        save(folder, name)
+    planned(folder, "gfecba")
+
+
+def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypatch):
+    reference = tmp_path / "reference"
+    folder_before(reference)
+    gather(reference)
+    kept = store.finished(reference)
+    assert kept == dict.fromkeys("abcdefg")
+    for step in range(1000):
+        folder = tmp_path / str(step)
+        folder_before(folder)
+        with monkeypatch.context() as patch:
+            left = [step]
+
+            def counted(real, left=left):
+                def call(*arguments, **keywords):
+                    if left[0] == 0:
+                        raise Killed
+                    left[0] -= 1
+                    return real(*arguments, **keywords)
+
+                return call
+
+            for name in ("unlink", "replace"):
+                patch.setattr(Path, name, counted(getattr(Path, name)))
+            try:
+                gather(folder)
+            except Killed:
+                pass
+            else:
+                break
+        assert store.finished(folder) == kept
+        runs = store.load_runs(folder)
+        assert runs["run_id"].tolist() == list("gfecba")
+        assert runs["error"].isna().all()
+        for run_id in "gfecba":
+            assert len(store.load_links(folder, run_id)) == LINE.links
+        gather(folder)
+        assert fingerprint(folder) == fingerprint(reference)
+        assert not loose_ids(folder)
+    assert 10 < step < 999
+
+
+def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_path):
+    planned(tmp_path, "ab")
+    save(tmp_path, "a")
+    save(tmp_path, "b")
+    gather(tmp_path)
+    planned(tmp_path, "b")
+    gather(tmp_path)
+    assert pd.read_parquet(tmp_path / "runs")["run_id"].tolist() == ["b"]
+    assert store.finished(tmp_path) == {"a": None, "b": None}
+    planned(tmp_path, "ab")
+    assert store.load_runs(tmp_path)["run_id"].tolist() == ["a", "b"]
+    gather(tmp_path)
+    assert pd.read_parquet(tmp_path / "links")["run_id"].unique().tolist() == ["a", "b"]
+    assert not store.part_files(tmp_path / "earlier", "runs")
+
+
+def test_what_a_run_is_called_now_is_what_tables_say(tmp_path):
+    save(tmp_path, "a")
+    store.save_plan(tmp_path, ["a"], {}, ["old"], None, ["file:/here/net.graphml"])
+    gather(tmp_path)
+    store.save_plan(tmp_path, ["a"], {}, ["new"], None, ["file:/there/net.graphml"])
+    for _ in range(2):
+        row = store.load_runs(tmp_path).iloc[0]
+        assert (row["variant"], row["topology"]) == ("new", "file:/there/net.graphml")
+        gather(tmp_path)
+    assert pd.read_parquet(tmp_path / "runs")["variant"].tolist() == ["new"]
+
+
+def test_times_are_no_part_of_a_fingerprint_and_all_else_is(tmp_path):
+    planned(tmp_path, "a")
+    prints = []
+    for seconds, hops in ((1.0, 5), (2.0, 5), (2.0, 6)):
+        folder = tmp_path / f"{seconds}-{hops}"
+        folder.mkdir()
+        store.save_run(folder, {"run_id": "a", "hop_bytes": hops, **dict.fromkeys(TIMES, seconds)})
+        planned(folder, "a")
+        gather(folder)
+        prints.append(fingerprint(folder))
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    planned(tmp_path, "a")
+    save(tmp_path, "a")
+    gather(tmp_path)
+    (file,) = store.part_files(tmp_path, "runs")
+    file.write_bytes(b"PAR1 no more")
+    damaged = file.rename(file.with_name("part-00000-0.parquet"))  # not what was read before
+    with pytest.raises(store.StoreError, match=f"{damaged}.* remove it"):
+        store.load_runs(tmp_path)
+
+
+def test_tables_have_the_columns_of_their_schemas(tmp_path):
+    planned(tmp_path, "a")
+    save(tmp_path, "a")
+    gather(tmp_path)
+    for table, schema in PARTS.items():
+        for path in store.part_files(tmp_path, table):
+            assert pq.read_schema(path).equals(schema)

@@ -1,0 +1,31 @@
+"""The lock file says what the results were made from."""
+
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+from hopmap.scenarios import store
+from hopmap.scenarios.run import run_scenario
+from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.sources import find_source
+
+LU = Path(__file__).parent.parent / "data" / "lu.S.4"
+
+
+def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name="s"\ntraces=["{LU}"]\ntopologies=["mesh:2x2"]\nmappers=[" random"]\nseeds=[4, 7]\n'
+        '[replay]\nengine = "analytic"\n[parameters]\n"link.bandwidth" = "8 Gbit/s"\n'
+    )
+    run_scenario(file, load_scenario(file), tmp_path / "out")
+    lock = tomllib.loads((tmp_path / "out/scenario.lock.toml").read_text())
+    assert lock["hopmap"] == version("hopmap")
+    assert lock["packages"]["numpy"] == version("numpy")
+    assert lock["traces"]["lu.S.4"]["digest"] == find_source(LU).digest()
+    assert lock["scenario"]["replay"] == {"engine": "analytic", "messages": False}
+    runs = store.load_runs(tmp_path / "out")
+    assert list(lock["runs"]) == runs["run_id"].tolist()
+    assert [run["seed"] for run in lock["runs"].values()] == [4, 7]
+    first = next(iter(lock["runs"].values()))
+    assert (first["mapper"], first["parameters"]) == ("random", {"link.bandwidth": 1e9})

@@ -1,0 +1,87 @@
+"""SQL on results, and pandas on the same files."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios import store
+from hopmap.scenarios.cli import app
+from hopmap.scenarios.query import QueryError, query
+from hopmap.scenarios.run import run_scenario
+from hopmap.scenarios.scenario import load_scenario
+
+LU = Path(__file__).parent.parent / "data" / "lu.S.4"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("it's a study")
+    file = folder / "study.toml"
+    file.write_text(
+        f'name = "s"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2"]\nmappers = ["sweep", "scan"]\n'
+        '[replay]\nengine = "compiled"\nmessages = true\n[parameters]\ngap = "2 us"\n'
+    )
+    run_scenario(file, load_scenario(file), folder / "out")
+    return folder / "out"
+
+
+def test_runs_can_be_asked_for(results):
+    answer = query(results, "SELECT mapper, hop_bytes FROM runs ORDER BY mapper")
+    runs = store.load_runs(results).sort_values("mapper")
+    assert answer.columns == ["mapper", "hop_bytes"]
+    assert answer.rows == list(zip(runs["mapper"], runs["hop_bytes"], strict=True))
+    parameter = query(results, "SELECT DISTINCT CAST(parameters ->> 'gap' AS DOUBLE) FROM runs")
+    assert parameter.rows == [(2e-6,)]
+
+
+def test_tables_belong_together(results):
+    """Ranks finish when the run does; links carry the replayed bytes, messages sum up to them."""
+    joined = """
+        SELECT makespan, max(finish), count(*) FROM runs JOIN ranks USING (run_id)
+        GROUP BY ALL
+    """
+    for makespan, finish, ranks in query(results, joined).rows:
+        assert (makespan, ranks) == (finish, 4)
+    busy = query(results, "SELECT run_id, sum(bytes) FROM links GROUP BY ALL ORDER BY ALL").rows
+    hops = query(results, "SELECT run_id, hop_bytes FROM runs ORDER BY ALL").rows
+    assert busy == hops
+    sent = query(results, "SELECT count(*), bool_and(delivered > sent) FROM messages").rows
+    assert sent[0][0] > 0
+    assert sent[0][1]
+
+
+@pytest.mark.parametrize("table", ["runs", "ranks", "links", "messages"])
+def test_pandas_reads_a_table_in_one_line(results, table):
+    frame = pd.read_parquet(results / table)
+    ((rows,),) = query(results, f"SELECT count(*) FROM {table}").rows
+    assert len(frame) == rows > 0
+    assert frame["run_id"].nunique() == 2
+
+
+def test_a_run_that_is_still_loose_counts(tmp_path):
+    tmp_path.joinpath("out").mkdir()
+    store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
+    store.save_plan(tmp_path / "out", ["a"], {})
+    assert query(tmp_path / "out", "SELECT hop_bytes FROM runs").rows == [(3,)]
+    assert query(tmp_path / "out", "FROM messages").rows == []
+
+
+def test_the_command_prints_a_table_or_json(results):
+    words = ["query", str(results), "SELECT mapper, seed FROM runs ORDER BY mapper"]
+    text = CliRunner().invoke(app, words)
+    assert text.stdout.split() == ["mapper", "seed", "-" * 12, "scan", "0", "sweep", "0"]
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert found == [{"mapper": "scan", "seed": 0}, {"mapper": "sweep", "seed": 0}]
+
+
+def test_a_mistake_is_one_line(results, tmp_path):
+    with pytest.raises(QueryError, match="Parser Error"):
+        query(results, "SELEC")
+    answer = CliRunner().invoke(app, ["query", str(results), "SELECT nothing FROM runs"])
+    assert (answer.exit_code, len(answer.stderr.splitlines())) == (2, 1)
+    assert '"nothing" not found' in answer.stderr
+    with pytest.raises(store.StoreError, match="no results"):
+        query(tmp_path, "FROM runs")
