@@ -29,7 +29,7 @@ def _mappers() -> Entries:
             info.source,
             [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
         )
-        for info in MAPPERS.values()
+        for info in sorted(MAPPERS.values(), key=lambda info: (info.name != "auto", info.name))
     ]
 
 
@@ -75,9 +75,11 @@ def _engines() -> Entries:
 
 
 def _formats() -> Entries:
+    from ..topologies import NETWORK_FORMATS
     from ..traces.formats import FORMATS
     from .cli_convert import SIMULATORS
     from .launchers import LAUNCHERS
+    from .pingpong_files import FORMATS as PINGPONGS
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
@@ -91,8 +93,17 @@ def _formats() -> Entries:
         )
         for launcher in LAUNCHERS.values()
     ]
+    networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
+    pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
-    return [_entry(".otf2", "trace: OTF2 archive folder"), *traffic, *launchers, *simulators]
+    return [
+        _entry(".otf2", "trace: OTF2 archive folder"),
+        *traffic,
+        *networks,
+        *launchers,
+        *simulators,
+        *pingpongs,
+    ]
 
 
 _WORDS = {"collective": "algorithm of ", "energy": "energy of "}

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from . import (
+    cli_calibrate,
     cli_convert,
     cli_explain,
     cli_mappings,
@@ -38,6 +39,7 @@ app.command()(cli_explain.explain)
 app.command()(cli_mappings.export)
 app.command()(cli_mappings.header)
 app.command()(cli_convert.convert)
+app.command()(cli_calibrate.calibrate)
 app.command("list")(cli_scenarios.list_)
 
 

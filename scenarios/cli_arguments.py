@@ -26,8 +26,8 @@ TrafficArgument = Annotated[
     str,
     typer.Argument(
         metavar="TRAFFIC",
-        help="Traffic (.npz, .mtx, .csv, .graph), an OTF2 archive, a benchmark like lu.C.64, or "
-        "stencil:12x11x8,7pt,periodic=y.",
+        help="Traffic (.npz, .mtx, .csv, .graph, .grf, .prof), an OTF2 archive, a benchmark like "
+        "lu.C.64, or stencil:12x11x8,7pt,periodic=y.",
     ),
 ]
 TraceArgument = Annotated[
@@ -44,7 +44,8 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter, like link.bandwidth=10GB/s; may be repeated (see: list parameters).",
+        help="A parameter, like link.bandwidth=10GB/s, or FILE.toml with a table [parameters], as "
+        "calibrate writes it; may be repeated (see: list parameters).",
     ),
 ]
 Steps = Annotated[

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from ..topologies import Topology as Network
 
 PLATFORM, HOSTS = "platform.xml", "hosts.txt"
-SIMULATORS = {"simgrid": "SimGrid 3.32: time-independent traces; platform and hosts of a mapping"}
+SIMULATORS = {
+    "simgrid": "SimGrid 3.32: time-independent traces; platform and hosts of a mapping",
+    "goal": "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping",
+}
 
 
 def convert(
     trace: TraceArgument,
-    to: Annotated[str, typer.Option(help="Simulator: simgrid.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; one that is there is replaced.")],
+    to: Annotated[str, typer.Option(help="Simulator: simgrid, or goal (LogGOPSim, ATLAHS).")],
+    out: Annotated[
+        Path, typer.Option(help="Folder to write, of goal a file; what is there is replaced.")
+    ],
     mapping: Annotated[
         Path | None, typer.Option(help="Mapping file: writes the platform and the hosts as well.")
     ] = None,
@@ -50,6 +55,9 @@ def convert(
 
     if to not in SIMULATORS:
         raise typer.BadParameter(unknown("simulator", to, SIMULATORS))
+    if to == "goal":
+        _write_goal(trace, out, mapping or topology, settings, steps, as_json)
+        return
     if mapping is None and topology is not None:
         raise typer.BadParameter("--topology: expected --mapping FILE as well")
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())):
@@ -72,6 +80,42 @@ def convert(
         return
     say(f"written: {out}")
     say(f"use it there, with a platform and hosts: {command}")
+
+
+def _write_goal(
+    trace: str,
+    out: Path,
+    placed: object,
+    settings: list[str] | None,
+    steps: int | None,
+    as_json: bool,
+) -> None:
+    """Write one file, of any name."""
+    from ..simulator import lower
+    from ..simulator.goal import loggops_options, write_goal
+    from ..topologies import topology_from_spec
+    from .settings import check_settings, configure, parse_settings
+    from .sources import find_source
+
+    if placed is not None:
+        raise typer.BadParameter("--mapping, --topology: expected neither, GOAL has no network")
+    if out.is_dir():
+        raise typer.BadParameter(f"--out {out}: a folder: expected a file")
+    network, given = topology_from_spec("mesh:1"), parse_settings(settings or [])
+    check_settings(dict(given), [network])
+    _, parameters = configure(network, given)
+    source = find_source(trace)
+    with working(f"reading {source.name}"):
+        program = lower(source.calls(steps), parameters.algorithms)
+    with working("writing"):
+        write_goal(out, program, compute_scale=parameters.compute_scale)
+    options = " ".join(loggops_options(parameters))
+    command = f"txt2bin -i {out} -o {out}.bin && LogGOPSim -f {out}.bin {options}"
+    if as_json:
+        print_json({"out": str(out), "ranks": program.ranks, "command": command})
+        return
+    say(f"written: {out}")
+    say(f"use it there: {command}")
 
 
 def _place(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..traces import Traffic
+from ..traces.monitoring import read_monitoring
 from .cli_arguments import Collectives
 from .console import warn
 from .settings import SettingError, algorithms_from, parse_settings
@@ -43,10 +44,14 @@ def read_traffic(
     Raises
     ------
     TraceError
-        As `Source.traffic` and `Source.calls`: a file of traffic has no collectives to expand.
+        As `Source.traffic` and `Source.calls`: of files of traffic, only those of Open MPI's
+        monitoring have collectives.
     """
     if collectives is Collectives.IGNORE:
         return Expanded(source.traffic(), {})
+    if source.is_monitored:
+        assert source.path is not None
+        return Expanded(read_monitoring(source.path, collectives=True), {})
     from ..simulator import lower
 
     program = lower(source.calls(), algorithms)

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-import pandas as pd
-
 from .kendall import METRICS, Relation, Tau, order_kept
 from .report_study import AS_FAST, Case
 from .report_units import MISSING, change
@@ -136,7 +134,7 @@ def _choosing(found: Sequence[Relation]) -> Iterator[str]:
     gaps = [(gap(r), r.case) for r in found]
     right = sum(g.most <= AS_FAST for g, _ in gaps)
     text = (
-        f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1 %) in "
+        f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1\u00a0%) in "
         f"{right} of {_cases(len(gaps))}"
     )
     worst, case = max(gaps, key=lambda pair: pair[0].most)
@@ -245,8 +243,7 @@ def of_variation(cases: Sequence[Case]) -> str:
 
 
 def _fastest(case: Case) -> tuple[str, float]:
-    runs = pd.concat([entry.runs for entry in case.entries])
-    row = runs.sort_values(["makespan", "hop_bytes"], kind="stable").iloc[0]
+    row = case.runs.sort_values(["makespan", "hop_bytes"], kind="stable").iloc[0]
     return str(row["mapper"]), float(row["makespan"])
 
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import product
-from math import prod
 from pathlib import Path
 
-from ..topologies import MappingError, Topology
+from ..topologies import MappingError, Topology, TopologyError, hostlist
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-MOST = 2**22  # names in a list: a slip in a bracket is not to fill the memory
-_ITEM = re.compile(r"(?:[^,\[\]\s]|\[[^\[\]]*\])+")
-_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def node_names(
     topology: Topology, file: str | Path | None = None, nodelist: str | None = None
 ) -> list[str]:
-    """Return the name of every node in order of their numbers; node0, node1, ... of nothing.
+    """Return the name of every node in order of their numbers.
+
+    Without a file or a list, those that the topology's own file gave; else node0, node1, ...
 
     Raises
     ------
@@ -31,7 +28,7 @@ def node_names(
         Both are given, or what is given names more or fewer nodes than there are, or one twice.
     """
     if file is None and nodelist is None:
-        return [f"node{n}" for n in range(topology.nodes)]
+        return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
     if file is not None and nodelist is not None:
         raise MappingError(f"node list {nodelist}: expected it or the file {file}, not both")
     names = expand(nodelist) if nodelist is not None else read_hosts(file or "")
@@ -90,40 +87,17 @@ def expand(nodelist: str, where: str = "node list") -> list[str]:
     Raises
     ------
     MappingError
-        Not such a list, or more than `MOST` names.
+        Not such a list, or one of too many names.
 
     Examples
     --------
     >>> expand("node[08-10,12],gpu7")
     ['node08', 'node09', 'node10', 'node12', 'gpu7']
     """
-    items = _ITEM.findall(nodelist)
-    if not items or ",".join(items) != "".join(nodelist.split()):
-        raise MappingError(f"{where}: {nodelist[:60]!r}: expected a list like node[01-32],gpu7")
-    names: list[str] = []
-    for item in items:
-        literals, ranges = re.split(r"\[[^\]]*\]", item), re.findall(r"\[([^\]]*)\]", item)
-        choices = [_numbers(text, where) for text in ranges]
-        if len(names) + prod(map(len, choices)) > MOST:
-            raise MappingError(f"{where}: {item[:60]!r}: more than {MOST:,} names")
-        for chosen in product(*choices):
-            parts = zip(literals, (*chosen, ""), strict=True)
-            names.append("".join(literal + number for literal, number in parts))
-        if not NAME.fullmatch(names[-1]):
-            raise MappingError(f"{where}: {item[:60]!r}: expected names like node[01-32],gpu7")
-    return names
-
-
-def _numbers(text: str, where: str) -> list[str]:
-    """Return what brackets stand for, as wide as the lowest number is written."""
-    numbers: list[str] = []
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part)
-        low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
-        if int(high) < int(low) or int(high) - int(low) >= MOST:
-            raise MappingError(f"{where}: {part[:20]!r} in brackets: expected a number or a range")
-        numbers += [f"{n:0{len(low)}d}" for n in range(int(low), int(high) + 1)]
-    return numbers
+    try:
+        return hostlist.expand(nodelist)
+    except TopologyError as error:
+        raise MappingError(f"{where}: {error}") from None
 
 
 def compress(names: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +78,13 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Tau:
     a, b = a[known], b[known]
     if len(a) < 2 or (a == a[0]).all() or (b == b[0]).all():
         return Tau(math.nan, math.nan)
-    result = kendalltau(a, b, variant="b")
+    return _of_orders(*(np.unique(each, return_inverse=True)[1].tobytes() for each in (a, b)))
+
+
+@lru_cache(maxsize=10_000)
+def _of_orders(a: bytes, b: bytes) -> Tau:
+    """Compare two orders of ranks; thousands of cases have few orders, and few mappings each."""
+    result = kendalltau(np.frombuffer(a, np.int64), np.frombuffer(b, np.int64), variant="b")
     return Tau(float(result.statistic), float(result.pvalue))
 
 
@@ -119,10 +126,10 @@ class Relation(NamedTuple):
         return max(known, key=lambda metric: self.taus[metric, outcome].value, default=None)
 
 
+@lru_cache(maxsize=4096)
 def relation(case: Case) -> Relation | None:
     """Compare the orders of a case's mappings; None if it was not replayed or has too few."""
-    every = pd.concat([entry.runs for entry in case.entries])
-    runs = distinct(every[every["makespan"].notna()])
+    runs = distinct(case.runs[case.runs["makespan"].notna()])
     if len(runs) < LEAST:
         return None
     outcomes = [name for name in OUTCOMES if runs[name].notna().all()]
@@ -152,7 +159,7 @@ def order_kept(first: Case, last: Case) -> Tau:
     columns = ["node_of", "makespan"]
     tables = []
     for case in (first, last):
-        runs = distinct(pd.concat([entry.runs for entry in case.entries]))[columns]
+        runs = distinct(case.runs[columns])
         keys = [np.asarray(node_of, dtype=np.int64).tobytes() for node_of in runs["node_of"]]
         tables.append(pd.Series(runs["makespan"].to_numpy(), index=keys))
     both = pd.concat(tables, axis=1, join="inner")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..topologies import topology_from_spec
+from ..topologies.files import file_and_name
 from .scenario import Exclude, Scenario, canonical_mapper
 from .settings import Settings, normalised
 from .sources import Source
@@ -102,9 +103,10 @@ def installed() -> str:
 
 @cache
 def digest_of(topology: str) -> str:
-    """Return the hash of the file of a ``file:`` topology."""
-    content = Path(topology.removeprefix(FILE)).read_bytes()
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
+    """Return the hash of the file of a ``file:`` topology, and the name of what is meant in it."""
+    path, name = file_and_name(topology.removeprefix(FILE))
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+    return f"{digest}:{name}" if name else digest
 
 
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:

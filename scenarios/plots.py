@@ -58,8 +58,10 @@ def spy_plot(
 
     with style():
         figure = new_figure(WIDTH + 0.75)
-        side = 3.45
-        axes = figure.add_axes((0.7 / WIDTH, 0.95 / (WIDTH + 0.75), side / WIDTH, side / 5.05))
+        side = WIDTH - 0.85
+        axes = figure.add_axes(
+            (0.7 / WIDTH, 0.95 / (WIDTH + 0.75), side / WIDTH, side / (WIDTH + 0.75))
+        )
         axes.spines[:].set_visible(True)
         # rank r is the square from r - 1/2 to r + 1/2
         axes.set_xlim(-0.5, traffic.ranks - 0.5)
@@ -96,7 +98,9 @@ def spy_plot(
             edges = np.minimum(np.arange(cells + 1) * group, traffic.ranks) - 0.5
             axes.pcolormesh(edges, edges, image, norm=norm, cmap=cmap, rasterized=True)
         share = f", {group} × {group} ranks a cell" if group > 1 else ""
-        bar = figure.add_axes((0.7 / WIDTH, 0.4 / 5.05, side / WIDTH, 0.13 / 5.05))
+        bar = figure.add_axes(
+            (0.7 / WIDTH, 0.4 / (WIDTH + 0.75), side / WIDTH, 0.13 / (WIDTH + 0.75))
+        )
         if low < high:
             colour_bar(figure, bar, norm, cmap, text_of, f"{what}{share}, log")
         else:

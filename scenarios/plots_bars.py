@@ -79,7 +79,7 @@ def ienpc_bars(
     colours = [GREY if name == default else BLUE for name in mappers]
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
         for place, (key, word) in enumerate(STATISTICS.items()):
             column, line = place % 2, place // 2
             bottom = height - _HEAD - panel - line * (panel + _FOOT + 0.3)
@@ -114,7 +114,7 @@ def ienpc_bars(
             )
         if worst is not None and any(w > row["total"] for w, row in zip(worst, rows, strict=True)):
             handles.append(Line2D([], [], color=INK, linewidth=1, label="to the worst seed"))
-        _legend(figure, handles, height)
+        legend(figure, handles, height)
     return figure
 
 
@@ -143,7 +143,7 @@ def runtime_bars(
     top = limit or max([float(spans.max(initial=0)), float(table.sum(axis=1).max(initial=0))])
     scale, unit = time_unit(top)
     with style():
-        figure, axes, height = _rows_figure(names, title)
+        figure, axes, height = rows_figure(names, title)
         y = np.arange(len(names))
         start = np.zeros(len(names))
         for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
@@ -151,7 +151,7 @@ def runtime_bars(
             start += part
         axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
         axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
-        value_axis(axes, lambda v: f"{v:,.4g}", top / scale, 5)
+        value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
         axes.set_xlabel(f"simulated time ({unit})")
         handles: list[Any] = [
             Patch(color="#b4bec6", label="compute"),
@@ -159,7 +159,7 @@ def runtime_bars(
             Patch(color=ORANGE, label="wait"),
             Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
         ]
-        _legend(figure, handles, height)
+        legend(figure, handles, height)
     return figure
 
 
@@ -181,7 +181,7 @@ def mapping_time(
     shown = topologies[: len(CYCLE)]
     with style():
         rows = -(-len(shown) // 2)
-        figure, axes, height = _rows_figure(names, title, 0.2 * (rows - 1), len(shown))
+        figure, axes, height = rows_figure(names, title, 0.2 * (rows - 1), len(shown))
         axes.set_xscale("log")
         handles: list[Any] = []
         for place, (topology, spreads) in enumerate(zip(shown, seconds, strict=False)):
@@ -203,7 +203,7 @@ def mapping_time(
                     label=label(topology, 24, 1),
                 )
             )
-        axes.xaxis.set_major_locator(LogLocator(10, numticks=7))
+        axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
         low, high = axes.get_xlim()
@@ -211,23 +211,23 @@ def mapping_time(
             axes.set_xlim(low / 4, high * 4)
         axes.grid(axis="x")
         axes.set_xlabel("mapping time (log)")
-        _legend(figure, handles, height, columns=2)
+        legend(figure, handles, height, columns=2)
     return figure
 
 
-def _rows_figure(
+def rows_figure(
     names: Sequence[str], title: str, extra: float = 0, marks: int = 1
 ) -> tuple[Figure, Axes, float]:
     """Figure with one panel, a row for each name; `extra` inches below for the legend."""
     lines = max((name.count("\n") + 1 for name in names), default=1)
     row = max(0.1 + 0.125 * lines, 0.075 * marks)
     panel = max(len(names), 1) * row + 0.12
-    height = panel + 0.34 + 0.78 + extra
+    height = panel + 0.34 + 0.66 + extra
     left = margin(names)
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
     axes = figure.add_axes(
-        (left / WIDTH, (0.78 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
+        (left / WIDTH, (0.66 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
     )
     _rows(axes, names)
     return figure, axes, height
@@ -239,7 +239,8 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(max(len(names), 1) - 0.45, -0.55)
 
 
-def _legend(figure: Figure, handles: list[Any], height: float, columns: int | None = None) -> None:
+def legend(figure: Figure, handles: list[Any], height: float, columns: int | None = None) -> None:
+    """Write a legend at the foot of a figure."""
     if handles:
         figure.legend(
             handles=handles,

@@ -22,7 +22,7 @@ SHEAR, SQUASH = 0.37, 0.42  # oblique planes: y goes right and up by this much
 STRETCH = 1.35  # and x is stretched by this
 STUB = 0.56  # length of a stub
 UPWARDS = np.array([0.64, 0.8])  # stubs in z: steep, between the lanes of x and y
-MARGIN = 1.3  # between planes
+MARGIN = 0.85  # between planes
 
 
 def is_box(topology: Topology) -> bool:
@@ -73,7 +73,7 @@ def slices(topology: Topology) -> Layout:
     place = coordinates(topology)
     dx, dy, dz = (int(place[:, k].max()) + 1 for k in range(3))
     # as many planes in a row as keep the picture about as wide as it is high
-    pitch_x, pitch_y = dx + MARGIN, dy + MARGIN + (0.12 * dy if dz > 1 else 0)
+    pitch_x, pitch_y = dx + MARGIN, dy + MARGIN
     columns = min(dz, max(1, round(np.sqrt(1.25 * dz * pitch_y / pitch_x))))
     lines = -(-dz // columns)
     plane = place[:, 2]

@@ -16,6 +16,7 @@ from .plots_style import (
     GREY,
     INK,
     PALE,
+    SMALL,
     WIDTH,
     colour_bar,
     label,
@@ -53,9 +54,9 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     with style():
         height = 4.5
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
-        top = figure.add_axes((0.52 / WIDTH, 3.12 / height, 3.6 / WIDTH, 0.8 / height))
-        below = figure.add_axes((0.52 / WIDTH, 1.02 / height, 3.6 / WIDTH, 1.85 / height))
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        top = figure.add_axes((0.52 / WIDTH, 3.12 / height, (WIDTH - 0.7) / WIDTH, 0.8 / height))
+        below = figure.add_axes((0.52 / WIDTH, 1.02 / height, (WIDTH - 0.7) / WIDTH, 1.85 / height))
         bar = figure.add_axes((0.52 / WIDTH, 0.3 / height, 1.6 / WIDTH, 0.1 / height))
         _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
         norm, cmap = Normalize(0, 1), sequential()
@@ -70,7 +71,7 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
         colour_bar(figure, bar, norm, cmap, _percent, "busy")
         unused = topology.links - used
         note = f"{unused:,} of {topology.links:,} links unused" if unused else "all links are used"
-        figure.text(2.4 / WIDTH, 0.3 / height, note, fontsize=8, color=INK)
+        figure.text(2.25 / WIDTH, 0.3 / height, note, fontsize=SMALL, color=INK)
     return figure
 
 

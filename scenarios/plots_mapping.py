@@ -26,6 +26,7 @@ from .plots_style import (
     ORANGE,
     RED,
     SKY,
+    SMALL,
     WIDTH,
     colour_bar,
     label,
@@ -40,7 +41,8 @@ EDGES_A_NODE = 3  # and so many for each node
 VECTORS = 400  # of these as lines; more become an image
 NUMBERED = 64  # nodes that have their rank written on them
 _HOPS = ("#c3cad0", SKY, ORANGE, RED)  # one hop, two, three, more
-_HISTOGRAM = 1.55  # inches
+_HISTOGRAM = 1.7  # inches
+_LEGEND = 0.52
 
 
 def mapping_view(
@@ -77,7 +79,7 @@ def mapping_view(
         else:
             figure = _planes(topology, rank_at, title, norm, cmap)
         height = figure.get_figheight()
-        bar = figure.add_axes((0.2 / WIDTH, (_HISTOGRAM + 0.34) / height, 0.36, 0.12 / height))
+        bar = figure.add_axes((0.2 / WIDTH, (_HISTOGRAM + 0.22) / height, 0.62, 0.12 / height))
         colour_bar(figure, bar, norm, cmap, lambda value: f"{value:,.0f}", "rank on the node")
         series = [(_share(hops, pairs), BLUE, "this mapping")]
         if default is not None:
@@ -100,8 +102,8 @@ def _draw(
 ) -> Figure:
     flat = len(topology.dims) < 3
     layout = slices(topology) if flat else stack(topology)
-    figure, axes, span = canvas(layout, title, _HISTOGRAM + 0.66)
-    draw_planes(axes, layout, span)
+    figure, axes, span = canvas(layout, title, _HISTOGRAM + 0.6 + _LEGEND)
+    draw_planes(axes, layout)
 
     # each pair once, both directions together
     key = np.minimum(pairs.src, pairs.dst) * np.int64(pairs.ranks) + np.maximum(
@@ -138,15 +140,15 @@ def _draw(
     if len(chosen) < (far > 0).sum():
         height = figure.get_figheight()
         text = f"{len(chosen):,} costliest of {int((far > 0).sum()):,} pairs drawn"
-        figure.text(0.08 / WIDTH, 1 - 0.25 / height, text, va="top", fontsize=7.5)
+        figure.text(0.08 / WIDTH, 1 - 0.25 / height, text, va="top", fontsize=SMALL)
     figure.legend(
         handles=handles,
         loc="lower left",
-        bbox_to_anchor=(0.445, (_HISTOGRAM + 0.12) / figure.get_figheight()),
+        bbox_to_anchor=(0.055, (_HISTOGRAM + 0.68) / figure.get_figheight()),
         ncols=2,
-        fontsize=7.5,
-        handlelength=1.0,
-        columnspacing=0.9,
+        fontsize=SMALL,
+        handlelength=1.2,
+        columnspacing=1.6,
         handletextpad=0.5,
         borderpad=0,
         borderaxespad=0,
@@ -191,7 +193,7 @@ def _nodes(
                     y,
                     str(rank),
                     color="white" if norm(rank) < 0.62 else INK,
-                    fontsize=min(7.5, 15 * span),
+                    fontsize=SMALL,
                     ha="center",
                     va="center_baseline",
                     zorder=4,
@@ -216,7 +218,7 @@ def _planes(
     foot = _HISTOGRAM + 0.74
     height = 0.38 + lines * (high + 0.2) + foot
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
     axes = sheet(figure)
     for z in range(count):
         left = 0.2 + z % across * (wide + 0.08)
@@ -238,7 +240,7 @@ def _share(hops: NDArray[np.int64], pairs: Traffic) -> NDArray[np.float64]:
 def _histogram(
     figure: Figure, series: Sequence[tuple[NDArray[np.float64], str, str]], height: float
 ) -> None:
-    axes = figure.add_axes((0.62 / WIDTH, 0.42 / height, (WIDTH - 0.8) / WIDTH, 0.72 / height))
+    axes = figure.add_axes((0.62 / WIDTH, 0.42 / height, (WIDTH - 0.8) / WIDTH, 0.76 / height))
     longest = max(len(share) for share, _, _ in series)
     first = 0 if any(share[0] > 0 for share, _, _ in series) else 1
     width = 0.8 / len(series)
@@ -256,7 +258,7 @@ def _histogram(
     figure.legend(
         *axes.get_legend_handles_labels(),
         loc="upper right",
-        bbox_to_anchor=(0.97, 1.34 / height),
+        bbox_to_anchor=(0.97, 1.52 / height),
         ncols=2,
         handlelength=1,
         borderpad=0,

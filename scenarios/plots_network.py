@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from ..topologies import Topology
 from .plots_layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack
 from .plots_planes import link_planes
-from .plots_style import GREY, INK, PALE, WIDTH, colour_bar, label, new_figure, sequential, style
+from .plots_style import (
+    GREY,
+    INK,
+    PALE,
+    SMALL,
+    WIDTH,
+    colour_bar,
+    label,
+    new_figure,
+    sequential,
+    style,
+)
+from .plots_switches import drawable, link_levels, number_links
 from .report_units import compact, data
 
 DRAWN = 512  # nodes; above, planes are heat maps
@@ -31,11 +43,12 @@ def link_loads(
     title: str,
     unit: str = "bytes",
     limit: float | None = None,
+    hot: Sequence[int] = (),
 ) -> Figure:
     """Draw the topology with every directed link coloured by its load.
 
     Boxes of up to 512 nodes are drawn link by link, larger ones as heat maps of their planes;
-    anything else as a curve of the links' loads.
+    other networks by levels or on a circle, or as a curve of the links' loads where they are large.
 
     Parameters
     ----------
@@ -45,18 +58,22 @@ def link_loads(
         What was counted.
     limit : float, optional
         Load of the darkest colour, to compare pictures; the highest load when left out.
+    hot : sequence of int
+        Links that get the numbers 1, 2, ..., where links are drawn.
     """
     carried = np.asarray(loads, dtype=float)
     top = limit or float(carried.max(initial=0)) or 1.0
     text = data if unit == "bytes" else compact
     haec = is_haec(topology)
     drawn = STACKED if haec else LINE if len(topology.dims) == 1 else DRAWN
+    if not is_box(topology) and drawable(topology):
+        return link_levels(topology, carried, title=title, unit=unit, limit=top, hot=hot)
     if not is_box(topology) or topology.nodes > drawn:
         return link_planes(topology, carried, title=title, unit=unit, limit=top)
     with style():
         if haec:
-            return _draw(topology, carried, stack(topology, 1.3), title, unit, top, text)
-        return _draw(topology, carried, slices(topology), title, unit, top, text)
+            return _draw(topology, carried, stack(topology, 1.3), title, unit, top, text, hot)
+        return _draw(topology, carried, slices(topology), title, unit, top, text, hot)
 
 
 def canvas(
@@ -66,7 +83,7 @@ def canvas(
     span = min((WIDTH - 0.2) / max(layout.width, layout.height * 0.62), 0.62)
     height = layout.height * span + head + foot
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
+    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
     axes = figure.add_axes((0, foot / height, 1, layout.height * span / height))
     axes.set_axis_off()
     points = np.concatenate((layout.nodes, *layout.planes))
@@ -76,7 +93,7 @@ def canvas(
     return figure, axes, span
 
 
-def draw_planes(axes: Axes, layout: Layout, span: float) -> None:
+def draw_planes(axes: Axes, layout: Layout) -> None:
     """Pale planes, each with its name."""
     axes.add_collection(
         PolyCollection(layout.planes, facecolors="#f4f6f7", edgecolors="none", zorder=0),
@@ -90,7 +107,7 @@ def draw_planes(axes: Axes, layout: Layout, span: float) -> None:
             x + (0.5 if oblique else 0.05),
             y + (0.06 if oblique else 0.1),
             name,
-            fontsize=7 if span < 0.3 else 8,
+            fontsize=SMALL,
             color=INK,
             va="bottom",
             zorder=5,
@@ -106,13 +123,14 @@ def _draw(
     unit: str,
     top: float,
     text: Callable[[float], str],
+    hot: Sequence[int],
 ) -> Figure:
     step, _ = link_steps(topology)
     haec = is_haec(topology)
     wireless = (step[:, 2] != 0) & haec
     wired = np.flatnonzero(~wireless)
     figure, axes, span = canvas(layout, title, 0.72)
-    draw_planes(axes, layout, span)
+    draw_planes(axes, layout)
     norm, cmap = Normalize(0, top), sequential()
     order = wired[np.argsort(loads[wired], kind="stable")]
     radius, width = 0.15, 0.075
@@ -130,15 +148,15 @@ def _draw(
     note = ""
     if haec:
         used = np.flatnonzero(wireless & (loads > 0))
-        hot = used[np.argsort(loads[used], kind="stable")][-WIRELESS:]
-        ends = np.stack((layout.start[hot], layout.end[hot]), axis=1)
+        air = used[np.argsort(loads[used], kind="stable")][-WIRELESS:]
+        ends = np.stack((layout.start[air], layout.end[air]), axis=1)
         axes.add_collection(
             LineCollection(
-                list(ends), colors=cmap(norm(loads[hot])), linewidths=1.1, zorder=1.5, alpha=0.9
+                list(ends), colors=cmap(norm(loads[air])), linewidths=1.1, zorder=1.5, alpha=0.9
             ),
             autolim=False,
         )
-        count = f"{len(hot):,} hottest of " if len(hot) < len(used) else ""
+        count = f"{len(air):,} hottest of " if len(air) < len(used) else ""
         note = f", wireless: {count}{len(used):,} used"
     axes.scatter(
         layout.nodes[:, 0],
@@ -149,9 +167,12 @@ def _draw(
         linewidths=0.6,
         zorder=3,
     )
+    along = layout.end - layout.start
+    lane = np.stack((along[:, 1], -along[:, 0]), axis=1) * 0.06 * ~wireless[:, None]
+    number_links(axes, layout.start + 0.68 * along + lane, hot)
     height = figure.get_figheight()
     bar = figure.add_axes((0.2 / WIDTH, 0.34 / height, 0.62, 0.12 / height))
     colour_bar(figure, bar, norm, cmap, text, f"{unit} on a link{note}")
     figure.text(0.74, 0.36 / height, "■", color=PALE, fontsize=9)
-    figure.text(0.775, 0.365 / height, "unused link", fontsize=8)
+    figure.text(0.775, 0.365 / height, "unused link", fontsize=SMALL)
     return figure

@@ -14,12 +14,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from .kendall import METRICS, OUTCOMES, Relation, Tau
-from .plots_style import BLUE, CYCLE, INK, ORANGE, WIDTH, label, new_figure, style
+from .plots_style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, label, new_figure, style
 from .report_units import MISSING, compact, time_unit
 from .units import show_bytes
 
 _MARKERS = "osD^vP"
-_ROW, _COLUMNS = 0.21, 3  # inches a row of cells, columns of a legend
+_ROW, _COLUMNS = 0.22, 2  # inches a row of cells, columns of a legend
 
 
 def diverging() -> Colormap:
@@ -55,8 +55,9 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         "\n".join(label(line, 21, 1) for line in (r.case.topology, r.case.variant) if line)
         for r in relations
     ]
-    left, head, foot = 1.75, 1.5, 0.12
-    width = max(WIDTH, left + 0.4 * len(relations) + 0.15)
+    left, foot = 2.02, 0.12
+    head = 0.4 + 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
+    width = max(WIDTH, left + 0.44 * len(relations) + 0.15)
     lines = sum(len(block.rows) + 1 for block in blocks)
     height = head + lines * _ROW + foot
     cell = (width - left - 0.12) / max(len(relations), 1)
@@ -66,17 +67,19 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set(xlim=(0, width), ylim=(0, height))
-        axes.text(0.08, height - 0.08, label(title, 52), va="top", weight="bold", fontsize=9)
+        axes.text(0.08, height - 0.08, label(title, 45), va="top", weight="bold", fontsize=9)
         for place, text in enumerate(heads):
             x = left + (place + 0.5) * cell
-            axes.text(x, height - head + 0.05, text, rotation=90, ha="center", va="bottom", size=7)
+            axes.text(
+                x, height - head + 0.05, text, rotation=90, ha="center", va="bottom", size=SMALL
+            )
         y = height - head
         for block in blocks:
             y -= _ROW
-            axes.text(0.08, y + 0.05, block.title, weight="bold", size=8)
+            axes.text(0.08, y + 0.05, block.title, weight="bold", size=SMALL)
             for name, taus in block.rows:
                 y -= _ROW
-                axes.text(left - 0.07, y + 0.055, name, ha="right", size=7.5)
+                axes.text(left - 0.07, y + 0.055, name, ha="right", size=SMALL)
                 for place, tau in enumerate(taus):
                     _cell(axes, (left + place * cell, y), cell, tau, cmap)
     return figure
@@ -95,7 +98,7 @@ def _cell(
         corner[1] + 0.06,
         text,
         ha="center",
-        size=7,
+        size=SMALL,
         weight="bold" if tau is not None and tau.clear else "normal",
         color="white" if dark else INK,
     )
@@ -120,8 +123,8 @@ def scatter(relation: Relation, *, title: str) -> Figure:
     height = 2.75 + legend
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
-        left, gap, bottom = 0.62, 0.14, 0.55 + legend
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        left, gap, bottom = 0.62, 0.14, 0.5 + legend
         width = (WIDTH - left - gap - 0.12) / 2
         for place, (column, name, text) in enumerate(panels):
             axes = figure.add_axes(
@@ -137,14 +140,14 @@ def scatter(relation: Relation, *, title: str) -> Figure:
                 axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
             tau = relation.taus[column, "makespan"]
             shown = f"{tau.value:+.2f}".replace("-", "−") if tau.known else MISSING
-            axes.set_title(f"τ {shown}", fontsize=8, fontweight="normal", pad=2)
+            axes.set_title(f"τ {shown}", fontsize=SMALL, fontweight="normal", pad=2)
             axes.set_xlabel(name)
             axes.grid(visible=True)
             axes.margins(0.08)
             axes.xaxis.set_major_locator(MaxNLocator(3))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
             axes.yaxis.set_major_locator(MaxNLocator(5))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
             if place:
                 axes.tick_params(axis="y", labelleft=False)
             else:
@@ -172,8 +175,8 @@ def variation(
     height = 3.05 + legend
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 52), va="top", weight="bold")
-        bottom = 0.55 + legend
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        bottom = 0.5 + legend
         axes = figure.add_axes(
             (
                 0.62 / WIDTH,
@@ -192,7 +195,7 @@ def variation(
         axes.set_xlim(-0.15, len(points) - 0.85)
         axes.grid(axis="y")
         axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
         axes.set_ylabel(f"simulated runtime ({unit})")
         _legend(figure, mappers, mappers, height)
     return figure
@@ -223,7 +226,7 @@ def mark(place: int) -> dict[str, Any]:
 
 def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str], height: float) -> None:
     handles = [
-        Line2D([], [], label=label(mapper, 19, 1), **mark(mappers.index(mapper)))
+        Line2D([], [], label=label(mapper, 21, 1), **mark(mappers.index(mapper)))
         for mapper in shown
     ]
     figure.legend(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-WIDTH = 4.3  # inches: 413 CSS pixels
+WIDTH = 3.66  # inches: 351 CSS pixels, what a phone's page has
+SMALL = 8.25  # points, the smallest text: 11 CSS pixels
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
@@ -62,11 +64,11 @@ STYLE: Any = {
     "ytick.color": GREY,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
-    "legend.fontsize": 8,
+    "legend.fontsize": SMALL,
     "legend.frameon": False,
     "figure.facecolor": "white",
     "figure.dpi": 100,
@@ -138,7 +140,7 @@ def picture(
     )
     axes.set(xlim=limits[0], ylim=limits[1])
     axes.add_patch(Rectangle(box[:2], width, height, fill=False, edgecolor=PALE, linewidth=0.7))
-    axes.text(left, bottom + height + 0.03, title, fontsize=8 if width > 1 else 7, va="bottom")
+    axes.text(left, bottom + height + 0.03, title, fontsize=SMALL, va="bottom")
 
 
 def svg_text(figure: Figure) -> str:
@@ -148,9 +150,30 @@ def svg_text(figure: Figure) -> str:
         # Letters that DejaVu Sans lacks: text stays text, the reader's own fonts have them.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "hopmap"})
-    text = buffer.getvalue()
+    text = re.sub("<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
+    # a hundredth of a point cannot be seen, and is half of the text
+    text = re.sub("<[^!>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)
+    text = re.sub(r'<g( clip-path="[^"]*")>\s*((?:<use [^>]*/>\s*)+)</g>', _one_style, text)
     # Verdana has the same widths as DejaVu Sans, for machines without the latter.
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+
+
+def _one_style(marks: re.Match[str]) -> str:
+    """Write the style of marks once where it is the same for all of them."""
+    styles = set(re.findall(' style="[^"]*"', marks[2]))
+    if len(styles) != 1:
+        return marks[0]
+    (same,) = styles
+    return f"<g{marks[1]}{same}>{marks[2].replace(same, '')}</g>"
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """Return the figure as a PNG, 144 dots an inch."""
+    buffer = io.BytesIO()
+    with style(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure.savefig(buffer, format="png", dpi=144, metadata={"Software": "hopmap"})
+    return buffer.getvalue()
 
 
 def label(text: str, width: int = 22, lines: int = 2) -> str:
@@ -171,7 +194,7 @@ def label(text: str, width: int = 22, lines: int = 2) -> str:
     return "\n".join(row if len(row) <= width else row[: width - 1] + "…" for row in rows)
 
 
-def margin(labels: Sequence[str], inches_per_letter: float = 0.072) -> float:
+def margin(labels: Sequence[str], inches_per_letter: float = 0.0735) -> float:
     """Inches that tick labels need left of the axis."""
     letters = max((len(row) for text in labels for row in text.split("\n")), default=0)
     return 0.16 + letters * inches_per_letter

@@ -16,7 +16,7 @@ from .plots_style import WIDTH, label, new_figure, style
 from .report_units import compact, time_unit
 from .units import show_seconds
 
-_ACROSS, _HIGH, _LEGEND = 2, 2.15, 4
+_HIGH, _FOOT, _LEGEND = 1.55, 0.68, 2
 
 
 class Panel(NamedTuple):
@@ -39,7 +39,7 @@ class Panel(NamedTuple):
 def suite_lines(
     panels: Sequence[Panel], *, varies: str, title: str, logarithmic: bool = False
 ) -> Figure:
-    """Draw a line for every mapper in every panel, in one legend.
+    """Draw a line for every mapper in every panel, one below the other, with one legend.
 
     Random placement may leave the picture, that the others can be told apart.
 
@@ -51,22 +51,21 @@ def suite_lines(
         Abscissae, and ordinates that are seconds.
     """
     mappers = list(dict.fromkeys(mapper for panel in panels for mapper in panel.lines))
-    page, lines = 2 * WIDTH, -(-len(panels) // _ACROSS)
+    named = {m: label(m, 22, 1) for m in mappers}
     legend = 0.19 * -(-len(mappers) // _LEGEND) + 0.12
-    height = 0.3 + lines * (_HIGH + 0.62) + legend
+    height = 0.36 + legend + len(panels) * (_HIGH + _FOOT)
     with style():
-        figure = new_figure(height, page)
-        figure.text(0.1 / page, 1 - 0.07 / height, label(title, 100), va="top", weight="bold")
-        width = (page - _ACROSS * 0.8) / _ACROSS
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        box = [0.62 / WIDTH, 0, (WIDTH - 0.75) / WIDTH, _HIGH / height]
         for place, panel in enumerate(panels):
-            left = 0.65 + place % _ACROSS * (width + 0.8)
-            bottom = height - 0.3 - 0.24 - _HIGH - place // _ACROSS * (_HIGH + 0.62)
-            axes = figure.add_axes((left / page, bottom / height, width / page, _HIGH / height))
+            box[1] = (0.42 + (len(panels) - 1 - place) * (_HIGH + _FOOT)) / height
+            axes = figure.add_axes((box[0], box[1], box[2], box[3]))
             _panel(axes, panel, mappers, varies, logarithmic)
         figure.legend(
-            handles=[Line2D([], [], label=label(m, 34, 1), **_line(m, mappers)) for m in mappers],
-            loc="lower left",
-            bbox_to_anchor=(0.06, 0.05 / height),
+            handles=[Line2D([], [], label=named[m], **_line(m, mappers)) for m in mappers],
+            loc="upper left",
+            bbox_to_anchor=(0.02, 1 - 0.3 / height),
             ncols=_LEGEND,
             handlelength=1.8,
             borderpad=0,
@@ -109,7 +108,7 @@ def _panel(
         if unit:
             axes.set_ylabel(f"simulated time ({unit})")
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
 
 
 def _line(mapper: str, mappers: Sequence[str]) -> dict[str, Any]:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import base64
+import re
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from ..traces import Traffic
 from ..traces.atomic import replacing, replacing_folder
 from . import store
 from .console import Progress
 from .report_study import DEFAULT, Study, load_study
+from .report_summary import chosen_cases, summary, write_cases
 from .report_units import count
 
-PAGE_BYTES = 7_000_000  # of figures in the page; others are in the folder only
+PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
+
+Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
 
 
 def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
@@ -41,29 +49,33 @@ def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
         The folder cannot be written.
     """
     # matplotlib takes a while to import
-    from .report_figures import OF_SUITES, SECTIONS, count_figures, figures
+    from .plots_style import png_bytes, svg_text
+    from .report_figures import OF_STUDY, SECTIONS, count_figures, figures
 
     folder = Path(folder)
-    study = load_study(folder)
-    traffic = {trace: _traffic(folder, trace) for trace in study.traces()}
+    whole = load_study(folder)
+    study = replace(whole, cases=chosen_cases(whole))
+    traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
     total = count_figures(study)
-    sections: dict[str, dict[str, list[dict[str, str]]]] = {
-        trace: {section: [] for section in SECTIONS} for trace in study.traces()
-    }
-    sections[""] = {section: [] for section in OF_SUITES}
+    sections: Sections = {trace: {section: [] for section in SECTIONS} for trace in study.traces()}
+    sections[""] = {section: [] for section in OF_STUDY}
     spent = 0
     with replacing_folder(folder / "figures") as drawn:
-        for done, picture in enumerate(figures(study, traffic), 1):
-            (drawn / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
-            shown = {"caption": picture.caption, "name": picture.name, "uri": ""}
-            if spent + len(picture.svg) <= PAGE_BYTES:
-                spent += len(picture.svg)
-                encoded = base64.b64encode(picture.svg.encode()).decode()
-                shown["uri"] = f"data:image/svg+xml;base64,{encoded}"
+        for done, picture in enumerate(figures(whole, study, traffic), 1):
+            svg = svg_text(picture.figure)
+            (drawn / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
+            (drawn / f"{picture.name}.png").write_bytes(png_bytes(picture.figure))
+            width = round(96 * picture.figure.get_figwidth())
+            shown = {"caption": picture.caption, "name": picture.name, "width": width}
+            shown |= {"uri": "", "turn": picture.turn}
+            if spent + len(uri := _uri(svg)) <= PAGE_BYTES:
+                spent += len(uri)
+                shown["uri"] = uri
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:
                 progress(done, max(done, total), picture.caption)
-        page = _render(study, traffic, sections)
+        page = _render(whole, study, traffic, sections)
+    write_cases(whole, folder / "cases.csv")
     target = folder / "report.html"
     with replacing(target) as partial:
         partial.write_text(page, encoding="utf-8")
@@ -77,10 +89,18 @@ def _traffic(folder: Path, trace: str) -> Traffic | None:
         return None
 
 
+def _uri(svg: str) -> Markup:
+    """Return a figure as the address of an image, between double quotes; shorter than base64."""
+    text = re.sub("<[^>]*>", lambda tag: tag[0].replace("'", "&apos;").replace('"', "'"), svg)
+    safe = quote(" ".join(text.split()), safe=" !$'()*+,-./:;<=>?@[]^_{|}~")
+    return Markup(f"data:image/svg+xml,{safe}")
+
+
 def _render(
+    whole: Study,
     study: Study,
     traffic: dict[str, Traffic | None],
-    sections: dict[str, dict[str, list[dict[str, str]]]],
+    sections: Sections,
 ) -> str:
     from jinja2 import Environment, StrictUndefined
 
@@ -92,22 +112,24 @@ def _render(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    here = Path(__file__).parent
     environment.filters["breakable"] = tables.breakable
-    template = environment.from_string(
-        Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8")
-    )
-    done = len(study.runs) + len(study.failed)
+    template = environment.from_string((here / "report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         study=study,
         default=DEFAULT,
-        facts=_facts(study, done),
-        suites=suite_section(study),
+        css=Markup((here / "report.css").read_text(encoding="utf-8")),
+        script=Markup((here / "report.js").read_text(encoding="utf-8")),
+        facts=_facts(whole),
+        cases=len(whole.cases),
+        summary=summary(whole),
+        suites=suite_section(whole),
         pictured=sections[""],
-        relations=relation_section(study),
+        relations=relation_section(whole, study.cases),
         headlines=[
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
         ],
-        traces=tables.trace_rows(traffic),
+        traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         links=tables.link_rows(study),
         sections=[
             {
@@ -124,9 +146,10 @@ def _render(
     )
 
 
-def _facts(study: Study, done: int) -> list[tuple[str, str]]:
+def _facts(study: Study) -> list[tuple[str, str]]:
     """One line each on what was run."""
     runs = study.runs
+    done = len(runs) + len(study.failed)
     engines = sorted({str(engine) for engine in runs["engine"].dropna()})
     replay = ", ".join(engines) or "none: mappings were measured, not replayed"
     if engines and study.steps:

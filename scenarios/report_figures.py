@@ -4,57 +4,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..simulator import HotLink, hot_links
 from ..topologies import Topology
 from ..traces import Traffic
 from . import store
 from .kendall import relations
 from .plots import spy_plot
 from .plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from .plots_compare import excess_strips
 from .plots_mapping import mapping_view
 from .plots_network import link_loads
 from .plots_relations import scatter, tau_map, variation
-from .plots_style import svg_text
+from .plots_turn import turnable
 from .report_study import DEFAULT, Case, Entry, Study
 from .report_suites import case_grids, count_suite_figures, suite_figures, suites_of
+from .report_summary import excess, measure
 from .report_tables import PARTS, topology_of
+from .report_units import count, data
 
-OF_SUITES = ("lines", "grids")
-SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping")
+OF_STUDY = ("compare", "lines", "grids")
+SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping", "grids")
+HOT = 3  # links that are numbered
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report: its trace, section, file name, caption, and the SVG text.
+    """A figure of the report: its trace, section, file name, caption, and the figure itself.
 
-    Those of suites have no trace.
+    Those of the whole study have no trace. `turn` is what `report.js` needs to turn a mapping.
     """
 
     trace: str
     section: str
     name: str
     caption: str
-    svg: str
+    figure: Figure
+    turn: str = ""
 
 
 def count_figures(study: Study) -> int:
     """Return how many figures `figures` will about make."""
     if suites_of(study):
-        return count_suite_figures(study)
+        return 1 + count_suite_figures(study)
     pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
     bars = sum(2 if case.replayed else 1 for case in pictured)
     related = len(study.traces()) + len(relations(study.cases))
-    return 2 * len(study.traces()) + bars + related + 3 * min(len(pictured), PICTURED)
+    return 1 + 2 * len(study.traces()) + bars + related + 3 * min(len(pictured), PICTURED)
 
 
-def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
-    """Make all figures, trace after trace; of suites, which have many, those of the suites."""
+def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
+    """Make all figures, trace after trace; of suites, which have many, those of the suites.
+
+    Parameters
+    ----------
+    whole : Study
+    study : Study
+        The same with the cases that are shown.
+    """
     taken: set[str] = set()
     left = PICTURED
 
@@ -64,10 +77,17 @@ def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Pictur
         while name.casefold() in taken:
             name, number = f"{stem}-{number}", number + 1
         taken.add(name.casefold())
-        return Picture(trace, section, name, caption, svg_text(figure))
+        return Picture(trace, section, name, caption, figure)
 
+    found = excess(whole)
+    if any(sum(map(len, cases)) > 1 for cases in found.values()):
+        what = measure(whole)
+        words = "simulated runtime" if what == "makespan" else what.replace("_", "-")
+        caption = "How far the runs of each mapper are behind the best of their case"
+        strips = excess_strips(found, title="Mappers compared", what=f"more {words} than the best")
+        yield picture("", "compare", "mappers compared", caption, strips)
     if suites_of(study):
-        for section, words, caption, figure in suite_figures(study, traffic):
+        for section, words, caption, figure in suite_figures(whole, traffic):
             yield picture("", section, words, caption, figure)
         return
     for trace in study.traces():
@@ -90,7 +110,11 @@ def figures(study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Pictur
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
         for case in cases[:left]:
             for section, words, caption, figure in _network(study, case, sent):
-                yield picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
+                shown = picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
+                if words == "mapping best" and sent is not None:
+                    view = turnable(topology_of(study, case), _node_of(case.best), sent)
+                    shown = replace(shown, turn=view)
+                yield shown
         left = max(0, left - len(cases))
 
 
@@ -115,8 +139,11 @@ def _ienpc(cases: list[Case]) -> Iterator[Figure]:
 
 
 def _runtime(cases: list[Case]) -> Iterator[Figure]:
-    """Draw the runtime of each case of a trace, with the same abscissa."""
-    limit = max((e.worst("makespan") or 0.0 for c in cases for e in c.entries), default=0.0)
+    """Draw the runtime of each case of a trace, with the same abscissa where the same varies."""
+    limits: dict[str, float] = {}
+    for case in cases:
+        slowest = max(entry.worst("makespan") or 0.0 for entry in case.entries)
+        limits[case.variant] = max(slowest, limits.get(case.variant, 0.0))
     for case in cases:
         entries = [entry for entry in case.entries if entry.value("makespan") is not None]
         yield runtime_bars(
@@ -124,7 +151,7 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
             [[e.mean(part) or 0.0 for part in ("compute", "communicate", "wait")] for e in entries],
             [_spread(entry, "makespan") for entry in entries],
             title=f"runtime on {case.where}",
-            limit=limit,
+            limit=limits[case.variant],
         )
 
 
@@ -141,14 +168,14 @@ def _relations(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
             figure = variation(
                 [case.variant for case in cases],
                 {mapper: [mean.get(mapper) for mean in means] for mapper in mappers},
-                title=f"{trace} on {cases[0].topology}",
+                title=f"runtime on {cases[0].topology}",
             )
             caption = f"Simulated runtime of {trace} on {cases[0].topology}, means over seeds"
             yield f"{cases[0].topology} varied", caption, figure
     for each in relations(study.ends_of(trace)):
         where = each.case.where
         caption = f"Each mapping of {trace} on {where}: runtime over hop-bytes and busiest link"
-        yield f"{where} scatter", caption, scatter(each, title=f"{trace} on {where}")
+        yield f"{where} scatter", caption, scatter(each, title=where)
 
 
 def _time(trace: str, cases: list[Case]) -> Figure:
@@ -175,22 +202,39 @@ def _network(
         for (entry, word), load in zip(chosen, loads, strict=True):
             assert load is not None
             name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
-            title = f"{case.where}: {name}"
+            title = f"{name}, {case.topology}"
             caption = f"Link loads of {case.trace} on {case.where}, {entry.mapper}"
-            figure = link_loads(topology, load, title=title, unit=unit, limit=top)
+            hot = []
+            if traffic is not None:
+                hot = hot_links(traffic, topology, _node_of(entry), top=HOT, by=unit, pairs=2)
+                caption += _hottest(hot, topology, unit)
+            links = [link.link for link in hot]
+            figure = link_loads(topology, load, title=title, unit=unit, limit=top, hot=links)
             yield "links", f"links {word}", caption, figure
     if traffic is not None:
         figure = mapping_view(
             topology,
             _node_of(case.best),
             traffic,
-            title=f"{case.where}: {case.best.mapper} (best)",
+            title=f"{case.best.mapper} (best), {case.topology}",
             default=_node_of(case.default) if len(chosen) > 1 and case.default else None,
         )
         caption = f"Ranks of {case.trace} on {case.where} as {case.best.mapper} places them"
         yield "mapping", "mapping best", caption, figure
-    if (grids := case_grids(case, traffic)) is not None:
-        yield "mapping", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
+    crowded = case.best.value("ranks") != len(np.unique(_node_of(case.best)))
+    if crowded and (grids := case_grids(case, traffic)) is not None:
+        yield "grids", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
+
+
+def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:
+    """Name the hottest links, what they carry, and the heaviest rank pairs behind each."""
+    said = []
+    for place, link in enumerate(hot, 1):
+        ends = f"{topology.vertex_name(link.source)} → {topology.vertex_name(link.target)}"
+        carried = data(link.bytes) if unit == "bytes" else f"{count(link.messages)} messages"
+        pairs = ", ".join(f"{src} to {dst}" for src, dst, *_ in link.pairs)
+        said.append(f"({place}) {ends}: {carried}, ranks {pairs}")
+    return f". Hottest: {'; '.join(said)}" if said else ""
 
 
 def _loads(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .findings import gap, of_case, of_variation, overall, percent, signed
 from .kendall import METRICS, Relation, Tau, relations
-from .report_study import Study
+from .report_study import Case, Study
 from .report_tables import Cell
 from .report_units import MISSING, count
 
 
-def relation_section(study: Study) -> dict[str, Any] | None:
-    """Return what holds over all cases and a row for each; None if too little was replayed."""
+def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | None:
+    """Return what holds over all cases of a study and a row for each of the cases that are shown.
+
+    None if too little was replayed.
+    """
     found = relations(study.cases)
     if not found:
         return None
@@ -24,7 +28,7 @@ def relation_section(study: Study) -> dict[str, Any] | None:
     head += [("τ hop-bytes, better half", "number")]
     if energy:
         head += [("Energy: τ hop-bytes", "number"), ("Energy: τ runtime", "number")]
-    rows = [_row(each, shown, energy) for each in found]
+    rows = [_row(each, shown, energy) for each in relations(cases)]
     return {"overall": overall(found), "head": head, "rows": rows}
 
 

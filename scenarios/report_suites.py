@@ -16,7 +16,6 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ..traces import Traffic
@@ -72,8 +71,7 @@ def suites_of(study: Study) -> list[str]:
 def finding(case: Case, study: Study) -> Finding | None:
     """Compare the orders of a case's mappings; None if it was not replayed."""
     settings = dict(study.settings_of(case))
-    runs = pd.concat([entry.runs for entry in case.entries])
-    runs = runs[runs["makespan"].notna()]
+    runs = case.runs[case.runs["makespan"].notna()]
     placed = distinct(runs[runs["mapper"] != RANDOM])
     if placed.empty:
         return None
@@ -219,7 +217,7 @@ def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
         )
         for entry in case.entries
     }
-    return grid_mappings(dims, mappings, title=f"{case.trace} on {case.topology}")
+    return grid_mappings(dims, mappings, title=f"by node, {case.topology}")
 
 
 def _panels(study: Study, pairs: Sequence[Pair]) -> Iterator[Panel]:

@@ -16,6 +16,7 @@ from .report_study import DEFAULT, Case, Entry, Study, number
 from .report_units import MISSING, change, count, data, duration, joules, runtime
 from .settings import configure
 
+FAILED = 200  # runs that are listed
 PARTS = ("total", "avg", "min", "max")
 
 
@@ -133,11 +134,11 @@ REST_HEAD = (
 
 def breakable(text: str) -> Markup:
     """Let a mapper's name be broken after its punctuation."""
-    return Markup(re.sub(r"([(_,|=])", r"\1<wbr>", str(escape(text))))
+    return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
 
 
 def main_table(cases: Iterable[Case]) -> dict[str, Any]:
-    """Every mapper on every topology of a trace, best seed, means below."""
+    """Every mapper on every topology of a trace, best seed, the range over seeds below."""
     cases = list(cases)
     replayed = any(case.replayed for case in cases)
     head = (*NAME_HEAD, *HOPS_HEAD, *(REPLAY_HEAD if replayed else ()), *REST_HEAD)
@@ -149,18 +150,19 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
         for row, entry in zip(rows, entries, strict=True):
             value = entry.value("energy")
             row.insert(place, Cell(joules(value), value))
+    if not any(case.default for case in cases):  # nothing to compare with
+        kept = [place for place, (name, _) in enumerate(head) if name != f"against {DEFAULT}"]
+        head, rows = tuple(head[k] for k in kept), [[row[k] for k in kept] for row in rows]
     return {"head": head, "rows": rows}
 
 
 def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
     seeds = len(entry.runs)
 
-    def cell(column: str, text: Any, mean: bool = False) -> Cell:
-        value, average = entry.value(column), entry.mean(column)
-        differs = (
-            mean and value is not None and average is not None and text(average) != text(value)
-        )
-        return Cell(text(value), value, f"mean {text(average)}" if differs else "")
+    def cell(column: str, text: Any, spread: bool = False) -> Cell:
+        value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
+        low, high = (text(number(end)) for end in ends)
+        return Cell(text(value), value, f"{low} to {high}" if spread and low != high else "")
 
     def against(column: str) -> Cell:
         value = entry.value(column)
@@ -181,15 +183,15 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
     row = [
         Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
         Cell(case.topology, case.topology, case.variant),
-        cell("hop_bytes", data, mean=True),
+        cell("hop_bytes", data, spread=True),
         against("hop_bytes"),
     ]
     if replayed:
-        row += [cell("makespan", runtime, mean=True), against("makespan")]
+        row += [cell("makespan", runtime, spread=True), against("makespan")]
     seconds = entry.mean("mapping_seconds")
     return [
         *row,
-        cell("messages_ienpc_total", whole, mean=True),
+        cell("messages_ienpc_total", whole, spread=True),
         cell("messages_ienpc_avg", whole),
         cell("messages_ienpc_min", count),
         cell("messages_ienpc_max", count),
@@ -206,9 +208,9 @@ def whole(value: float | None) -> str:
 
 
 def failed_rows(study: Study) -> list[list[str]]:
-    """List failed runs: trace, topology, mapper, seed, the line of the error."""
+    """List the first failed runs: trace, topology, mapper, seed, the line of the error."""
     rows = []
-    for _, run in study.failed.iterrows():
+    for _, run in study.failed.head(FAILED).iterrows():
         line = " ".join(str(run["error"]).split())
         rows.append(
             [run["trace"], run["topology"], run["mapper"], count(number(run["seed"])), line]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TypeAlias
 
 from ..simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
 from ..simulator.energy import LINK as ENERGY_LINK
-from ..topologies import Topology, preset_parameters
+from ..topologies import Topology
 from .units import UnitError, parse_quantity
 
 Value: TypeAlias = str | int | float
@@ -22,7 +24,7 @@ class SettingError(ValueError):
 
 
 def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
-    """Apply settings to a topology's links and to the model, over those of a preset.
+    """Apply settings to a topology's links and to the model, over what the topology itself says.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     SettingError, ParameterError, TopologyError
         Unknown key, value out of range.
     """
-    model: dict[str, Value] = {**preset_parameters(topology)}
+    model: dict[str, Value] = dict(topology.parameters)
     # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
     for key, value in sorted(settings, key=lambda setting: setting[0].count(".")):
         if key.startswith("link."):
@@ -79,7 +81,9 @@ def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]
 
 
 def parse_settings(given: Iterable[str]) -> Settings:
-    """Read "key=value" words, as ``--set`` takes them.
+    """Read "key=value" words, as ``--set`` takes them, and FILE.toml with a table [parameters].
+
+    Words win over files.
 
     Raises
     ------
@@ -87,14 +91,40 @@ def parse_settings(given: Iterable[str]) -> Settings:
         No equals sign, or a key twice.
     """
     settings: dict[str, Value] = {}
-    for word in given:
+    words = list(given)
+    files = [word for word in words if "=" not in word and word.endswith(".toml")]
+    for word in [word for word in words if word not in files]:
         key, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not key or not value:
             raise SettingError(f"--set {word!r}: expected key=value, like link.bandwidth=10GB/s")
         if key in settings:
             raise SettingError(f"--set {key}: given twice: expected once")
         settings[key] = value
+    for file in files:
+        settings = parameters_in(file) | settings
     return tuple(settings.items())
+
+
+def parameters_in(file: str) -> dict[str, Value]:
+    """Read the table [parameters] of a TOML file.
+
+    Raises
+    ------
+    SettingError
+        Unreadable, no such table, or a value that is neither number nor text.
+    """
+    try:
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8")).get("parameters")
+    except OSError as error:
+        raise SettingError(f"--set {file}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"--set {file}: cannot be read as TOML ({error})") from None
+    if not isinstance(table, dict):
+        raise SettingError(f"--set {file}: no table [parameters]: expected one")
+    for key, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise SettingError(f"--set {file}: {key}: {value!r}: expected a number or a text")
+    return table
 
 
 def algorithms_from(settings: Settings) -> dict[str, str]:

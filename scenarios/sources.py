@@ -16,6 +16,7 @@ from ..traces import (
     parse_stencil,
     traffic_of_stencil,
 )
+from ..traces.monitoring import profiles
 from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_trace, nas_traffic
 
 STENCIL = "stencil:"
@@ -43,6 +44,16 @@ class Source:
     def has_program(self) -> bool:
         """Whether the order of messages is known, so that it can be replayed."""
         return self.kind in ("archive", "benchmark")
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether this is of Open MPI's monitoring, which counts collectives apart."""
+        path = self.path
+        return (
+            self.kind == "traffic"
+            and path is not None
+            and bool(path.is_dir() or path.suffix == ".prof")
+        )
 
     def traffic(self) -> Traffic:
         """Read or compute who sends how much to whom.
@@ -128,6 +139,8 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
     path = (folder or Path()) / text
     if path.exists():
         # A folder may be called X.otf2; then the anchor file lies in it.
+        if path.is_dir() and any(path.glob("*.prof")) and not any(path.glob("*.otf2")):
+            return Source(path.resolve().name, "traffic", path)
         if path.is_dir() or path.suffix == ".otf2":
             folder_of = path if path.is_dir() else path.parent
             return Source(folder_of.resolve().name or str(text), "archive", path)
@@ -152,6 +165,6 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
 def _files(path: Path) -> list[Path]:
     """All files of an archive, or the traffic file itself."""
     if path.is_file() and path.suffix != ".otf2":
-        return [path]
+        return profiles(path) if path.suffix == ".prof" else [path]
     folder = path if path.is_dir() else path.parent
     return sorted(file for file in folder.rglob("*") if file.is_file())

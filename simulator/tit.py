@@ -69,7 +69,7 @@ def fill_tit(folder: Path, program: Program, *, compute_scale: float = 1.0) -> N
     names = [f"rank{rank}.tit" for rank in range(program.ranks)]
     (folder / INDEX).write_text("".join(f"{name}\n" for name in names), encoding="ascii")
     flops = program.compute * compute_scale * FLOPS
-    tag, size = _tags(program), _sizes(program)
+    tag, size = _tags(program), message_sizes(program)
     for rank, name in enumerate(names):
         rows = slice(int(program.offsets[rank]), int(program.offsets[rank + 1]))
         with (folder / name).open("w", encoding="ascii") as file:
@@ -101,7 +101,7 @@ def _actions(
 WORDS = {int(op): op.name.lower() for op in (Op.SEND, Op.ISEND, Op.RECV, Op.IRECV)}
 
 
-def _sizes(program: Program) -> Ints:
+def message_sizes(program: Program) -> Ints:
     """Bytes of each row; a receive has those of the message that it takes."""
     size = program.size.copy()
     sends, receives = program.sends(), program.receives()

@@ -98,3 +98,20 @@ def test_the_mapper_of_the_example_works():
         assert sorted(node_of) == [0, 1, 2, 3]
     finally:
         MAPPERS.pop("busiest_first")
+
+
+def test_the_lines_of_python_in_the_guides_run():
+    (text,) = [
+        t
+        for _, x, t in BLOCK.findall((ROOT / "docs/GUIDES.md").read_text("utf-8"))
+        if x == "python"
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", text], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_every_mapper_is_in_the_page_of_mappers():
+    page = (ROOT / "docs" / "MAPPERS.md").read_text("utf-8")
+    assert [name for name in MAPPERS if f"`{name}`" not in page] == []

@@ -1,5 +1,6 @@
 """What the machine is: nodes, switches, links, distances, routes, and ranks placed on nodes."""
 
+from .files import NETWORK_FORMATS as NETWORK_FORMATS
 from .graph import from_networkx as from_networkx
 from .grid import both_ways as both_ways
 from .grid import haec as haec
@@ -20,7 +21,6 @@ from .partial_cube import PartialCube as PartialCube
 from .partial_cube import partial_cube as partial_cube
 from .presets import PRESETS as PRESETS
 from .presets import Preset as Preset
-from .presets import preset_parameters as preset_parameters
 from .spec import FAMILIES as FAMILIES
 from .spec import Family as Family
 from .spec import did_you_mean as did_you_mean

@@ -8,14 +8,13 @@ most, 128 MiB. Of several shortest paths the one is taken that goes to the lowes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
 from .graph_kernels import GraphRouter, breadth_first
 from .grid import DEFAULT_LINK
-from .hwloc import from_hwloc
 from .topology import LinkKind, Topology, TopologyError
 
 if TYPE_CHECKING:
@@ -83,30 +82,24 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
         kinds=tuple(kinds.values()) or (DEFAULT_LINK,),
         router=GraphRouter(hops, starts, link_to),
         switches=len(labels) - len(hosts),
+        names=tuple(hosts) if all(isinstance(v, str) for v in hosts) else (),
     )
 
 
-def from_file(path: str) -> Topology:
-    """Network of a GraphML file (see `from_networkx`), or a machine of hwloc's XML.
+def from_graphml(root: Element, spec: str) -> Topology:
+    """Network of a GraphML document; see `from_networkx`.
 
     Raises
     ------
     TopologyError
-        No such file, neither of the two, or a graph or machine that is refused.
+        No GraphML, or a graph that is refused.
     """
     import networkx as nx
 
-    spec = f"file:{path}"
-    if Path(path).suffix == ".xml":
-        return from_hwloc(path)
-    if Path(path).suffix != ".graphml":
-        raise TopologyError(f"{spec}: expected a file NAME.graphml or NAME.xml")
     try:
-        graph = nx.read_graphml(path)
-    except OSError as error:
-        raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
-    except (nx.NetworkXError, SyntaxError, ValueError, KeyError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
+        graph = nx.parse_graphml(tostring(root, encoding="unicode"))
+    except (nx.NetworkXError, SyntaxError, ValueError, LookupError, TypeError, AttributeError) as e:
+        reason = str(e).partition("\n")[0]
         raise TopologyError(f"{spec}: cannot be read as GraphML ({reason})") from None
     return from_networkx(graph, spec)
 

@@ -10,31 +10,24 @@ Source: hwloc's XML format, versions 1 and 2, which differ in names and in where
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree
 
 from .hierarchy import tree
 from .topology import Topology, TopologyError
 
 
-def from_hwloc(path: str) -> Topology:
+def from_hwloc(root: ElementTree.Element, spec: str) -> Topology:
     """Hierarchy of the cores of one machine, from hwloc's XML.
 
     Raises
     ------
     TopologyError
-        No such file, not hwloc's XML, no cores, or unlike parts.
+        No cores, or unlike parts.
     """
-    spec = f"file:{path}"
     try:
-        root = ElementTree.fromstring(Path(path).read_bytes())
-    except OSError as error:
-        raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
-    except ElementTree.ParseError as error:
-        raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
-    if root.tag != "topology":
-        raise TopologyError(f"{spec}: root element {root.tag!r}: expected hwloc's topology")
-    sizes = _sizes(root, spec)
+        sizes = _sizes(root, spec)
+    except RecursionError:
+        raise TopologyError(f"{spec}: nested too deep: expected hwloc's XML") from None
     if sizes is None:
         raise TopologyError(f"{spec}: no objects of type Core: expected hwloc's XML with cores")
     return replace(tree([size for size in reversed(sizes) if size > 1] or [1]), spec=spec)

@@ -3,7 +3,7 @@
 Kernels take a `Router`, a named tuple of plain arrays and numbers. Every family of topologies has a
 router type of its own, and numba compiles a kernel once for each type that it meets, so that one
 `distance` serves all of them and none pays for another. No n x n table is kept but for arbitrary
-graphs, which are limited in size. Vertices are the nodes and, after them, the switches.
+graphs and listed routes, which are limited in size. Vertices are the nodes, then the switches.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from .box_kernels import BoxRouter, box_distance, box_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
+from .route_kernels import RouteRouter, route_distance, route_link
 from .switch_kernels import (
     DragonflyRouter,
     FatTreeRouter,
@@ -28,7 +29,9 @@ from .switch_kernels import (
 )
 from .tree_kernels import TreeRouter, tree_distance, tree_hops, tree_link
 
-Router: TypeAlias = BoxRouter | FatTreeRouter | DragonflyRouter | TreeRouter | GraphRouter
+Router: TypeAlias = (
+    BoxRouter | FatTreeRouter | DragonflyRouter | TreeRouter | GraphRouter | RouteRouter
+)
 
 # The two functions of each family, written in Python and compiled into whatever calls them.
 ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
@@ -37,6 +40,7 @@ ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     DragonflyRouter: (dragonfly_distance, dragonfly_link),
     TreeRouter: (tree_distance, tree_link),
     GraphRouter: (graph_distance, graph_link),
+    RouteRouter: (route_distance, route_link),
 }
 # Where the distance of two nodes is a cost and not the number of links between them.
 HOPS: dict[type, Callable[..., int]] = {TreeRouter: tree_hops}

@@ -254,16 +254,8 @@ def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = N
             LinkKind(links.kind, links.bandwidth.value, links.latency.value, _provenance(links))
             for links in chosen.links
         ),
+        parameters={key: figure.value for key, figure in chosen.parameters.items()},
     )
-
-
-def preset_parameters(topology: Topology) -> dict[str, float]:
-    """Defaults of the model's parameters on a topology; empty where it is no preset."""
-    family, _, name = topology.spec.partition(":")
-    if family != "preset":
-        return {}
-    parameters = PRESETS[name.partition("*")[0]].parameters
-    return {key: figure.value for key, figure in parameters.items()}
 
 
 def _provenance(links: Links) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from .graph import from_file
+from .files import from_file
 from .grid import TIES, haec, mesh, torus
 from .hierarchy import tree
 from .hypercube import hypercube
@@ -137,7 +137,7 @@ FAMILIES: dict[str, Family] = {
         from_file,
         lambda text: (text,) if text else None,
         "a path",
-        ("net.graphml", "machine.xml"),
+        ("net.graphml", "topology.yaml#NAME"),
         slots=False,
     ),
 }

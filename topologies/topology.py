@@ -5,6 +5,7 @@ Distances and routes are computed on demand by the compiled `Router`; nothing of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -70,6 +71,10 @@ class Topology:
         For kernels: distance and routes.
     switches : int
         Vertices that host no ranks, nodes..vertices-1; direct networks have none.
+    names : tuple of str
+        What the file that describes the machine calls its nodes; empty where there is none.
+    parameters : mapping of str to float
+        What it says of the model's parameters, by key ("injection.bandwidth").
     """
 
     spec: str
@@ -80,6 +85,8 @@ class Topology:
     kinds: tuple[LinkKind, ...]
     router: Router = field(repr=False)
     switches: int = 0
+    names: tuple[str, ...] = field(default=(), repr=False)
+    parameters: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def nodes(self) -> int:

@@ -1,8 +1,8 @@
-"""Traffic files: npz, sparse CSV, MapLib's dense CSV, MatrixMarket and METIS graphs.
+"""Traffic files: npz, sparse CSV, MapLib's dense CSV, MatrixMarket, METIS and Scotch graphs, .prof.
 
-Only npz and sparse CSV hold messages *and* bytes. The others hold one weight per pair:
+Only npz, sparse CSV and .prof hold messages *and* bytes. The others hold one weight per pair:
 
-* MatrixMarket and METIS: bytes; each entry is one message;
+* MatrixMarket, METIS and Scotch: bytes; each entry is one message;
 * MapLib's dense CSV: messages in ``X.count.csv``, bytes in ``X.size.csv``; when both stand side by
   side they are read together; with the counts alone a message has one byte, with the sizes alone
   each entry is one message.
@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .atomic import replacing
+from .monitoring import read_monitoring
+from .scotch import read_scotch, write_scotch
 from .trace import TraceError
 from .traffic import Traffic
 
@@ -34,6 +36,8 @@ FORMATS: Mapping[str, str] = {
     ".csv": f"sparse table {HEADER}",
     ".mtx": "MatrixMarket matrix of bytes, one message an entry",
     ".graph": "METIS graph, edge weights in bytes, both directions added up",
+    ".grf": "Scotch graph, edge loads in bytes, both directions added up",
+    ".prof": "Open MPI's monitoring, the files of all ranks; only read",
 }
 
 DENSE_LIMIT = 8192
@@ -42,6 +46,8 @@ DENSE_LIMIT = 8192
 def load_traffic(path: str | Path) -> Traffic:
     """Read a traffic file, its format chosen by suffix (and, for CSV, by its first line).
 
+    A folder is one of Open MPI's monitoring.
+
     Raises
     ------
     TraceError
@@ -49,6 +55,8 @@ def load_traffic(path: str | Path) -> Traffic:
         entry; the message names file, row and value.
     """
     file = Path(path)
+    if file.is_dir():
+        return read_monitoring(file)
     suffix = _suffix(file)
     if not file.is_file():
         raise TraceError(f"{path}: no such file")
@@ -56,7 +64,7 @@ def load_traffic(path: str | Path) -> Traffic:
         return _READERS[suffix](file)
     except TraceError:
         raise
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError, KeyError, OverflowError, zipfile.BadZipFile, EOFError) as error:
         reason = " ".join(str(error).split())
         raise TraceError(f"{path}: cannot be read as {FORMATS[suffix]}: {reason}") from None
 
@@ -72,7 +80,10 @@ def save_traffic(path: str | Path, traffic: Traffic) -> None:
         The folder cannot be written.
     """
     file = Path(path)
-    writer = _WRITERS[_suffix(file)]
+    suffix = _suffix(file)
+    if suffix not in _WRITERS:
+        raise TraceError(f"{file}: is only read: expected one of {', '.join(_WRITERS)}")
+    writer = _WRITERS[suffix]
     with replacing(file) as partial:
         writer(partial, traffic)
 
@@ -322,6 +333,8 @@ _READERS: Mapping[str, Callable[[Path], Traffic]] = {
     ".csv": _read_csv,
     ".mtx": _read_mtx,
     ".graph": _read_metis,
+    ".grf": read_scotch,
+    ".prof": read_monitoring,
 }
 _WRITERS: Mapping[str, Callable[[Path, Traffic], None]] = {
     ".count.csv": _write_counts,
@@ -330,4 +343,5 @@ _WRITERS: Mapping[str, Callable[[Path, Traffic], None]] = {
     ".csv": _write_csv,
     ".mtx": _write_mtx,
     ".graph": _write_metis,
+    ".grf": write_scotch,
 }

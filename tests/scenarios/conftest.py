@@ -33,7 +33,7 @@ def case_of():
 
     def make(runs, variant=""):
         entries = [Entry(str(m), own.iloc[0], own) for m, own in runs.groupby("mapper", sort=False)]
-        return Case("trace", "mesh:2x2", variant, entries, entries[0], None)
+        return Case("trace", "mesh:2x2", variant, runs, entries, entries[0], None)
 
     return make
 

@@ -419,6 +419,14 @@ def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):
     assert "with_name('plan.json')" in (tmp_path / "plan_mpi4py.py").read_text()
 
 
+def test_convert_writes_a_schedule_of_goal(tmp_path):
+    out = tmp_path / "lu.goal"
+    said = hopmap("convert", LU, "--to", "goal", "--out", out, "--set", "gap_per_byte=2ns/B")
+    assert "LogGOPSim -f" in said
+    assert "--LogGOPS_L=400 --LogGOPS_o=200 --LogGOPS_g=0 --LogGOPS_G=2" in " ".join(said.split())
+    assert out.read_text().startswith("num_ranks 4\n")
+
+
 def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
     out = tmp_path / "simgrid"
     said = hopmap("convert", LU, "--to", "simgrid", "--out", out, "--mapping", mapping)

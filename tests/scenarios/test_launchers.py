@@ -210,7 +210,7 @@ def test_what_a_format_cannot_say_is_refused(launcher, node_of, network, hosts, 
         ("json", '{"node_of": [-1]}', "rank 0 on node -1: expected a node of mesh:2x3*2, 0..5"),
         ("json", '{"node_of": [99999999999999999999]}', "expected a node of mesh:2x3*2, 0..5"),
         ("slurm", "# nodes: a,b\na\n", "2 host names: expected one for each of the 6 nodes"),
-        ("slurm", "# nodes: a[\na\n", "expected a list like node[01-32],gpu7"),
+        ("slurm", "# nodes: a[\na\n", "expected a list like node[01-04,7],login"),
         ("slurm", "# nothing\n", "no ranks in it"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from xml.etree import ElementTree
 
@@ -11,11 +12,13 @@ from matplotlib.figure import Figure
 
 from hopmap.scenarios.plots import spy_plot
 from hopmap.scenarios.plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from hopmap.scenarios.plots_compare import excess_strips
 from hopmap.scenarios.plots_layout import link_steps, slices, stack
 from hopmap.scenarios.plots_mapping import mapping_view
 from hopmap.scenarios.plots_network import link_loads
 from hopmap.scenarios.plots_saturation import latency_throughput
 from hopmap.scenarios.plots_style import label, svg_text
+from hopmap.scenarios.plots_turn import turnable
 from hopmap.simulator import Load
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -171,3 +174,37 @@ def test_latency_throughput_has_a_panel_a_network_and_one_for_what_is_accepted()
     # Two curves and one asymptote each; in the last all curves, flat where nothing more gets in.
     assert [len(axes.lines) for axes in panels] == [3, 3]
     assert last.lines[0].get_ydata().tolist() == [0.2, 1.0]
+
+
+def test_a_mapping_on_a_box_can_be_turned_where_it_has_three_dimensions() -> None:
+    topology = topology_from_spec("mesh:2x2x2")
+    view = json.loads(
+        turnable(topology, [7, 0], Traffic.from_pairs(2, [0, 1], [1, 0], [1, 1], [1, 1]))
+    )
+    assert view["at"][7] == [1, 1, 1]
+    assert view["rank"] == [1, -1, -1, -1, -1, -1, -1, 0]
+    assert view["pairs"] == [[0, 7, 3]]
+    assert turnable(topology_from_spec("mesh:4x2"), [7, 0], ring(2)) == ""
+
+
+def test_hot_links_bear_numbers() -> None:
+    for spec in ("torus:4x4x4", "haec:2x2x2", "fattree:4x4", "dragonfly:2x4x2", "hypercube:4"):
+        topology = topology_from_spec(spec)
+        figure = link_loads(topology, np.arange(topology.links), title="t", hot=[5, 7])
+        assert {"1", "2"} <= {text.get_text() for text in figure.axes[0].texts}
+        assert not {"1", "2"} & {
+            text.get_text()
+            for text in link_loads(topology, np.ones(topology.links), title="t").axes[0].texts
+        }
+
+
+def test_mappers_compared_have_a_dot_a_run_and_the_median() -> None:
+    figure = excess_strips({"a": [np.array([0.0, 0.5]), np.array([0.1])]}, title="t", what="more")
+    dots, middle = figure.axes[0].lines
+    assert np.expm1(dots.get_xdata()).tolist() == pytest.approx([0, 0.5, 0.1])
+    assert np.expm1(middle.get_xdata()).tolist() == pytest.approx([0.1, 0.1])
+
+
+def test_svg_keeps_its_words_when_it_is_made_short() -> None:
+    text = words(checked(spy_plot(ring(64), title="a 1.23456 & <b>")))
+    assert "a 1.23456 & <b>" in text

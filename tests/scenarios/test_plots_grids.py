@@ -80,7 +80,7 @@ def test_map_draws_the_mapping(tmp_path: Path, traffic: str) -> None:
     result = CliRunner().invoke(app, given_)
     assert result.exit_code == 0, result.output
     text = out.read_text()
-    assert ("off node: worst" in text) == traffic.startswith("stencil")
+    assert ("off node " in text) == traffic.startswith("stencil")
 
 
 def test_a_figure_of_unknown_kind_is_refused_before_mapping(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -172,6 +173,7 @@ class Page(HTMLParser):
 
 def page_of(folder: Path) -> Page:
     text = (folder / "report.html").read_text(encoding="utf-8")
+    assert len(text) < 2_000_000
     assert "http" not in re.sub(r'src="data:[^"]*"', "", text)
     page = Page(text)
     assert all(source.startswith("data:") for source in page.sources)
@@ -211,7 +213,24 @@ def test_everything_is_on_the_page(tmp_path: Path) -> None:
     assert [done for done, _, _ in seen] == list(range(1, len(seen) + 1))
     for figure in figures:
         assert ElementTree.parse(figure).getroot().tag.endswith("svg")
+        assert figure.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     assert not list(tmp_path.glob(".partial*"))
+
+
+def test_figures_in_the_page_are_those_in_the_folder(tmp_path: Path) -> None:
+    make_study(tmp_path, name='it\'s "quoted" & 100 %', topologies=["mesh:4x4x2"])
+    write_report(tmp_path)
+    shown = []
+    for source in page_of(tmp_path).sources:
+        kind, text = source.split(",", 1)
+        assert kind == "data:image/svg+xml"
+        shown.append(words_of(ElementTree.fromstring(unquote(text))))
+    files = [ElementTree.parse(path).getroot() for path in (tmp_path / "figures").glob("*.svg")]
+    assert sorted(shown) == sorted(words_of(root) for root in files)
+
+
+def words_of(root: ElementTree.Element) -> str:
+    return " ".join(text for part in root.iter() if (text := (part.text or "").strip()))
 
 
 def test_written_again_it_is_the_same(tmp_path: Path) -> None:
@@ -357,3 +376,12 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
 )
 def test_units(given: str, text: str) -> None:
     assert given == text
+
+
+def test_of_very_many_failures_the_first_are_listed(tmp_path: Path) -> None:
+    make_study(tmp_path, topologies=[], failed=[f"no {place}" for place in range(205)])
+    write_report(tmp_path)
+    text = page_of(tmp_path).text
+    assert "The first 200 of 205." in text
+    assert "no 199" in text
+    assert "no 200" not in text

@@ -50,7 +50,7 @@ def test_a_case_for_the_mesh_and_one_for_each_speed_of_the_radio(study):
 
 
 def test_the_section_has_a_row_for_every_case_and_sentences_for_all(study):
-    section = relation_section(study)
+    section = relation_section(study, study.cases)
     assert [row[1].note for row in section["rows"]] == [
         "",
         "radio fast",
@@ -67,7 +67,7 @@ def test_the_section_has_a_row_for_every_case_and_sentences_for_all(study):
 def test_the_page_shows_them_and_pictures_the_ends_of_what_varies(study, monkeypatch):
     monkeypatch.setattr(report_figures, "PICTURED", 0)  # networks are tested elsewhere
     page = write_report(study.folder).read_text(encoding="utf-8")
-    for sentence in relation_section(study)["overall"]:
+    for sentence in relation_section(study, study.cases)["overall"]:
         assert sentence in page
     figures = {path.stem for path in (study.folder / "figures").iterdir()}
     assert "lu-S-8-tau" in figures

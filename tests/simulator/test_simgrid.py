@@ -12,7 +12,9 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from hopmap.scenarios.settings import configure
 from hopmap.simulator import Op, Parameters, lower, program_of, simulate
+from hopmap.simulator.plan import paths, speeds
 from hopmap.simulator.simgrid import ENVELOPE, platform_xml, smpirun_options
 from hopmap.simulator.tit import write_tit
 from hopmap.topologies import TopologyError, haec, mesh, topology_from_spec, torus
@@ -79,6 +81,41 @@ def test_a_torus_of_simgrid_has_the_links_of_the_topology():
         "loopback_bw": "20000000000.0Bps",
         "loopback_lat": "2e-07s",
     }
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("torus:4x3", "mesh:2x2*3", "haec:2x2x2", "hypercube:3", "tree:2:3", "cluster:5*2"),
+        *("fattree:4x2", "fattree:3x3:1x2:1x2", "dragonfly:2x4x2", "mesh:2", "mesh:2x1x3*2"),
+    ],
+)
+def test_a_platform_is_read_back_as_the_same_network(tmp_path, spec):
+    """Every path crosses servers of the same speeds, shared with the same others."""
+    topology, parameters = topology_from_spec(spec), Parameters(memory_latency=3e-7)
+    file = tmp_path / "platform.xml"
+    file.write_text("".join(platform_xml(topology, parameters)))
+    back, given = configure(topology_from_spec(f"file:{file}"), ())
+    assert back.slots.tolist() == topology.slots.tolist()
+    assert back.names == tuple(f"node{n}" for n in range(topology.nodes))
+    u, v = (x.ravel() for x in np.indices((topology.nodes, topology.nodes)))
+    assert back.distance(u, v).tolist() == topology.hops(u, v).tolist()
+    (starts, ours), (begins, theirs) = paths(topology, u, v), paths(back, u, v)
+    assert starts.tolist() == begins.tolist()
+    for here, there in zip(speeds(topology, parameters), speeds(back, given), strict=True):
+        assert here[ours].tolist() == there[theirs].tolist()
+    same = dict(zip(ours.tolist(), theirs.tolist(), strict=True))
+    assert [same[server] for server in ours.tolist()] == theirs.tolist()
+    assert len(set(same.values())) == len(same)
+
+
+def test_a_torus_of_simgrid_is_read_back_with_its_slots_and_speeds(tmp_path):
+    topology, file = torus((4, 3, 2), slots=2).with_links(bandwidth=5e9), tmp_path / "platform.xml"
+    file.write_text("".join(platform_xml(topology, Parameters(), "torus")))
+    back = topology_from_spec(f"file:{file}")
+    assert (back.dims, back.slots.tolist()) == (topology.dims, topology.slots.tolist())
+    assert [(k.bandwidth, k.latency) for k in back.kinds] == [(5e9, 1e-7)]
+    assert back.parameters["memory.bandwidth"] == Parameters().memory_bandwidth
 
 
 def test_what_simgrid_cannot_say_is_refused():

@@ -124,7 +124,9 @@ def test_what_is_refused_is_refused_in_one_line(graph, message):
 def test_a_file_that_is_no_graphml_is_refused_in_one_line(tmp_path, text):
     path = tmp_path / "bad.graphml"
     path.write_text(text)
-    with pytest.raises(TopologyError, match=r"bad\.graphml: cannot be read as GraphML") as caught:
+    with pytest.raises(
+        TopologyError, match=r"bad\.graphml: (cannot be read as|expected one of|root)"
+    ) as caught:
         topology_from_spec(f"file:{path}")
     assert "\n" not in str(caught.value)
 

@@ -5,7 +5,7 @@ import pytest
 
 from hopmap.scenarios.settings import configure
 from hopmap.simulator import KEYS
-from hopmap.topologies import PRESETS, preset_parameters, topology_from_spec
+from hopmap.topologies import PRESETS, topology_from_spec
 
 SMALL = [name for name, preset in PRESETS.items() if "24x" not in preset.spec]
 
@@ -53,8 +53,8 @@ def test_sizes():
 
 def test_parameters_of_a_preset_are_defaults_that_settings_override():
     topology = topology_from_spec("preset:generic-torus*4")
-    assert preset_parameters(topology)["eager_limit"] == 64000
-    assert preset_parameters(topology_from_spec("torus:4x4")) == {}
+    assert topology.parameters["eager_limit"] == 64000
+    assert topology_from_spec("torus:4x4").parameters == {}
     _, parameters = configure(topology, (("packet_size", 1024), ("link.bandwidth", "1 GB/s")))
     assert (parameters.eager_limit, parameters.packet_size) == (64000, 1024)
     assert parameters.injection_bandwidth == 24e9

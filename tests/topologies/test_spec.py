@@ -89,7 +89,6 @@ def test_a_topology_has_one_canonical_spec(spec, canonical):
         ("preset:bgg", ["unknown preset (did you mean bgq?)"]),
         ("preset:bgq*0", ["at least 1"]),
         ("file:", ["expected a path"]),
-        ("file:net.txt", ["expected a file NAME.graphml"]),
         ("file:nowhere.graphml", ["cannot be read (No such file or directory)"]),
     ],
 )

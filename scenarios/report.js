@@ -1,0 +1,120 @@
+document.documentElement.className = "script";
+
+// Tables sort when a header is clicked; the page is whole without it.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  const value = (row, k) => {
+    const cell = row.cells[k], number = cell.dataset.sort;
+    return number === undefined ? (heads[k].className ? Infinity : cell.textContent.trim()) : Number(number);
+  };
+  const compare = (a, b) => typeof a === "number" ? a - b || 0 : a.localeCompare(b, "en", { numeric: true });
+  heads.forEach((head, k) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.title = "sort";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.onclick = () => {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      heads.forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      body.append(...[...body.rows].sort((a, b) => {
+        const [x, y] = [value(a, k), value(b, k)];
+        if (x === Infinity || y === Infinity) return (x === Infinity) - (y === Infinity);
+        return compare(x, y) * (up ? 1 : -1);
+      }));
+    };
+  });
+}
+
+// A mapping on a box can be turned: dragged, or by arrow keys. Colours are those of the figure.
+const viridis = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+const shade = t => {
+  const k = Math.min(3, Math.floor(t * 4)), f = t * 4 - k;
+  return viridis[k].map((c, i) => Math.round(c + (viridis[k + 1][i] - c) * f));
+};
+const ways = ["#c3cad0", "#56b4e9", "#e69f00", "#d55e00"];
+function turn(view) {
+  const canvas = document.createElement("canvas"), size = 350, dots = 2;
+  canvas.width = canvas.height = size * dots;
+  canvas.className = "turn";
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "The mapping in three dimensions; arrow keys turn it");
+  const middle = [0, 1, 2].map(k => (Math.max(...view.at.map(p => p[k]))) / 2);
+  const reach = Math.hypot(...middle) || 1, unit = (size / 2 - 22) / reach;
+  const radius = Math.max(3, Math.min(11, unit * 0.3));
+  let [around, above] = [0.6, 0.42];
+  const draw = () => {
+    const g = canvas.getContext("2d");
+    const [ca, sa, ct, st] = [Math.cos(around), Math.sin(around), Math.cos(above), Math.sin(above)];
+    const place = view.at.map(p => {
+      const [x, y, z] = p.map((c, k) => c - middle[k]);
+      const [right, away] = [x * ca - y * sa, x * sa + y * ca];
+      return { x: size / 2 + unit * right, y: size / 2 - unit * (z * ct + away * st), far: away * ct - z * st };
+    });
+    g.setTransform(dots, 0, 0, dots, 0, 0);
+    g.fillStyle = "#fff";
+    g.fillRect(0, 0, size, size);
+    const things = view.pairs.map(([a, b, hops]) => ({ far: (place[a].far + place[b].far) / 2, line: [place[a], place[b], hops], bent: Math.hypot(...view.at[a].map((c, k) => c - view.at[b][k])) > 1.5 }));
+    place.forEach((p, node) => things.push({ far: p.far - 0.01, node, p }));
+    for (const { line, bent, node, p, far } of things.sort((a, b) => b.far - a.far)) {
+      g.globalAlpha = 0.5 + 0.5 * Math.min(1, Math.max(0, 0.5 - far / (2 * reach)));
+      if (line) {
+        const [a, b] = line, long = Math.hypot(b.x - a.x, b.y - a.y);
+        if (long < 2 * radius) continue;
+        const [dx, dy] = [(b.x - a.x) * radius / long, (b.y - a.y) * radius / long];
+        g.strokeStyle = ways[Math.min(line[2], 4) - 1];
+        g.lineWidth = line[2] > 1 ? 1.5 : 2.2;
+        g.beginPath();
+        g.moveTo(a.x + dx, a.y + dy);
+        const bulge = bent ? 0.3 * long / radius : 0; // past the nodes between
+        g.quadraticCurveTo((a.x + b.x) / 2 + dy * bulge, (a.y + b.y) / 2 - dx * bulge, b.x - dx, b.y - dy);
+        g.stroke();
+        continue;
+      }
+      const rank = view.rank[node], t = rank / Math.max(1, view.ranks - 1);
+      g.globalAlpha = 1;
+      g.beginPath();
+      g.arc(p.x, p.y, radius, 0, 7);
+      g.fillStyle = rank < 0 ? "#fff" : `rgb(${shade(t)})`;
+      g.fill();
+      g.lineWidth = 1;
+      g.strokeStyle = rank < 0 ? "#8a949c" : "#fff";
+      g.stroke();
+      if (rank >= 0 && radius >= 8) {
+        g.fillStyle = t < 0.62 ? "#fff" : "#22282d";
+        g.font = "11px system-ui, sans-serif";
+        g.textAlign = "center";
+        g.textBaseline = "middle";
+        g.fillText(rank, p.x, p.y + 0.5);
+      }
+    }
+  };
+  const move = (right, up) => {
+    around += right;
+    above = Math.min(1.57, Math.max(-1.57, above + up));
+    draw();
+  };
+  canvas.onpointerdown = event => canvas.setPointerCapture(event.pointerId);
+  canvas.onpointermove = event => event.buttons && move(-event.movementX / 90, event.movementY / 90);
+  canvas.onkeydown = event => {
+    const step = { ArrowLeft: [0.15, 0], ArrowRight: [-0.15, 0], ArrowUp: [0, 0.15], ArrowDown: [0, -0.15] }[event.key];
+    if (step) { move(...step); event.preventDefault(); }
+  };
+  draw();
+  return canvas;
+}
+for (const image of document.querySelectorAll("img[data-turn]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Turn it";
+  let canvas = null;
+  button.onclick = () => {
+    canvas ??= turn(JSON.parse(image.dataset.turn));
+    const turning = image.isConnected;
+    (turning ? image : canvas).replaceWith(turning ? canvas : image);
+    button.textContent = turning ? "The drawing again" : "Turn it";
+  };
+  image.parentNode.append(button);
+}

@@ -1,0 +1,173 @@
+"""hopmap calibrate: files of ping-pongs, and what the command writes."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios.cli import app
+from hopmap.scenarios.pingpong_files import PingPongError, read_pingpong
+from hopmap.scenarios.settings import SettingError, configure, parse_settings
+from hopmap.simulator import program_of, simulate
+from hopmap.topologies import mesh
+
+OSU = """# OSU MPI Latency Test v7.3
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+0                       1.10
+1                       1.21
+8                       1.22
+1024                    1.95
+
+"""
+IMB = """#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part
+#---------------------------------------------------
+# Benchmarking PingPong
+# #processes = 2
+#---------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000         1.10         0.00
+            1         1000         1.21         0.83
+            8         1000         1.22         6.56
+         1024         1000         1.95       525.13
+
+#---------------------------------------------------
+# Benchmarking PingPing
+       #bytes #repetitions      t[usec]   Mbytes/sec
+            0         1000         9.99         0.00
+"""
+CSV = "# my cluster\nsize,time\n0,1.10 us\n1 B,1.21e-6\n8,1220 ns\n1 KiB,0.00195 ms\n"
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="pp.txt"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize("text", [OSU, IMB, CSV], ids=["osu", "imb", "csv"])
+def test_three_formats_say_the_same(written, text):
+    data = read_pingpong(written(text), hops=2)
+    assert data.size.tolist() == [0, 1, 8, 1024]
+    assert data.time == pytest.approx([1.10e-6, 1.21e-6, 1.22e-6, 1.95e-6])
+    assert data.hops.tolist() == [2, 2, 2, 2]
+    halved = read_pingpong(written(text), round_trip=True)
+    assert halved.time.tolist() == (data.time / 2).tolist()
+
+
+def test_hops_are_read_where_there_is_a_column(written):
+    data = read_pingpong(written("hops,size,time\n0,1,1us\n3,1,2us\n"))
+    assert data.hops.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no measurements: expected one of"),
+        ("bytes,seconds\n1,2\n", "line 1 is 'bytes,seconds': expected the header size,time"),
+        ("size,time\n1,2 parsec\n", "line 2: '2 parsec': unknown unit"),
+        ("size,time\n1\n", "line 2: 1 cells: expected 2"),
+        ("size,time\n1.5,1us\n", "line 2: '1.5': expected whole bytes"),
+        ("size,time,hops\n1,1us,far\n", "line 2: hops 'far': expected a whole number"),
+        ("size,time\n1e300,1us\n", "expected a size of a message"),
+        (OSU.replace("1.22", "fast"), "line 6 is '8 fast'"),
+        ("size,time\n1,1us\n2,1us\n3,0\n", "time 0.0 s of 3 bytes"),
+        ("size,time\n1,1us\n2,1us\n", "2 sizes: expected at least 3"),
+    ],
+)
+def test_a_bad_file_is_one_line(written, text, message):
+    result = CliRunner().invoke(app, ["calibrate", str(written(text))])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path, written):
+    with pytest.raises(PingPongError, match="No such file"):
+        read_pingpong(tmp_path / "none")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\0")
+    with pytest.raises(PingPongError, match="it is not text"):
+        read_pingpong(tmp_path / "binary")
+
+
+@pytest.mark.parametrize("text", [OSU, IMB, CSV], ids=["osu", "imb", "csv"])
+def test_changed_files_are_read_or_refused(tmp_path, text):
+    rng, file, refused = np.random.default_rng(0), tmp_path / "x", 0
+    for _ in range(200):
+        changed = bytearray(text.encode())
+        begin = rng.integers(len(changed))
+        changed[begin : begin + rng.integers(1, 4)] = rng.bytes(rng.integers(3))
+        file.write_bytes(changed)
+        try:
+            read_pingpong(file)
+        except PingPongError as error:
+            refused += 1
+            assert "\n" not in str(error)
+    assert refused > 20
+
+
+def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
+    """From the file to parameters, from those to simulated times, on another line of nodes."""
+    sizes = [0, *(2**k for k in range(21))]
+    times = {
+        (s, h): 1e-6 + (3 if s >= 4096 else 1) * (5e-7 + h * 2e-7) + s / 8e9
+        for s in sizes
+        for h in (1, 4)
+    }
+    rows = "".join(f"{s},{t!r},{h}\n" for (s, h), t in times.items())
+    out, plot = tmp_path / "fit.toml", tmp_path / "fit.svg"
+    done = CliRunner().invoke(
+        app,
+        [
+            "calibrate",
+            str(written("size,time,hops\n" + rows)),
+            "--out",
+            str(out),
+            "--plot",
+            str(plot),
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    assert "eager limit: a break between 2,048 and 4,096 bytes" in done.output
+    assert plot.read_text().startswith("<?xml")
+    assert tomllib.loads(out.read_text())["parameters"]["eager_limit"] == 4096
+    line, parameters = configure(mesh((5,)), parse_settings([str(out)]))
+    for (size, hops), time in times.items():
+        program = program_of(
+            "ping-pong",
+            [
+                [("send", 1, size), ("recv", 1, size)],
+                [("recv", 0, size), ("send", 0, size)],
+            ],
+        )
+        result = simulate(program, line, [0, hops], parameters=parameters, engine="compiled")
+        assert result.makespan / 2 == pytest.approx(time, rel=1e-6)
+
+
+def test_json_has_parameters_and_residuals(written):
+    done = CliRunner().invoke(app, ["calibrate", str(written(CSV)), "--json"])
+    facts = json.loads(done.output)
+    assert facts["proportioned"] == ["overhead", "ends", "link"]
+    assert facts["break_between"] is None
+    assert [row["size"] for row in facts["measurements"]] == [0, 1, 8, 1024]
+    assert all(abs(row["fitted"] / row["time"] - 1) < 0.12 for row in facts["measurements"])
+
+
+def test_words_win_over_a_file_of_parameters(written):
+    file = written('[parameters]\n"overhead.send" = 1e-6\n"eager_limit" = "8 KiB"\n', "p.toml")
+    given = dict(parse_settings(["eager_limit=1", str(file)]))
+    assert given == {"overhead.send": 1e-6, "eager_limit": "1"}
+    for text, message in (
+        ("", "no table"),
+        ("[parameters", "as TOML"),
+        ("[parameters]\ngap = true", "expected a number or a text"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            parse_settings([str(written(text, "bad.toml"))])
+    with pytest.raises(SettingError, match="No such file"):
+        parse_settings(["none.toml"])

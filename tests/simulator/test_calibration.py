@@ -1,0 +1,147 @@
+"""Ping-pongs of our own engine are fitted back to the parameters that made them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hopmap.simulator import ParameterError, Parameters, parameters_from, program_of, simulate
+from hopmap.simulator.calibration import PingPong, calibrate
+from hopmap.topologies import mesh
+
+SIZES = [0, *(2**k for k in range(23))]
+
+
+def half_round_trip(size, hops, parameters, link, engine="compiled"):
+    """Simulate one round trip between the ends of a line, or within a node."""
+    program = program_of("ping-pong", [[("send", 1, size), ("recv", 1, size)], [("recv", 0, size), ("send", 0, size)]])  # fmt: skip  # noqa: E501
+    line = mesh((hops + 1,), slots=2).with_links(**link)
+    return simulate(program, line, [0, hops], parameters=parameters, engine=engine).makespan / 2
+
+
+def measure(parameters, link, hops=(1,), sizes=SIZES):
+    rows = [(s, half_round_trip(s, h, parameters, link), h) for h in hops for s in sizes]
+    size, time, links = zip(*rows, strict=True)
+    return PingPong(np.array(size), np.array(time), np.array(links))
+
+
+def again(fit):
+    """Parameters and link of a fit."""
+    found = dict(fit.parameters)
+    link = {q: found.pop(f"link.{q}") for q in ("bandwidth", "latency") if f"link.{q}" in found}
+    return parameters_from(found), link
+
+
+def figure(low, high):
+    return st.floats(np.log(low), np.log(high)).map(lambda x: float(np.exp(x)))
+
+
+@st.composite
+def machines(draw):
+    overhead, end = draw(figure(1e-7, 5e-6)), draw(figure(1e-7, 5e-6))
+    bandwidth = draw(figure(1e9, 1e11))
+    parameters = Parameters(
+        overhead_send=overhead,
+        overhead_recv=overhead,
+        injection_latency=end,
+        ejection_latency=end,
+        injection_bandwidth=bandwidth,
+        ejection_bandwidth=bandwidth,
+        memory_latency=draw(figure(5e-8, 1e-6)),
+        memory_bandwidth=draw(figure(1e9, 1e11)),
+        eager_limit=draw(st.sampled_from([2**k for k in range(6, 18)])),
+    )
+    return parameters, {"bandwidth": bandwidth, "latency": draw(figure(2e-8, 1e-6))}
+
+
+@settings(deadline=None, max_examples=15)
+@given(machines())
+def test_with_several_hops_and_a_break_every_parameter_comes_back(machine):
+    parameters, link = machine
+    sizes = [0, *(2**k for k in range(4, 21))]
+    fit = calibrate(measure(parameters, link, hops=(0, 1, 4), sizes=sizes))
+    found, found_link = again(fit)
+    assert found.eager_limit == parameters.eager_limit
+    assert fit.break_between == (parameters.eager_limit // 2, parameters.eager_limit)
+    assert fit.proportioned == ()
+    for key in ("overhead_send", "injection_latency", "memory_latency"):
+        assert getattr(found, key) == pytest.approx(getattr(parameters, key), rel=1e-4)
+    for key in ("injection_bandwidth", "memory_bandwidth"):
+        assert getattr(found, key) == pytest.approx(getattr(parameters, key), rel=1e-6)
+    assert found_link == pytest.approx(link, rel=1e-4)
+
+
+@settings(deadline=None, max_examples=25)
+@given(machines(), st.booleans())
+def test_simulated_with_the_fit_a_single_ping_pong_has_the_measured_times(machine, eager):
+    """What cannot be told apart is in the right sum."""
+    parameters, link = machine
+    if eager:
+        parameters = parameters_from(
+            {"overhead.send": parameters.overhead_send, "eager_limit": 2**30}
+        )
+    data = measure(parameters, link)
+    fit = calibrate(data)
+    assert fit.predicted == pytest.approx(data.time, rel=1e-6)
+    found, found_link = again(fit)
+    for size, time in zip(data.size.tolist(), data.time, strict=True):
+        assert half_round_trip(size, 1, found, found_link) == pytest.approx(time, rel=1e-6)
+    assert fit.proportioned == (("overhead", "ends", "link") if eager else ("ends", "link"))
+    assert (fit.break_between is None) == eager
+
+
+@settings(deadline=None, max_examples=25)
+@given(machines(), st.integers(0, 2**32 - 1))
+def test_noise_and_wild_values_are_bounded(machine, seed):
+    """Two per cent of noise, and of every tenth measurement many times the time."""
+    parameters, link = machine
+    data, rng = measure(parameters, link, hops=(1, 3)), np.random.default_rng(seed)
+    time = data.time * (1 + 0.02 * rng.standard_normal(len(data.time)))
+    wild = rng.choice(len(time), len(time) // 10, replace=False)
+    time[wild] *= rng.uniform(3, 30, len(wild))
+    fit = calibrate(PingPong(data.size, time, data.hops))
+    assert np.median(np.abs(fit.predicted / data.time - 1)) < 0.03
+    assert (fit.weight[wild] < 0.05).all()
+    assert fit.parameters["link.bandwidth"] == pytest.approx(link["bandwidth"], rel=0.1)
+
+
+def test_of_hundreds_of_sizes_the_break_is_found():
+    sizes = np.arange(0, 40_000, 64)
+    late = np.where(sizes >= 12_800, 3, 1)
+    fit = calibrate(PingPong(sizes, 1e-6 + late * 5e-7 + sizes / 1e10, np.ones_like(sizes)))
+    assert fit.break_between == (12_736, 12_800)
+
+
+def test_within_a_node_only_the_memory_is_known():
+    fit = calibrate(measure(Parameters(), {"latency": 1e-7}, hops=(0,)))
+    assert not [key for key in fit.parameters if key.startswith(("link", "injection"))]
+    assert fit.parameters["memory.bandwidth"] == pytest.approx(20e9)
+    assert fit.parameters["memory.latency"] == pytest.approx(200e-9)
+    assert fit.parameters["overhead.send"] == pytest.approx(200e-9)
+
+
+def test_without_a_break_hops_still_give_the_latency_of_a_link():
+    data = measure(Parameters(eager_limit=2**30), {"latency": 3e-7}, hops=(1, 2, 4))
+    fit = calibrate(data)
+    assert fit.parameters["link.latency"] == pytest.approx(3e-7, rel=1e-6)
+    assert fit.parameters["eager_limit"] == SIZES[-1] + 1
+    assert fit.proportioned == ("overhead", "ends")
+    # In the proportions of the defaults, which these are.
+    assert fit.parameters["overhead.send"] == pytest.approx(200e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("size", "time", "message"),
+    [
+        ([1, 2], [1.0, 2.0], "2 sizes: expected at least 3"),
+        ([1, 2, 3], [1.0, 0.0, 2.0], "time 0.0 s of 2 bytes: expected more than 0"),
+        ([1, 2, -3], [1.0, 1.0, 2.0], "a negative size"),
+        ([1, 2000, 300000], [3.0, 2.0, 1.0], "times do not grow with the size"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(size, time, message):
+    data = PingPong(np.array(size), np.array(time), np.ones(len(size), dtype=np.int64))
+    with pytest.raises(ParameterError, match=message):
+        calibrate(data)

@@ -1,0 +1,77 @@
+"""Networks of files: what is in a file decides how it is read, not its name.
+
+``file:PATH``, or ``file:PATH#NAME`` for one of several networks of a Slurm file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+from .graph import from_graphml
+from .hwloc import from_hwloc
+from .simgrid_platform import from_platform
+from .slurm_conf import from_slurm_conf, is_slurm_conf
+from .slurm_yaml import from_slurm_yaml, is_slurm_yaml
+from .topology import Topology, TopologyError
+
+# What `hopmap list formats` prints.
+NETWORK_FORMATS: Mapping[str, str] = {
+    "GraphML": "any connected graph, of networkx and others",
+    "hwloc XML": "cores of a machine: lstopo machine.xml",
+    "SimGrid platform": "XML; clusters, tori, fat trees, zones of routes",
+    "topology.conf": "Slurm: tree, block, ring",
+    "topology.yaml": "Slurm: tree, block, ring, torus3d",
+}
+_XML: Mapping[str, Callable[[ElementTree.Element, str], Topology]] = {
+    "graphml": from_graphml,
+    "topology": from_hwloc,
+    "platform": from_platform,
+}
+LARGEST = 2**27  # bytes
+
+
+def file_and_name(path: str) -> tuple[Path, str]:
+    """Split PATH#NAME; of a file that is there under the whole name, the name is empty."""
+    file, _, name = path.rpartition("#")
+    return (Path(path), "") if Path(path).exists() or not file else (Path(file), name)
+
+
+def from_file(path: str) -> Topology:
+    """Network of a file: GraphML, hwloc's XML, SimGrid's platform, Slurm's topology files.
+
+    Raises
+    ------
+    TopologyError
+        No such file, none of these, or one that its reader refuses.
+    """
+    spec = f"file:{path}"
+    file, wanted = file_and_name(path)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        text = ""
+    if len(content) > LARGEST:
+        raise TopologyError(f"{spec}: more than {LARGEST >> 20} MiB: expected less")
+    if not text.lstrip().startswith("<"):
+        for known, read in ((is_slurm_conf, from_slurm_conf), (is_slurm_yaml, from_slurm_yaml)):
+            if known(text):
+                return read(text, spec, wanted)
+    elif wanted:
+        raise TopologyError(f"{spec}: #{wanted}: expected that of Slurm's files only")
+    else:
+        try:
+            root = ElementTree.fromstring(content)
+        except (ElementTree.ParseError, ValueError, LookupError) as error:
+            raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
+        tag = re.sub(r"\{.*\}", "", root.tag)
+        if tag not in _XML:
+            raise TopologyError(f"{spec}: root element {tag!r}: expected one of {', '.join(_XML)}")
+        return _XML[tag](root, spec)
+    raise TopologyError(f"{spec}: expected one of {', '.join(NETWORK_FORMATS)}")

@@ -1,0 +1,135 @@
+"""SimGrid's zones of routes: listed in full, or shortest paths; see `simgrid_platform.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from xml.etree.ElementTree import Element
+
+import networkx as nx
+
+from .graph import from_networkx
+from .routed import Routes, from_routes
+from .simgrid_speeds import Ends, parameters_of, speed_of, whole_number
+from .topology import Topology, TopologyError
+
+
+def _hosts(zone: Element, spec: str) -> dict[str, int]:
+    """Slots of every host."""
+    hosts: dict[str, int] = {}
+    for host in zone.findall("host"):
+        name = host.get("id", "")
+        if not name or name in hosts:
+            raise TopologyError(f"{spec}: host {name!r}: expected an id of its own")
+        hosts[name] = whole_number(host.get("core", "1"), f"{spec}: host {name}: core")
+    return hosts
+
+
+def _directed(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
+    """Speeds by name and direction; only links that are split have directions of their own."""
+    links: dict[tuple[str, str], Ends] = {}
+    for link in zone.findall("link"):
+        speed = speed_of(link, "bandwidth", "latency", spec)
+        split = link.get("sharing_policy", "SHARED") in ("SPLITDUPLEX", "FULLDUPLEX")
+        for direction in ("UP", "DOWN") if split else ("",):
+            if (link.get("id", ""), direction) in links:
+                raise TopologyError(f"{spec}: link {link.get('id')!r} twice: expected once")
+            links[link.get("id", ""), direction] = speed
+    return links
+
+
+def _crossed(
+    route: Element, links: Mapping[tuple[str, str], Ends], spec: str
+) -> list[tuple[str, str]]:
+    """Links of a route, in order."""
+    crossed = []
+    for part in route.findall("link_ctn"):
+        link = (part.get("id", ""), part.get("direction", "").replace("NONE", ""))
+        if link not in links:
+            ends = f"{route.get('src')} to {route.get('dst')}"
+            raise TopologyError(
+                f"{spec}: route from {ends}: link {' '.join(link).strip()!r}: expected a link of "
+                f"the zone, with direction UP or DOWN if it is SPLITDUPLEX"
+            )
+        crossed.append(link)
+    return crossed
+
+
+_BACK = {"UP": "DOWN", "DOWN": "UP", "": "back", "back": ""}
+
+
+def from_full(zone: Element, spec: str) -> Topology:
+    """Network of listed routes."""
+    hosts, links = _hosts(zone, spec), _directed(zone, spec)
+    links |= {(name, "back"): speed for (name, way), speed in links.items() if not way}
+    number = {link: n for n, link in enumerate(links)}
+    node = {name: n for n, name in enumerate(hosts)}
+    routes: dict[tuple[int, int], list[int]] = {}
+    for route in zone.findall("route"):
+        ends = route.get("src", ""), route.get("dst", "")
+        if not set(ends) <= set(node):
+            raise TopologyError(f"{spec}: route from {ends[0]!r} to {ends[1]!r}: expected hosts")
+        s, t = node[ends[0]], node[ends[1]]
+        crossed = _crossed(route, links, spec)
+        routes[s, t] = [number[link] for link in crossed]
+        if route.get("symmetrical", "YES").upper() == "YES" and s != t:
+            routes[t, s] = [number[name, _BACK[way]] for name, way in reversed(crossed)]
+    speeds = list(links.values())
+    alone = [speeds[routes[n, n][0]] for n in range(len(node)) if len(routes.get((n, n), ())) == 1]
+    memory = alone[0] if alone and set(alone) == {alone[0]} else None
+    inner, ends_of = _without_interfaces(len(node), speeds, routes)
+    slots = list(hosts.values())
+    try:
+        topology = from_routes(slots, speeds, inner, spec)
+    except TopologyError:
+        # What looks like an interface may be the cable to a switch.
+        ends_of = (None, None)
+        topology = from_routes(slots, speeds, routes, spec)
+    return replace(topology, names=tuple(hosts), parameters=parameters_of(*ends_of, memory))
+
+
+def _without_interfaces(
+    nodes: int, speeds: list[Ends], routes: Routes
+) -> tuple[Routes, tuple[Ends | None, Ends | None]]:
+    """Take the hosts' own links off, where all have one of a speed at that end of their routes."""
+    away = {pair: list(route) for pair, route in routes.items() if pair[0] != pair[1] and route}
+    found: list[Ends | None] = []
+    for end, place in ((0, 0), (1, -1)):
+        of_node: dict[int, set[int]] = {}
+        for pair, route in away.items():
+            of_node.setdefault(pair[end], set()).add(route[place])
+        own = [min(chosen) for chosen in of_node.values() if len(chosen) == 1]
+        long = all(len(route) > 1 for route in away.values())
+        alike = len({speeds[link] for link in own}) == 1
+        rest = {pair: route[1:] if end == 0 else route[:-1] for pair, route in away.items()}
+        elsewhere = {link for route in rest.values() for link in route}
+        if (
+            len(own) == len(set(own)) == nodes
+            and alike
+            and long
+            and not elsewhere.intersection(own)
+        ):
+            found.append(speeds[own[0]])
+            away = rest
+        else:
+            found.append(None)
+    return away, (found[0], found[1])
+
+
+def from_graph(zone: Element, spec: str) -> Topology:
+    """Network of hosts and routers, a link between any two that a route names."""
+    hosts, links = _hosts(zone, spec), _directed(zone, spec)
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from((name, {"slots": slots}) for name, slots in hosts.items())
+    graph.add_nodes_from((r.get("id", ""), {"host": False}) for r in zone.findall("router"))
+    for route in zone.findall("route"):
+        ends = route.get("src", ""), route.get("dst", "")
+        crossed = _crossed(route, links, spec)
+        if not set(ends) <= set(graph) or len(crossed) != 1:
+            raise TopologyError(
+                f"{spec}: route from {ends[0]!r} to {ends[1]!r} over {len(crossed)} links: "
+                f"expected one link between hosts or routers"
+            )
+        graph.add_edge(*ends, **links[crossed[0]]._asdict())
+    topology = from_networkx(graph, spec)
+    return replace(topology, names=tuple(hosts), parameters=parameters_of(None, None))

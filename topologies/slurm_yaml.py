@@ -1,0 +1,168 @@
+"""Slurm's topology.yaml: several topologies by name, torus3d among them; see `slurm.py`.
+
+Source: Slurm 26.11, topology.yaml(5), src/plugins/topology/torus3d: node k of a torus, or of a
+region of it, is at x + X (y + Y z) = k, which is our numbering.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from .grid import torus
+from .hostlist import LIMIT
+from .slurm import Part, block, chosen, expect_distinct, hosts_of, ring, switches_of, tree
+from .topology import Topology, TopologyError
+
+
+def is_slurm_yaml(text: str) -> bool:
+    """Whether a text looks like a topology.yaml."""
+    return re.search(r"(?m)^\s*-?\s*topology\s*:", text) is not None
+
+
+def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
+    """Network of a topology.yaml.
+
+    Parameters
+    ----------
+    wanted : str
+        Name of the topology to take, or of a ring or torus in it; when left out, the one with
+        ``cluster_default: true``, or the first.
+
+    Raises
+    ------
+    TopologyError
+        No YAML, or not of that form.
+    """
+    import yaml
+
+    try:
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise TopologyError(f"{spec}: cannot be read as YAML ({reason})") from None
+    topologies = [(_mapping(entry, spec, "topology"), entry) for entry in _list(document, spec)]
+    named = [(name, entry) for name, entry in topologies if name == wanted]
+    default = [(name, entry) for name, entry in topologies if entry.get("cluster_default") is True]
+    inside = [(name, entry) for name, entry in topologies if wanted in _inner_names(entry)]
+    taken = (named or inside) if wanted else (default or topologies)
+    if not taken:
+        names = ", ".join(name for name, _ in topologies)
+        raise TopologyError(f"{spec}: no topology {wanted!r}: expected one of {names}")
+    name, entry = taken[0]
+    where = f"{spec}: topology {name}"
+    inner = "" if named else wanted
+    if "tree" in entry:
+        switches = _parts(entry["tree"], "switches", "switch", where)
+        return tree(switches_of(switches), spec)
+    if "block" in entry:
+        blocks = _parts(entry["block"], "blocks", "block", where)
+        sizes = _hosts_text(entry["block"].get("block_sizes"))
+        return block(blocks, sizes.split(",") if sizes else [], spec)
+    if "ring" in entry:
+        return ring(chosen(_parts(entry["ring"], "rings", "ring", where), inner, where), spec)
+    if "torus3d" in entry:
+        return _torus3d(entry["torus3d"], inner, where, spec)
+    raise TopologyError(f"{where}: expected tree, block, ring or torus3d, which say who is close")
+
+
+def _list(given: object, where: str) -> list[Any]:
+    if not isinstance(given, list) or not given or not all(isinstance(e, dict) for e in given):
+        raise TopologyError(f"{where}: expected a list of mappings, - key: value")
+    return given
+
+
+def _mapping(entry: Mapping[str, Any], where: str, key: str) -> str:
+    """Name of an entry."""
+    name = entry.get(key, entry.get("name"))
+    if name is None or isinstance(name, list | dict):
+        raise TopologyError(f"{where}: {str(entry)[:60]}: expected {key}: NAME")
+    return str(name)
+
+
+def _inner_names(entry: Mapping[str, Any]) -> list[str]:
+    """Names of the rings or toruses of a topology."""
+    names = []
+    for outer, many, one in (("ring", "rings", "ring"), ("torus3d", "toruses", "name")):
+        inside = entry.get(outer)
+        listed = inside.get(many) if isinstance(inside, dict) else None
+        for part in listed if isinstance(listed, list) else []:
+            if isinstance(part, dict):
+                names.append(str(part.get(one, part.get("name"))))
+    return names
+
+
+def _parts(given: object, many: str, one: str, where: str) -> list[Part]:
+    """Read the switches, blocks or rings of a topology."""
+    listed = given.get(many) if isinstance(given, dict) else None
+    parts = []
+    for entry in _list(listed, f"{where}: {many}"):
+        name = _mapping(entry, f"{where}: {many}", one)
+        nodes, switches = (_hosts_text(entry.get(key)) for key in ("nodes", "children"))
+        parts.append(Part(name, nodes, switches, f"{where}: {one} {name}"))
+    return parts
+
+
+def _hosts_text(given: object) -> str:
+    return ",".join(map(str, given)) if isinstance(given, list) else str(given or "")
+
+
+def _torus3d(given: object, wanted: str, where: str, spec: str) -> Topology:
+    listed = given.get("toruses") if isinstance(given, dict) else None
+    entries = _list(listed, f"{where}: toruses")
+    parts = [Part(_mapping(e, f"{where}: toruses", "name"), "", "", where) for e in entries]
+    entry = entries[parts.index(chosen(parts, wanted, where))]
+    where = f"{where}: torus {entry['name']}"
+    dims = _triple(entry.get("dims"), 1, f"{where}: dims")
+    count = dims[0] * dims[1] * dims[2]
+    if count > LIMIT:
+        raise TopologyError(f"{where}: {count} places: expected at most {LIMIT}")
+    names = [""] * count
+    regions = entry.get("regions")
+    if regions is None:
+        regions = [{**entry, "anchor": {"x": 0, "y": 0, "z": 0}}]
+    for k, region in enumerate(_list(regions, f"{where}: regions")):
+        here = where if entry.get("regions") is None else f"{where}: region {k}"
+        _fill(names, dims, region, here)
+    if "" in names:
+        x, y, z = _place(names.index(""), dims)
+        raise TopologyError(
+            f"{where}: no node at ({x}, {y}, {z}): expected one at each of {count} places"
+        )
+    expect_distinct(names, where)
+    return replace(torus(dims), spec=spec, names=tuple(names))
+
+
+def _fill(names: list[str], dims: tuple[int, ...], region: Mapping[str, Any], where: str) -> None:
+    """Put the nodes of a region, x fastest, to their places."""
+    anchor = _triple(region.get("anchor"), 0, f"{where}: anchor")
+    size = _triple(region.get("dims"), 1, f"{where}: dims")
+    nodes = hosts_of(_hosts_text(region.get("nodes")), where)
+    if len(nodes) != size[0] * size[1] * size[2]:
+        raise TopologyError(
+            f"{where}: {len(nodes)} nodes: expected {size[0]} x {size[1]} x {size[2]}"
+        )
+    for k, node in enumerate(nodes):
+        at = [a + p for a, p in zip(anchor, _place(k, size), strict=True)]
+        if any(a >= d for a, d in zip(at, dims, strict=True)):
+            raise TopologyError(f"{where}: node {node} at {tuple(at)}: expected within {dims}")
+        index = (at[2] * dims[1] + at[1]) * dims[0] + at[0]
+        if names[index]:
+            raise TopologyError(
+                f"{where}: {node} and {names[index]} at {tuple(at)}: expected one node"
+            )
+        names[index] = node
+
+
+def _place(index: int, dims: tuple[int, ...]) -> tuple[int, int, int]:
+    return index % dims[0], index // dims[0] % dims[1], index // (dims[0] * dims[1])
+
+
+def _triple(given: object, least: int, where: str) -> tuple[int, int, int]:
+    """Read x, y and z."""
+    values: list[Any] = [given.get(axis) for axis in "xyz"] if isinstance(given, dict) else []
+    if not values or any(type(v) is not int or not least <= v <= 65535 for v in values):
+        raise TopologyError(f"{where} {str(given)[:40]}: expected whole numbers x, y and z")
+    return values[0], values[1], values[2]
