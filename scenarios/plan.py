@@ -103,10 +103,10 @@ def installed() -> str:
 
 @cache
 def digest_of(topology: str) -> str:
-    """Return the hash of the file of a ``file:`` topology, and which of its networks is meant."""
-    file, name = file_and_name(topology.removeprefix(FILE))
-    digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
-    return f"{digest}#{name}" if name else digest
+    """Return the hash of the file of a ``file:`` topology, and the name of what is meant in it."""
+    path, name = file_and_name(topology.removeprefix(FILE))
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+    return f"{digest}:{name}" if name else digest
 
 
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:

@@ -23,7 +23,7 @@ from pydantic import (
 
 from ..mappers import parse_pipeline
 from ..topologies import Topology, did_you_mean, topology_from_spec
-from .settings import check_settings
+from .settings import SettingError, check_settings, parameters_in
 from .sources import Source, find_source
 from .stencil_suites import suite_cases
 from .variants import Axis, axis, check_axes
@@ -280,15 +280,29 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
     changes : sequence of str
         "key=value", the key one of the scenario ("seeds", "replay.engine") or else a parameter
         ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs no
-        brackets.
+        brackets. Or FILE.toml, for its table [parameters]; the others win over it.
 
     Raises
     ------
     ScenarioError
         No equals sign, a table that is none, or a parameter that the scenario varies.
     """
+
+    def expect_fixed(name: str) -> None:
+        if any(name in vary.get("parameters", {}) for vary in given.get("vary") or []):
+            raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
+
     given = dict(given)
-    for change in changes:
+    files = [change for change in changes if "=" not in change and change.endswith(".toml")]
+    try:
+        tables = [parameters_in(file) for file in files]
+    except SettingError as error:
+        raise ScenarioError(str(error)) from None
+    for table in tables:
+        for name in table:
+            expect_fixed(name)
+        given["parameters"] = {**given.get("parameters", {}), **table}
+    for change in [change for change in changes if change not in files]:
         key, equals, text = (part.strip() for part in change.partition("="))
         if not equals or not key or not text:
             raise ScenarioError(f"--set {change!r}: expected key=value, like replay.engine=flow")
@@ -300,9 +314,7 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
         if section not in Scenario.model_fields:
             section, dot, name = "parameters", ".", key
         if section == "parameters":
-            for vary in given.get("vary") or []:
-                if name in vary.get("parameters", {}):
-                    raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
+            expect_fixed(name)
         if dot:
             table = given.get(section, {})
             if not isinstance(table, dict):

@@ -101,12 +101,18 @@ def parse_settings(given: Iterable[str]) -> Settings:
             raise SettingError(f"--set {key}: given twice: expected once")
         settings[key] = value
     for file in files:
-        settings = _parameters_in(file) | settings
+        settings = parameters_in(file) | settings
     return tuple(settings.items())
 
 
-def _parameters_in(file: str) -> dict[str, Value]:
-    """Read the table [parameters] of a TOML file."""
+def parameters_in(file: str) -> dict[str, Value]:
+    """Read the table [parameters] of a TOML file.
+
+    Raises
+    ------
+    SettingError
+        Unreadable, no such table, or a value that is neither number nor text.
+    """
     try:
         table = tomllib.loads(Path(file).read_text(encoding="utf-8")).get("parameters")
     except OSError as error:

@@ -233,6 +233,10 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
     expected = {"gap": "2 us", "link.latency": "1 us", "link.bandwidth": "10 GB/s"}
     assert scenario.parameters == expected
     assert load_scenario(file, ["replay.engine=false"]).replay.engine is False
+    fit = tmp_path / "fit.toml"
+    fit.write_text('[parameters]\n"link.latency" = 2e-6\n"overhead.send" = "1 us"\n')
+    fitted = load_scenario(file, ["overhead.send=3 us", str(fit)]).parameters
+    assert fitted == {"gap": 1e-6, "link.latency": 2e-6, "overhead.send": "3 us"}
 
 
 @pytest.mark.parametrize(
@@ -243,6 +247,7 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
         ("replay.engin=flow", "unknown key 'replay.engin' (did you mean engine?)"),
         ("link.bandwith=1", "unknown parameter 'link.bandwith' (did you mean link.bandwidth?)"),
         ("gap=3", "--set gap: "),
+        ("nowhere.toml", "--set nowhere.toml: cannot be read"),
         ("name.x=3", "--set name.x: 'name' has no keys"),
     ],
 )
