@@ -120,3 +120,12 @@ def test_the_lines_of_python_in_the_guides_run():
 def test_every_mapper_is_in_the_page_of_mappers():
     page = (ROOT / "docs" / "MAPPERS.md").read_text("utf-8")
     assert [name for name in MAPPERS if f"`{name}`" not in page] == []
+
+
+def test_the_pages_build(tmp_path):
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = {path.parent.name for path in tmp_path.glob("*/index.html")}
+    assert {page.stem for page in PAGES[1:]} - {"index"} <= pages
