@@ -45,10 +45,11 @@ PUBLISHED: dict[str, Callable[..., Mapping]] = {
     "skewed_kd_tree": skewed_kd_tree,
     "squarest_strips": squarest_strips,
     "squarest_strips(carry=narrower)": partial(squarest_strips, carry="narrower"),
+    "squarest_strips(path=snake)": partial(squarest_strips, path="snake"),
     "stencil_strips": stencil_strips,
     "hyperplane": hyperplane,
 }
-PER_RANK, MOST = 40_000, 160_000_000  # proposals without any budget
+PER_RANK, MOST = 80_000, 320_000_000  # proposals without any budget
 VIEWS = 24  # orders of the dimensions, mirrored or not
 
 
