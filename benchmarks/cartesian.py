@@ -150,7 +150,7 @@ def measured(case: Case, mappers: list[str]) -> dict[str, Values]:
 
 
 def print_suites(mappers: list[str]) -> None:
-    """Print the table of each suite, and of all; before, each case in which ours is beaten in sum."""
+    """Print the table of each suite and of all; before, every case in which ours is beaten in sum."""
     rows: dict[str, list[dict[str, Values]]] = {}
     cases: list[Case] = []
     begin, spent = time.process_time(), 0.0

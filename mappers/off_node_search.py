@@ -35,7 +35,7 @@ HOTTER = 0.4  # that of every fourth round where the worst node comes first
 EVEN = 1.0  # weight of evenness where the sum comes first, in mean messages
 SUM = 0.3  # weight of the sum where the worst node comes first
 MOST = 12  # nodes that are split at once
-HEAT = 0.7  # first temperature of splitting, in mean weights of a pair
+HEAT = 1.2  # first temperature of splitting, in mean weights of a pair
 A_RANK = 75  # proposals that take as long as splitting one rank
 STEPS = 20  # temperatures of splitting, at least
 

@@ -1,19 +1,19 @@
-"""Snake: a numbering of strips in which consecutive ranks are neighbours, so that nodes hang together.
+"""Snake: a numbering of strips in which each rank is a neighbour of the one before.
 
-Dimension by dimension: the ranks that are left are numbered by a path along the other dimensions,
-N cells of it, and the dimension is cut into strips. A strip is filled along the path, cell by cell,
-each cell a row across the strip, to and fro; strips follow the path forwards and backwards by turns.
-A row ends beside the next one, and a strip has to end on the side of the next:
+Dimension by dimension: the others have been numbered by a path of N cells, and this one is cut into
+strips. A strip is filled along the path, cell by cell, each cell a row across the strip, to and
+fro; strips follow the path forwards and backwards by turns. A row ends beside the next one, and a
+strip has to end on the side of the next strip:
 
-- N odd: it does.
+- N odd: it does, as the last row runs like the first.
 - N even, width odd: the last two rows are filled together, crosswise, two ranks at a time.
-- N even, width even: crosswise as well, but that ends one cell before the path's end. The next
-  strip of even width begins there, crosswise, and ends as it should.
-- The last strip may end anywhere. So that only it is an even one without a partner, strips of odd
-  width come first where N is even.
+- N even, width even: that ends one cell before the path's end. So the next strip of even width
+  begins there, crosswise as well, and then ends as it should.
+- The last strip may end anywhere. Where N is even and the even strips are odd in number, those of
+  odd width come first, so that the one without a partner is the last.
 
-Hence the numbering is a path through the grid, and any consecutive ranks are connected, for nodes
-of any sizes. On a grid of one dimension it is the path itself; induction does the rest.
+So the numbering is a path through the grid (in one dimension the path is the dimension; the others
+follow by induction), and consecutive ranks, however many, are connected: nodes of any sizes.
 
 Source: this project; the strips are Lehr's (2019, chapter 6). O(d) a rank.
 """
@@ -99,10 +99,10 @@ def _step(
         begins = partner & (cell < 2)
     height = np.where(to_and_fro % 2 == 1, width - 1 - height, height)
     if path % 2 == 0:
-        for crosswise, start in ((ends, path - 2), (begins, 0)):
+        for crosswise, start, late in ((ends, path - 2, 0), (begins, 0, 1)):
             across, second = np.divmod(rank[crosswise] - start * width[crosswise], 2)
             height[crosswise] = across
-            cell[crosswise] = start + (second + across + (start == 0)) % 2
+            cell[crosswise] = start + (second + across + late) % 2
     return height + first[strip], np.where(strip % 2 == 1, path - 1 - cell, cell)
 
 
