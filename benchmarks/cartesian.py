@@ -130,9 +130,7 @@ def nodes_for(ranks: int, nodes: int) -> Topology:
 
 
 def measured(case: Case, mappers: list[str]) -> dict[str, Values]:
-    """Messages that leave all nodes and the worst, by every mapper that takes the case.
-
-    Shape (seeds, 2)."""
+    """Messages that leave all nodes and the worst, shape (seeds, 2), by mappers that take it."""
     traffic = stencil_traffic(case.dims, case.stencil)
     topology = nodes_for(traffic.ranks, case.nodes)
     peers = peers_of(traffic, "messages", traffic.ranks)
@@ -150,7 +148,7 @@ def measured(case: Case, mappers: list[str]) -> dict[str, Values]:
 
 
 def print_suites(mappers: list[str]) -> None:
-    """Print the table of each suite and of all; before, every case in which ours is beaten in sum."""
+    """Print the table of each suite and of all; first the cases in which ours is beaten in sum."""
     rows: dict[str, list[dict[str, Values]]] = {}
     cases: list[Case] = []
     begin, spent = time.process_time(), 0.0

@@ -24,7 +24,7 @@ from .off_node_kernels import Best, Nodes, Peers, anneal
 from .recreate_kernels import recreate
 from .search import Watch
 
-ROUNDS = {"sum": 8, "worst": 16}
+ROUNDS = 16
 SPLIT = {"sum": 0.8, "worst": 0.25}  # part of a round for splitting anew
 FEW = 1_000  # proposals a rank, for all rounds
 SLICE = 1 << 17  # proposals between two looks at the clock
@@ -67,7 +67,7 @@ def refine(
     if moves == 0:
         return
     few = moves is not None and moves < FEW * len(best.places)
-    rounds = 1 if few else ROUNDS[first]
+    rounds = 1 if few else ROUNDS
     for k in range(rounds):
         if best.measures[0] == 0 or watch.over():
             break
