@@ -205,11 +205,11 @@ def export(
     from ..topologies import topology_from_spec
     from ..traces.atomic import replacing
     from .launchers import LAUNCHERS, export_mapping
-    from .mapping_files import named_topology, read_mapping
+    from .mapping_files import named_topology, read_hosts, read_mapping
 
     network = topology_from_spec(topology or named_topology(mapping))
     node_of = read_mapping(mapping, network)
-    names = None if hosts is None else hosts.read_text(encoding="utf-8").split()
+    names = None if hosts is None else read_hosts(hosts)
     text = export_mapping(to, node_of, network, names)
     if out is not None:
         with replacing(out) as partial:

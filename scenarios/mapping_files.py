@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..topologies import Mapping, MappingError, Topology, check_mapping
 from ..traces.atomic import replacing
 
 COMMENT = "# hopmap mapping on "
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
@@ -67,10 +68,10 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
     expected = len(places) if ranks is None else ranks
     if len(places) != expected:
         raise MappingError(f"{name}: places {len(places)} ranks: expected {expected}")
-    counts = np.bincount(listed, minlength=expected)
-    wrong = np.flatnonzero(counts[:expected] != 1)
-    if len(counts) > expected:
+    if listed.max() >= expected:
         raise MappingError(f"{name}: rank {listed.max()}: expected ranks 0..{expected - 1}")
+    counts = np.bincount(listed, minlength=expected)
+    wrong = np.flatnonzero(counts != 1)
     if wrong.size:
         raise MappingError(
             f"{name}: rank {wrong[0]} is listed {counts[wrong[0]]} times: expected once"
@@ -81,13 +82,24 @@ def read_mapping(path: str | Path, topology: Topology, ranks: int | None = None)
     return check_mapping(node_of, topology, ranks, name=name)
 
 
-def _lines(path: str | Path) -> list[str]:
+def read_hosts(path: str | Path) -> list[str]:
+    """Read names of hosts, in order of node numbers, with white space between them.
+
+    Raises
+    ------
+    MappingError
+        Unreadable file.
+    """
+    return " ".join(_lines(path, "a list of hosts")).split()
+
+
+def _lines(path: str | Path, what: str = "a mapping") -> list[str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise MappingError(f"{path}: cannot be read as a mapping ({reason})") from None
-    return [line.strip() for line in text.splitlines()]
+        raise MappingError(f"{path}: cannot be read as {what} ({reason})") from None
+    return [line.strip() for line in text.lstrip("\ufeff").splitlines()]
 
 
 def _csv_places(lines: list[str], name: str) -> list[tuple[int, int]]:
@@ -96,13 +108,13 @@ def _csv_places(lines: list[str], name: str) -> list[tuple[int, int]]:
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
             continue
-        row = next(csv.reader([line]))
+        row = [cell.strip(' "') for cell in line.split(",")]
         if not header:
-            if [cell.strip() for cell in row] != ["rank", "node"]:
+            if row != ["rank", "node"]:
                 raise MappingError(f"{name}: line {number} is {line[:40]!r}: expected rank,node")
             header = True
             continue
-        if len(row) != 2 or not all(cell.strip().isdecimal() for cell in row):
+        if len(row) != 2 or not all(map(_WHOLE.fullmatch, row)):
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
             )
@@ -119,9 +131,8 @@ def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[tupl
         cells = line.split()
         if not cells:
             continue
-        if not all(cell.isdecimal() for cell in cells) or len(cells) != 4 + int(
-            cells[3] if len(cells) > 3 else 0
-        ):
+        whole = len(cells) > 3 and all(map(_WHOLE.fullmatch, cells))
+        if not whole or len(cells) != 4 + int(cells[3]):
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"
             )

@@ -30,11 +30,14 @@ def from_hwloc(path: str) -> Topology:
         root = ElementTree.fromstring(Path(path).read_bytes())
     except OSError as error:
         raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # or an encoding unknown
         raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
     if root.tag != "topology":
         raise TopologyError(f"{spec}: root element {root.tag!r}: expected hwloc's topology")
-    sizes = _sizes(root, spec)
+    try:
+        sizes = _sizes(root, spec)
+    except RecursionError:
+        raise TopologyError(f"{spec}: objects are nested too deeply for a machine") from None
     if sizes is None:
         raise TopologyError(f"{spec}: no objects of type Core: expected hwloc's XML with cores")
     return replace(tree([size for size in reversed(sizes) if size > 1] or [1]), spec=spec)

@@ -19,7 +19,7 @@ from .hierarchy import tree
 from .hypercube import hypercube
 from .indirect import ROUTINGS, cluster, dragonfly, fat_tree
 from .presets import PRESETS, preset
-from .topology import Topology, TopologyError
+from .topology import Topology, TopologyError, check_size
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ def _cluster(text: str) -> tuple[list[int]] | None:
     if not re.fullmatch(r"\d{1,7}(\*\d{1,7})?(\+\d{1,7}(\*\d{1,7})?)*", text):
         return None
     parts = [part.partition("*") for part in text.split("+")]
+    nodes = sum(int(count) for count, _, _ in parts)
+    check_size("cluster", nodes=nodes, links=0, slots=0)  # before they are listed
     return ([int(slots or 1) for count, _, slots in parts for _ in range(int(count))],)
 
 

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .guard import Line
 from .memory import require_memory
-from .otf2_archive import Archive, Progress, opened
+from .otf2_archive import Archive, Progress, opened, reading
 from .otf2_library import UNDEFINED_UINT64
 from .summary import Summary, count_calls
 from .trace import RECORD_TYPES, Kind, Records, Trace, TraceError
@@ -55,7 +57,14 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     """
     from . import otf2_kernels as kernels  # compiled on first use, then cached on disk
 
-    with opened(path, progress) as archive:
+    kernels.program_callbacks(), kernels.counting_callbacks()
+    return reading(path, _read_trace, progress)
+
+
+def _read_trace(anchor: Path, line: Line | None) -> Trace:
+    from . import otf2_kernels as kernels
+
+    with opened(anchor, line) as archive:
         definitions = archive.definitions
         events = sum(loc.events for loc in archive.locations if archive.rank(loc) >= 0)
         require_memory(
@@ -63,7 +72,7 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
             f"{archive.name}: the whole program of {events:,} events",
             "its traffic alone takes little",
         )
-        columns = _Columns.with_room_for(events)
+        columns = _Columns.with_room_for(events, line)
         state = archive.state(kernels.STATE)
         columns.enter_into(state)
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
@@ -123,7 +132,14 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
     """
     from . import otf2_kernels as kernels
 
-    with opened(path, progress) as archive:
+    kernels.time_callbacks(), kernels.total_callbacks()
+    return reading(path, _read_summary, progress)
+
+
+def _read_summary(anchor: Path, line: Line | None) -> Summary:
+    from . import otf2_kernels as kernels
+
+    with opened(anchor, line) as archive:
         definitions = archive.definitions
         state = archive.state(kernels.STATE)
         partners = definitions.partners
@@ -191,14 +207,15 @@ class _Columns:
     records: Records
 
     @classmethod
-    def with_room_for(cls, events: int) -> _Columns:
+    def with_room_for(cls, events: int, line: Line | None) -> _Columns:
         """Allocate for the worst case; memory that stays untouched costs nothing."""
         rows = events + 1  # one more for the event that should not be there
+        empty = np.empty if line is None else line.empty
         return cls(
-            np.empty(rows, dtype=np.uint8),
-            np.empty(rows, dtype=np.float64),
-            np.empty(rows, dtype=np.int32),
-            Records(**{name: np.empty(rows, dtype=kind) for name, kind in RECORD_TYPES.items()}),
+            empty(rows, np.uint8),
+            empty(rows, np.float64),
+            empty(rows, np.int32),
+            Records(**{name: empty(rows, kind) for name, kind in RECORD_TYPES.items()}),
         )
 
     def enter_into(self, state: NDArray[Any]) -> None:
@@ -212,11 +229,9 @@ class _Columns:
         return self.kind, self.time, self.ref
 
     def cut(self, events: int, records: int) -> None:
-        """Give back what was not needed, in place."""
-        for column in self._event_columns():
-            column.resize(events, refcheck=False)
-        for record in self.records:
-            record.resize(records, refcheck=False)
+        """Leave out what was not needed."""
+        self.kind, self.time, self.ref = (column[:events] for column in self._event_columns())
+        self.records = Records(*(record[:records] for record in self.records))
 
     def drop_brackets(
         self, kind: Kind, begin: int, state: NDArray[Any], wanted: NDArray[np.bool_]

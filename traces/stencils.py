@@ -24,12 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .metadata import MOST_DIMENSIONS
 from .trace import TraceError
-from .traffic import Traffic
+from .traffic import MOST_RANKS, Traffic
 
 Vectors = list[list[int]]
 
-MOST = 2**28  # directed edges
+MOST = 2**26  # directed edges
+MOST_BOX = 10  # dimensions: there are 3^10 vectors
 
 
 def star(dimensions: int) -> Vectors:
@@ -151,8 +153,16 @@ def checked(
     """Check the arguments of `stencil_traffic`, which says what they are."""
     shape = [int(d) for d in dims]
     text = "x".join(map(str, shape))
-    if not shape or min(shape) < 1:
-        raise TraceError(f"stencil: dims {text}: expected whole numbers of at least 1")
+    if not 1 <= len(shape) <= MOST_DIMENSIONS or min(shape) < 1:
+        raise TraceError(
+            f"stencil: dims {text}: expected 1 to {MOST_DIMENSIONS} whole numbers of at least 1"
+        )
+    if stencil == "box" and len(shape) > MOST_BOX:
+        raise TraceError(f"stencil box has {len(shape)} dimensions: expected at most {MOST_BOX}")
+    if prod(shape) > MOST_RANKS:
+        raise TraceError(
+            f"stencil: dims {text}: {prod(shape)} ranks: expected at most {MOST_RANKS}"
+        )
     vectors = _vectors(stencil, len(shape), text)
     around = [periodic] * len(shape) if isinstance(periodic, bool) else list(map(bool, periodic))
     if len(around) != len(shape):
