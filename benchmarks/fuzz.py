@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import fuzz_cases
 
 SECONDS, MEMORY, SHARE = 20, 3 * 2**30, 200
+SMALLER = 15  # seconds to make a failing case smaller
 HANGS = 3 * SECONDS  # on the clock, whatever else the machine does
 LONGEST = 2000  # characters of "one clear line"
 ROOM = 8 * 2**30  # address space beyond what a worker has at first
@@ -292,35 +293,28 @@ class Fuzzer:
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "files").mkdir(parents=True)
         fuzz_cases.build(self.kind, self.seeds, number, folder / "files")
-        tries = 0 if verdict.code == -9 else 80  # what hangs would take hours
-        words = self.smaller(folder / "files", words, verdict.problem, tries)
+        self.make_smaller(folder / "files", words, verdict.problem)
         facts = {"kind": self.kind, "number": number, "words": words, "problem": verdict.problem}
         (folder / "case.json").write_text(json.dumps(facts | {"detail": verdict.detail}, indent=1))
         print(f"{folder}: {verdict.problem}: hopmap {' '.join(words)[:200]}", flush=True)
 
-    def smaller(self, files: Path, words: list[str], problem: str, tries: int) -> list[str]:
-        """Cut pieces off the files and the long words as long as the case fails alike."""
-
-        def fails(words: list[str]) -> bool:
-            nonlocal tries
-            tries -= 1
-            return self.run(words, files).problem == problem
-
+    def make_smaller(self, files: Path, words: list[str], problem: str) -> None:
+        """Cut pieces off the files that were changed, as long as the case fails alike."""
+        end = time.monotonic() + SMALLER
         for file in sorted(files.rglob("*")):
             original = self.seeds / file.relative_to(files)
             data = file.read_bytes() if file.is_file() else b""
             if original.is_file() and original.read_bytes() == data:
                 continue
             step = len(data) // 2
-            while step and tries > 0:
+            while step and time.monotonic() < end:
                 for begin in range(0, len(data), step):
                     shorter = data[:begin] + data[begin + step :]
                     file.write_bytes(shorter)
-                    if tries > 0 and fails(words):
+                    if time.monotonic() < end and self.run(words, files).problem == problem:
                         data = shorter
                 file.write_bytes(data)
                 step //= 4
-        return words
 
 
 def main() -> None:

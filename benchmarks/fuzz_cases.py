@@ -237,7 +237,7 @@ def _mutate_npz(rng: Random, file: Path) -> None:
             arrays[name] = rng.choice(shapes)
         elif how == 2:
             many = len(arrays["src"]) if name != "ranks" and rng.random() < 0.8 else 1
-            arrays[name] = np.resize(rng.choice(VALUES), many).reshape(arrays[name].shape or many)
+            arrays[name] = np.resize(rng.choice(VALUES), many)
         elif how == 3:
             del arrays[name]
         elif how == 4:

@@ -18,7 +18,7 @@ from .program import Op, Program
 Ints = NDArray[np.int64]
 
 MODES = ("rounds", "at_once")
-MOST_MESSAGES = 10_000_000  # each takes some 500 bytes while the program is made
+MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
 
 
 def program_of_traffic(
