@@ -298,18 +298,19 @@ def _read_metis(file: Path) -> Traffic:
     for vertex, row in enumerate(cells, 1):
         if len(row) % width:
             raise TraceError(f"{file}: vertex {vertex}: a neighbour without a weight")
-    neighbours = np.concatenate([row[::width] for row in cells] or [np.empty(0, np.int64)]) - 1
+    neighbours = np.concatenate([row[::width] for row in cells] or [np.empty(0, np.int64)])
     degree = np.array([len(row) // width for row in cells], dtype=np.int64)
     weight = (
         np.concatenate([row[1::2] for row in cells]) if weighted else np.ones(len(neighbours), int)
     )
     src = np.repeat(np.arange(vertices), degree)
-    outside = np.flatnonzero((neighbours < 0) | (neighbours >= vertices))
+    outside = np.flatnonzero((neighbours < 1) | (neighbours > vertices))
     if outside.size:
         raise TraceError(
-            f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]] + 1}: "
+            f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]]}: "
             f"expected 1..{vertices}"
         )
+    neighbours = neighbours - 1
     if len(neighbours) != 2 * edges:
         raise TraceError(
             f"{file}: {len(neighbours)} entries for {edges} edges: expected each edge twice"

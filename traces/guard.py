@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import math
 import mmap
 import os
 import pickle
@@ -70,6 +71,7 @@ class Line:
         self._pipe, self._limits, self._shared = pipe, limits, shared
         self._regions: list[tuple[int, int, int]] = []  # address, bytes, place in the file
         self._end = 0
+        self._room_for(1)  # an empty file could not be mapped
         self._alive()
 
     def empty(self, length: int, kind: DTypeLike) -> NDArray[Any]:
@@ -102,7 +104,7 @@ class Line:
         unit = _LARGE if size >= _LARGE else mmap.ALLOCATIONGRANULARITY
         begin = -(-self._end // unit) * unit
         self._end = begin + size
-        self._shared.truncate(max(self._end, 1))
+        self._shared.truncate(self._end)
         return begin
 
     def at(self, place: str) -> None:
@@ -116,7 +118,7 @@ class Line:
         self._pipe.send(("progress", done, total))
 
     def _alive(self) -> None:
-        seconds = int(time.process_time()) + self._limits.patience
+        seconds = math.ceil(time.process_time()) + self._limits.patience
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         if hard == resource.RLIM_INFINITY or seconds < hard:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))

@@ -131,13 +131,12 @@ def _assembled(header: _Header, table: NDArray[Any], file: Path) -> Any:
         below = row != column
         matrix[column[below], row[below]] = mirror(value[below])
         return matrix
-    row, column = table["row"] - 1, table["column"] - 1
-    for name, numbers, most in zip(("row", "column"), (row, column), shape, strict=True):
-        bad = np.flatnonzero((numbers < 0) | (numbers >= most))
+    for name, most in zip(("row", "column"), shape, strict=True):
+        bad = np.flatnonzero((table[name] < 1) | (table[name] > most))
         if bad.size:
-            raise TraceError(
-                f"{file}: entry {bad[0] + 1}: {name} {numbers[bad[0]] + 1}: expected 1..{most}"
-            )
+            entry, number = bad[0] + 1, table[name][bad[0]]
+            raise TraceError(f"{file}: entry {entry}: {name} {number}: expected 1..{most}")
+    row, column = table["row"] - 1, table["column"] - 1
     if mirror is not None:
         off = row != column
         value = np.concatenate((value, mirror(value[off])))
