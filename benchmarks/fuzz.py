@@ -3,7 +3,7 @@
     python benchmarks/fuzz.py archives|scenarios|matrices|mappings|topologies
         [--seconds 600] [--seed N] [--keep FOLDER] [--more ARCHIVE ...] [--repeat FOLDER]
 
-A case may succeed, or be refused in one line with exit code 2. Everything else is a failure: another
+A case may succeed, or be refused in one line with exit code 2. All else is a failure: another
 exception, a warning, a crash, more than `SECONDS` of a processor, more than `MEMORY`, a file that
 nobody asked for. Cases run in a worker process that is replaced when it dies or hangs; one in
 `SHARE` runs as a real `hopmap` process too. Of every kind of failure the first case is made small

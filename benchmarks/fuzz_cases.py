@@ -170,7 +170,11 @@ BOMBS = {
         "%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 1 1 1\n",
         "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n",
     ),
-    "t.graph": ("1000000000 0\n", "4 9223372036854775808\n\n\n\n\n", "2 1 011 99999999\n2 1\n1 1\n"),
+    "t.graph": (
+        "1000000000 0\n",
+        "4 9223372036854775808\n\n\n\n\n",
+        "2 1 011 99999999\n2 1\n1 1\n",
+    ),
     "t.csv": (
         "src,dst,messages,bytes\n4611686018427387904,0,1,1\n",
         "src,dst,messages,bytes\n3000000000,0,1,1\n",
@@ -259,9 +263,8 @@ def _mutate_npz(rng: Random, file: Path) -> None:
 
 # mappings -----------------------------------------------------------------------------------------
 
-MAPLIB = (
-    "4 2 2\nx_coord y_coord z_coord rank_count ranks\n"
-    + "".join(f"{n % 4} {n // 4 % 2} {n // 8} 1 {n}\n" for n in range(16))
+MAPLIB = "4 2 2\nx_coord y_coord z_coord rank_count ranks\n" + "".join(
+    f"{n % 4} {n // 4 % 2} {n // 8} 1 {n}\n" for n in range(16)
 )
 LAUNCHERS = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json", "none")
 
@@ -316,7 +319,13 @@ STENCILS = (
     *("stencil:4x4,5pt", "stencil:4x2x2,27pt,periodic=xz,bytes=1000", "stencil:16,star"),
     *("stencil:4x4,1:0/-1:0,bytes=2000:1000", "stencil:4x4,hops,periodic=10", "stencil:4x4,box"),
     *("stencil:100000x100000,5pt", "stencil:" + "2x" * 40 + "2,star", "stencil:9,1,bytes=10"),
-    *("lu.S.4", "lu.C.64", "lu.A.1048576", "cg.C.1000000000", "stencil:2x2x2x2x2x2x2x2x2x2x2x2,box"),
+    *(
+        "lu.S.4",
+        "lu.C.64",
+        "lu.A.1048576",
+        "cg.C.1000000000",
+        "stencil:2x2x2x2x2x2x2x2x2x2x2x2,box",
+    ),
 )
 SETTINGS = (
     *("link.bandwidth=10GB/s", "link.latency=1 us", "eager_limit=64 kB", "compute.scale=0"),

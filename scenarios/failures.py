@@ -35,11 +35,12 @@ def one_line(error: BaseException) -> str:
             f"a bug in hopmap: {type(error).__name__}: {error} "
             f"(HOPMAP_DEBUG=1 shows where; please report it)"
         )
-    return _printable(" ".join(text.split()))
+    return printable(text)
 
 
-def _printable(text: str) -> str:
-    """Leave out the middle of what nobody reads, and what would move a terminal's cursor."""
+def printable(text: str) -> str:
+    """Make a line of a text, without what nobody reads, and what would move a cursor."""
+    text = " ".join(text.split())
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

@@ -58,7 +58,8 @@ def program_of_traffic(
     messages = int(traffic.messages.sum())
     if messages > MOST_MESSAGES:
         raise TraceError(
-            f"{name}: {messages:,} messages to replay one by one: expected at most {MOST_MESSAGES:,}"
+            f"{name}: {messages:,} messages to replay one by one: expected at most "
+            f"{MOST_MESSAGES:,}"
         )
     # A pair's j-th of m messages is in round j * rounds // m, its j-th of b bytes' parts likewise.
     pair = np.repeat(np.arange(traffic.pairs), traffic.messages)

@@ -7,6 +7,7 @@ most, 128 MiB. Of several shortest paths the one is taken that goes to the lowes
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,7 +108,9 @@ def from_file(path: str) -> Topology:
     if Path(path).suffix != ".graphml":
         raise TopologyError(f"{spec}: expected a file NAME.graphml or NAME.xml")
     try:
-        graph = nx.read_graphml(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of types left out: values are checked below
+            graph = nx.read_graphml(path)
     except OSError as error:
         raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
     except unreadable as error:

@@ -17,7 +17,6 @@ from .kernels import Router
 from .switch_kernels import DragonflyRouter, FatTreeRouter
 from .tree_kernels import TreeRouter
 
-
 # Beyond these a spec is a slip of the pen, and building it would take all memory.
 MOST_NODES, MOST_SLOTS = 2**24, 2**26
 MOST_LINKS = 2**26

@@ -185,7 +185,8 @@ def _listen(
         elif kind == "error":
             raise said[0]
         else:
-            return _unpacked(*said, shared), None
+            rest, places = said
+            return _unpacked(rest, places, shared), None
 
 
 def _wait(child: int) -> int:

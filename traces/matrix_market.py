@@ -9,6 +9,7 @@ Internal Report 5935 (1996).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -20,7 +21,7 @@ from .trace import TraceError
 _BANNER = b"%%matrixmarket"
 _SMALLEST = {"coordinate": 4, "array": 2}  # bytes of an entry, its end of line included
 # Columns of an entry's value by field, and what mirrors an entry by symmetry.
-_FIELDS = {
+_FIELDS: Mapping[str, list[tuple[str, type]]] = {
     "pattern": [],
     "integer": [("value", np.int64)],
     "unsigned-integer": [("value", np.uint64)],
@@ -64,25 +65,23 @@ def read_matrix_market(path: str | Path) -> Any:
         raise TraceError(f"{path}: no such file")
     try:
         with file.open("rb") as stream:
-            header = _read_header(stream, file)
+            header = _read_header(stream, file.stat().st_size)
             if not header.entries:
-                return _assembled(header, np.zeros(0, dtype=_types(header)), file)
+                return _assembled(header, np.zeros(0, dtype=_types(header)))
             table = np.loadtxt(stream, dtype=_types(header), comments="%", ndmin=1)
-            return _assembled(header, table, file)
-    except TraceError:
-        raise
+            return _assembled(header, table)
     except (OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise TraceError(f"{path}: cannot be read as a MatrixMarket matrix: {reason}") from None
 
 
-def _read_header(stream: BinaryIO, file: Path) -> _Header:
+def _read_header(stream: BinaryIO, size: int) -> _Header:
     banner = stream.readline(1024).decode("ascii", errors="replace").lower().split()
-    allowed = (_SMALLEST, _FIELDS, _MIRRORS)
+    allowed: tuple[Mapping[str, Any], ...] = (_SMALLEST, _FIELDS, _MIRRORS)
     good = len(banner) == 5 and banner[:2] == [_BANNER.decode(), "matrix"]
-    if not good or not all(map(lambda word, known: word in known, banner[2:], allowed)):
-        raise TraceError(
-            f"{file}: first line {' '.join(banner)[:80]!r}: expected %%MatrixMarket matrix, then "
+    if not good or any(w not in known for w, known in zip(banner[2:], allowed, strict=True)):
+        raise ValueError(
+            f"first line {' '.join(banner)[:80]!r}: expected %%MatrixMarket matrix, then "
             + ", ".join("|".join(known) for known in allowed)
         )
     layout, field, symmetry = banner[2:]
@@ -93,30 +92,29 @@ def _read_header(stream: BinaryIO, file: Path) -> _Header:
     sizes = [int(size) for size in line.split() if re.fullmatch(rb"[0-9]{1,18}", size)]
     if len(sizes) != wanted or len(line.split()) != wanted:
         what = "rows, columns, entries" if wanted == 3 else "rows, columns"
-        raise TraceError(f"{file}: sizes {line.decode(errors='replace')[:60]!r}: expected {what}")
+        raise ValueError(f"sizes {line.decode(errors='replace')[:60]!r}: expected {what}")
     rows, columns = sizes[:2]
     if symmetry != "general" and rows != columns:
-        raise TraceError(f"{file}: {rows} rows, {columns} columns: expected a square matrix")
+        raise ValueError(f"{rows} rows, {columns} columns: expected a square matrix")
     entries = sizes[-1]
     if layout == "array":
         triangle = rows * (rows + 1) // 2 - (rows if symmetry == "skew-symmetric" else 0)
         entries = rows * columns if symmetry == "general" else triangle
-    size = file.stat().st_size
     if entries * _SMALLEST[layout] > size + 1:  # the last line may lack its end
-        raise TraceError(f"{file}: {size} bytes cannot hold the {entries} entries it announces")
+        raise ValueError(f"{size} bytes cannot hold the {entries} entries it announces")
     return _Header(layout, field, symmetry, rows, columns, entries)
 
 
 def _types(header: _Header) -> list[tuple[str, type]]:
-    places = [("row", np.int64), ("column", np.int64)] if header.layout == "coordinate" else []
-    return [*places, *_FIELDS[header.field]]
+    places: list[tuple[str, type]] = [("row", np.int64), ("column", np.int64)]
+    return (places if header.layout == "coordinate" else []) + _FIELDS[header.field]
 
 
-def _assembled(header: _Header, table: NDArray[Any], file: Path) -> Any:
+def _assembled(header: _Header, table: NDArray[Any]) -> Any:
     from scipy import sparse  # slow to import, and few files need it
 
     if len(table) != header.entries:
-        raise TraceError(f"{file}: {len(table)} entries: expected {header.entries}, as announced")
+        raise ValueError(f"{len(table)} entries: expected {header.entries}, as announced")
     names = table.dtype.names or ()
     value = table["value"] if "value" in names else np.ones(len(table), dtype=np.int64)
     if "imaginary" in names:
@@ -135,7 +133,7 @@ def _assembled(header: _Header, table: NDArray[Any], file: Path) -> Any:
         bad = np.flatnonzero((table[name] < 1) | (table[name] > most))
         if bad.size:
             entry, number = bad[0] + 1, table[name][bad[0]]
-            raise TraceError(f"{file}: entry {entry}: {name} {number}: expected 1..{most}")
+            raise ValueError(f"entry {entry}: {name} {number}: expected 1..{most}")
     row, column = table["row"] - 1, table["column"] - 1
     if mirror is not None:
         off = row != column

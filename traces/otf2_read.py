@@ -231,7 +231,8 @@ class _Columns:
     def cut(self, events: int, records: int) -> None:
         """Leave out what was not needed."""
         self.kind, self.time, self.ref = (column[:events] for column in self._event_columns())
-        self.records = Records(*(record[:records] for record in self.records))
+        columns = self.records._asdict().items()
+        self.records = Records(**{name: column[:records] for name, column in columns})
 
     def drop_brackets(
         self, kind: Kind, begin: int, state: NDArray[Any], wanted: NDArray[np.bool_]

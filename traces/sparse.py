@@ -74,8 +74,10 @@ def pattern_of(matrix: Any, *, name: str = "matrix") -> Pattern:
     rows, columns = entries.shape
     if rows != columns:
         raise TraceError(f"{name}: {rows} rows, {columns} columns: expected a square matrix")
-    if not 1 <= rows <= MOST_ROWS:
-        raise TraceError(f"{name}: {rows} rows: expected 1 to {MOST_ROWS}")
+    if rows == 0:
+        raise TraceError(f"{name}: no rows: expected a square matrix")
+    if rows > MOST_ROWS:
+        raise TraceError(f"{name}: {rows} rows: expected at most {MOST_ROWS}")
     row, column = entries.coords
     once = np.unique(row.astype(np.int64) * rows + column)
     return Pattern(int(rows), once // rows, once % rows)

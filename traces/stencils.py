@@ -153,10 +153,10 @@ def checked(
     """Check the arguments of `stencil_traffic`, which says what they are."""
     shape = [int(d) for d in dims]
     text = "x".join(map(str, shape))
-    if not 1 <= len(shape) <= MOST_DIMENSIONS or min(shape) < 1:
-        raise TraceError(
-            f"stencil: dims {text}: expected 1 to {MOST_DIMENSIONS} whole numbers of at least 1"
-        )
+    if not shape or min(shape) < 1:
+        raise TraceError(f"stencil: dims {text}: expected whole numbers of at least 1")
+    if len(shape) > MOST_DIMENSIONS:
+        raise TraceError(f"stencil: {len(shape)} dimensions: expected at most {MOST_DIMENSIONS}")
     if stencil == "box" and len(shape) > MOST_BOX:
         raise TraceError(f"stencil box has {len(shape)} dimensions: expected at most {MOST_BOX}")
     if prod(shape) > MOST_RANKS:

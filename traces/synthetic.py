@@ -79,8 +79,10 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise TraceError(f"pattern {pattern!r}: {hint}expected one of {', '.join(PATTERNS)}")
     entry, text = PATTERNS[pattern], "x".join(str(d) for d in dims)
-    if not 1 <= len(dims) <= MOST_DIMENSIONS or min(dims) < 1:
-        raise TraceError(f"{pattern}: sizes {text}: expected 1 to {MOST_DIMENSIONS} whole numbers of at least 1")
+    if not dims or min(dims) < 1:
+        raise TraceError(f"{pattern}: sizes {text}: expected whole numbers of at least 1")
+    if len(dims) > MOST_DIMENSIONS:
+        raise TraceError(f"{pattern}: {len(dims)} dimensions: expected at most {MOST_DIMENSIONS}")
     if size < 0:
         raise TraceError(f"{pattern}: {size} bytes a message: expected at least 0")
     if entry.equal and len(set(dims)) > 1:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .trace import Kind, Trace, TraceError
 
-
 MOST_RANKS = 2**24
 BEYOND = 2.0**63  # what int64 cannot hold
 

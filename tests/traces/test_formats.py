@@ -36,7 +36,9 @@ def test_npz_and_sparse_csv_keep_everything(tmp_path, drawn):
     assert (tmp_path / "x.csv").read_text().startswith("src,dst,messages,bytes\n")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
+)
 @given(rows)
 def test_one_weight_formats_keep_bytes(tmp_path, drawn):
     traffic = traffic_of_rows(drawn)

@@ -52,7 +52,7 @@ def test_a_crash_is_told_with_its_place_and_prints_nothing(capfd):
         line.at("0.evt")
         ctypes.string_at(0)
 
-    with pytest.raises(Death, match="^died of SIGSEGV$") as caught:
+    with pytest.raises(Death, match=r"^died of SIGSEGV$") as caught:
         guarded(work, PLENTY)
     assert caught.value.at == "0.evt"
     assert capfd.readouterr() == ("", "")
@@ -63,7 +63,7 @@ def test_a_loop_is_ended_unless_it_makes_progress():
         while True:
             pass
 
-    with pytest.raises(Death, match="^made no progress$"):
+    with pytest.raises(Death, match=r"^made no progress$"):
         guarded(loop, Limits(memory=2**30, patience=1))
 
     def slow(line):

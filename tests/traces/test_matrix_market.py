@@ -53,7 +53,10 @@ def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_pat
         (HEAD + "2 1\n1 1 1\n", "expected rows, columns, entries"),
         (HEAD + "9" * 30 + " 2 1\n1 1 1\n", "expected rows, columns, entries"),
         (HEAD.replace("general", "symmetric") + "2 3 1\n1 1 1\n", "expected a square matrix"),
-        (HEAD.replace("integer", "rational") + "2 2 1\n1 1 1\n", "'%%matrixmarket matrix coordinate rational general': expected"),
+        (
+            HEAD.replace("integer", "rational") + "2 2 1\n1 1 1\n",
+            "'%%matrixmarket matrix coordinate rational general': expected",
+        ),
         (HEAD.replace("coordinate", "array") + "100000 100000\n1\n", "cannot hold the 10000000000"),
         ("", "expected %%MatrixMarket matrix, then coordinate|array"),
         ("\x00\n", "expected %%MatrixMarket matrix"),
