@@ -9,6 +9,7 @@ Internal Report 5935 (1996).
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -68,7 +69,9 @@ def read_matrix_market(path: str | Path) -> Any:
             header = _read_header(stream, file.stat().st_size)
             if not header.entries:
                 return _assembled(header, np.zeros(0, dtype=_types(header)))
-            table = np.loadtxt(stream, dtype=_types(header), comments="%", ndmin=1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # no entries at all: said below
+                table = np.loadtxt(stream, dtype=_types(header), comments="%", ndmin=1)
             return _assembled(header, table)
     except (OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())

@@ -1,5 +1,7 @@
 """MatrixMarket files: read as scipy reads them, and refused where they are damaged."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import io, sparse
@@ -46,6 +48,7 @@ def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_pat
         (HEAD + "2 2 1\n1 0 7\n", "entry 1: column 0: expected 1..2"),
         (HEAD + "2 2 1\n-9223372036854775808 1 7\n", "entry 1: row -9223372036854775808"),
         (HEAD + "2 2 1\n1 1 1\n1 2 1\n", "2 entries: expected 1"),
+        (HEAD + "1 1 1\n", "0 entries: expected 1"),  # numpy would warn of it
         (HEAD + "2 2 1\n1 1 x\n", "could not convert string 'x'"),
         (HEAD + "2 2 1\n1 1 9999999999999999999\n", "could not convert"),
         (HEAD + "9 9 4000000000\n1 1 1\n", "cannot hold the 4000000000 entries"),
@@ -65,7 +68,8 @@ def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_pat
 def test_damage_is_named(tmp_path, text, words):
     file = tmp_path / "a.mtx"
     file.write_text(text)
-    with pytest.raises(TraceError) as caught:
+    with pytest.raises(TraceError) as caught, warnings.catch_warnings():
+        warnings.simplefilter("error")
         load_traffic(file)
     assert words in str(caught.value)
     assert "a.mtx" in str(caught.value)
