@@ -27,7 +27,7 @@ class TopologyError(ValueError):
     """A topology cannot be built or used as asked."""
 
 
-def check_size(what: str, *, nodes: int, links: int, slots: int, levels: int = 1) -> None:
+def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
     """Raise `TopologyError` for a network that is too large, before anything is made of it.
 
     Parameters
@@ -38,11 +38,8 @@ def check_size(what: str, *, nodes: int, links: int, slots: int, levels: int = 1
         In all.
     slots : int
         Of all nodes.
-    levels : int
-        Dimensions of a box, levels of a tree.
     """
     for name, number, most in (
-        ("dimensions or levels", levels, MOST_LEVELS),
         ("nodes", nodes, MOST_NODES),
         ("links", links, MOST_LINKS),
         ("slots", slots, MOST_SLOTS),
