@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 
 import fuzz_cases
 
-SECONDS, MEMORY, SHARE = 20, 3 * 2**30, 200
+SECONDS, MEMORY, SHARE = 20, 5 * 2**30, 200
 SMALLER = 15  # seconds to make a failing case smaller
 HANGS = 3 * SECONDS  # on the clock, whatever else the machine does
 LONGEST = 2000  # characters of "one clear line"
-ROOM = 8 * 2**30  # address space beyond what a worker has at first
+ROOM = 12 * 2**30  # address space beyond what a worker has at first
 ALLOWED = {"run": (0, 2, 3)}
 OURS = ("traces", "topologies", "mappers", "simulator", "scenarios")
 

@@ -24,13 +24,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .memory import require_memory
 from .metadata import MOST_DIMENSIONS
 from .trace import TraceError
 from .traffic import MOST_RANKS, Traffic
 
 Vectors = list[list[int]]
 
-MOST = 2**26  # directed edges
+MOST = 2**25  # directed edges
+BYTES_PER_EDGE = 100  # while they are made
 MOST_BOX = 10  # dimensions: there are 3^10 vectors
 
 
@@ -183,6 +185,10 @@ def checked(
 def traffic_of_stencil(stencil: Stencil) -> Traffic:
     """Traffic of a checked stencil; see `stencil_traffic`. O(edges log edges)."""
     ranks = prod(stencil.dims)
+    edges = ranks * len(stencil.vectors)
+    require_memory(
+        BYTES_PER_EDGE * edges, f"a stencil of {edges:,} edges", "expected a smaller one"
+    )
     number = np.arange(ranks).reshape(stencil.dims)
     rows = []
     for vector, size in zip(stencil.vectors, stencil.sizes, strict=True):
