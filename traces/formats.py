@@ -342,10 +342,13 @@ def _write_metis(file: Path, traffic: Traffic) -> None:
     starts = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
     with file.open("w", encoding="ascii") as stream:
         stream.write(f"{traffic.ranks} {len(low)} 001\n")
-        for rank in range(traffic.ranks):
+        written = 0
+        for rank in np.unique(src).tolist():
             row = slice(starts[rank], starts[rank + 1])
             pairs = np.stack((neighbour[row], doubled[row]), axis=1).ravel()
-            stream.write(" ".join(map(str, pairs)) + "\n")
+            stream.write("\n" * (rank - written) + " ".join(map(str, pairs)) + "\n")
+            written = rank + 1
+        stream.write("\n" * (traffic.ranks - written))  # those that talk to nobody, fast
 
 
 _READERS: Mapping[str, Callable[[Path], Traffic]] = {

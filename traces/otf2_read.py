@@ -72,7 +72,7 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
             f"{archive.name}: the whole program of {events:,} events",
             "its traffic alone takes little",
         )
-        columns = _Columns.with_room_for(events, line)
+        columns = _Columns.with_room_for(events)
         state = archive.state(kernels.STATE)
         columns.enter_into(state)
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
@@ -207,15 +207,14 @@ class _Columns:
     records: Records
 
     @classmethod
-    def with_room_for(cls, events: int, line: Line | None) -> _Columns:
+    def with_room_for(cls, events: int) -> _Columns:
         """Allocate for the worst case; memory that stays untouched costs nothing."""
         rows = events + 1  # one more for the event that should not be there
-        empty = np.empty if line is None else line.empty
         return cls(
-            empty(rows, np.uint8),
-            empty(rows, np.float64),
-            empty(rows, np.int32),
-            Records(**{name: empty(rows, kind) for name, kind in RECORD_TYPES.items()}),
+            np.empty(rows, dtype=np.uint8),
+            np.empty(rows, dtype=np.float64),
+            np.empty(rows, dtype=np.int32),
+            Records(**{name: np.empty(rows, dtype=kind) for name, kind in RECORD_TYPES.items()}),
         )
 
     def enter_into(self, state: NDArray[Any]) -> None:
@@ -229,10 +228,11 @@ class _Columns:
         return self.kind, self.time, self.ref
 
     def cut(self, events: int, records: int) -> None:
-        """Leave out what was not needed."""
-        self.kind, self.time, self.ref = (column[:events] for column in self._event_columns())
-        columns = self.records._asdict().items()
-        self.records = Records(**{name: column[:records] for name, column in columns})
+        """Give back what was not needed, in place."""
+        for column in self._event_columns():
+            column.resize(events, refcheck=False)
+        for record in self.records:
+            record.resize(records, refcheck=False)
 
     def drop_brackets(
         self, kind: Kind, begin: int, state: NDArray[Any], wanted: NDArray[np.bool_]
