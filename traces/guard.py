@@ -13,12 +13,10 @@ The child never imports, compiles or waits for a lock that another thread may ho
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import gc
 import math
 import os
 import pickle
-import resource
 import signal
 import time
 import warnings
@@ -80,6 +78,8 @@ class Line:
         self._pipe.send(("progress", done, total))
 
     def _alive(self) -> None:
+        import resource
+
         seconds = math.ceil(time.process_time()) + self._limits.patience
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         if hard == resource.RLIM_INFINITY or seconds < hard:
@@ -111,6 +111,9 @@ def guarded(
     """
     if not hasattr(os, "fork"):
         return work(None)
+    import fcntl  # these two come with fork, and not everywhere
+    import resource  # noqa: F401 - for the child
+
     here, there = Pipe(duplex=False)
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):
@@ -142,6 +145,8 @@ def guarded(
 
 
 def _child(work: Callable[[Line | None], object], limits: Limits, pipe: Connection) -> NoReturn:
+    import resource
+
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and ends us
         faulthandler.disable()
