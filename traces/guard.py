@@ -158,7 +158,8 @@ def _child(work: Callable[[Line | None], object], limits: Limits, pipe: Connecti
         room = psutil.Process().memory_info().vms + limits.memory
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         if hard == resource.RLIM_INFINITY or room < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (room, hard))
+            with suppress(ValueError, OSError):  # systems that know no such limit
+                resource.setrlimit(resource.RLIMIT_AS, (room, hard))
         try:
             _send(pipe, work(Line(pipe, limits)))
         except BaseException as error:
