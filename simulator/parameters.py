@@ -126,7 +126,7 @@ class Key(NamedTuple):
     positive: bool = False
 
 
-MOST_BYTES = 2**53  # what a float64 counts exactly
+MOST_BYTES = 2**60  # with room to add in int64
 
 KEYS: Mapping[str, Key] = (
     {

@@ -13,6 +13,7 @@ from .trace import Kind, Trace, TraceError
 
 MOST_RANKS = 2**24
 BEYOND = 2.0**63  # what int64 cannot hold
+EXACT = 2.0**53  # up to here sums and their means are exact, however they are stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Traffic:
         ------
         TraceError
             Unequal lengths, more than `MOST_RANKS`, a rank outside 0..ranks-1, a negative or
-            fractional entry, bytes without a message, sums beyond 63 bits.
+            fractional entry, bytes without a message, sums above 2^53.
         """
         if not 0 <= ranks <= MOST_RANKS:
             raise TraceError(f"{name}: {_few(ranks)} ranks: expected 0 to {MOST_RANKS}")
@@ -100,8 +101,8 @@ class Traffic:
                 f"{name}: row {silent[0]} has {columns['bytes'][silent[0]]} bytes in 0 messages"
             )
         for key in ("messages", "bytes"):
-            if columns[key].sum(dtype=np.float64) >= BEYOND:
-                raise TraceError(f"{name}: the sum of all {key} does not fit into 63 bits")
+            if columns[key].sum(dtype=np.float64) > EXACT:
+                raise TraceError(f"{name}: the sum of all {key}: expected at most 2^53")
         talks = columns["messages"] > 0
         key, inverse = np.unique(
             columns["src"][talks] * ranks + columns["dst"][talks], return_inverse=True
