@@ -1,6 +1,6 @@
 """Fuzzing: damaged input through the command line, for so many seconds.
 
-    python benchmarks/fuzz.py archives|scenarios|matrices|mappings|topologies
+    python benchmarks/fuzz.py archives|scenarios|matrices|mappings|topologies|others
         [--seconds 600] [--seed N] [--keep FOLDER] [--more ARCHIVE ...] [--repeat FOLDER]
 
 A case may succeed, or be refused in one line with exit code 2. All else is a failure: another
@@ -47,8 +47,12 @@ class Verdict(NamedTuple):
     code: int
 
 
+COMPILING = "hopmap: compiling for this machine, once\n"
+
+
 def judge(words: list[str], code: int, stderr: str, before: set[str], after: set[str]) -> str:
     """Say what breaks the rules of the command line."""
+    stderr = stderr.replace(COMPILING, "")
     if "a bug in hopmap" in stderr:
         return "a bug, it says"
     if code not in ALLOWED.get(words[0], (0, 2)):

@@ -403,6 +403,87 @@ def case_of_topologies(rng: Random, seeds: Path, folder: Path) -> list[str]:
     )
 
 
+# files of other tools -----
+
+SLURM = {
+    "topology.conf": "SwitchName=s0 Nodes=dev[0-7]\nSwitchName=s1 Nodes=dev[8-15]\n"
+    "SwitchName=s2 Switches=s[0-1]\n",
+    "block.conf": "BlockName=b1 Nodes=node[1-8]\nBlockName=b2 Nodes=node[9-16]\nBlockSizes=8\n",
+    "topology.yaml": "- topology: t\n  cluster_default: true\n  torus3d:\n    toruses:\n"
+    "      - name: a\n        dims: {x: 4, y: 2, z: 2}\n        nodes: node[01-16]\n",
+    "tree.yaml": "- topology: default\n  tree:\n    switches:\n      - switch: root\n"
+    "        children: s[1-2]\n      - switch: s1\n        nodes: node[01-08]\n"
+    "      - switch: s2\n        nodes: node[09-16]\n",
+}
+PINGPONG = {
+    "pp.csv": "size,time,hops\n0,1.21 us,1\n8 KiB,4.2 us,1\n1 MB,120 us,1\n0,1.52 us,3\n"
+    "8 KiB,4.5 us,3\n1 MB,121 us,3\n",
+    "osu.txt": "# OSU MPI Latency Test v7.0\n# Size  Latency (us)\n0   1.21\n1   1.23\n"
+    "8192   4.2\n1048576   120\n",
+}
+GRAPH = "0\n4 8\n0 000\n2 1 3\n2 0 2\n2 1 3\n2 0 2\n"  # Scotch: a ring of four
+PROF = "".join(
+    f"{letter}\t{src}\t{(src + 1) % 4}\t{size} bytes\t3 msgs sent\t0,0,3,0\n"
+    for letter, size in (("E", 3000), ("I", 30))
+    for src in range(4)
+)
+GIVEN = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json")
+
+
+def seeds_of_others(folder: Path) -> None:
+    from hopmap.scenarios.launchers import export_mapping
+    from hopmap.simulator import Parameters
+    from hopmap.simulator.simgrid import platform_xml
+    from hopmap.topologies import topology_from_spec
+
+    seeds_of_mappings(folder)
+    torus = topology_from_spec("torus:4x2x2")
+    for launcher in GIVEN:
+        places = (5 * np.arange(16)) % 16
+        (folder / f"map.{launcher}").write_text(export_mapping(launcher, places, torus))
+    for zone in ("routes", "torus"):
+        text = "".join(platform_xml(torus, Parameters(), zone))
+        (folder / f"{zone}.xml").write_text(text)
+    for name, text in (SLURM | PINGPONG | {"t.grf": GRAPH, "run.0.prof": PROF}).items():
+        (folder / name).write_text(text)
+    (folder / "fit.toml").write_text('[parameters]\n"link.bandwidth" = "5 GB/s"\n')
+
+
+def case_of_others(rng: Random, seeds: Path, folder: Path) -> list[str]:
+    shutil.copytree(seeds, folder, dirs_exist_ok=True)
+    launcher = rng.choice(GIVEN)
+    given = f"map.{launcher}"
+    network = rng.choice((*SLURM, "routes.xml", "torus.xml"))
+    pingpong = rng.choice(tuple(PINGPONG))
+    traffic = rng.choice(("t.grf", "run.0.prof"))
+    nodelist = _argument(mutate.of_text(rng, "node[01-12],gpu[3-6]"))
+    on = ["-t", "torus:4x2x2"]
+    words, file = rng.choice(
+        (
+            (
+                ["export", f"map.{launcher}", "--from", launcher, *on, "--to", "csv"],
+                f"map.{launcher}",
+            ),
+            (["evaluate", "t.npz", given, *on], given),
+            (["export", "map.csv", "--to", launcher, f"--nodelist={nodelist}", *on], "map.csv"),
+            (
+                ["map", "t.npz", "-t", f"file:{network}", "-m", "random", "--out", "out.csv"],
+                network,
+            ),
+            (
+                ["map", "t.npz", "-t", f"file:{network}", "-m", "random", "--out", "out.csv"],
+                network,
+            ),
+            (["calibrate", pingpong, "--out", "out.toml"], pingpong),
+            (["matrix", traffic, "--out", "out.npz"], traffic),
+            (["matrix", traffic, "--out", "out.grf"], traffic),
+            (["simulate", "t.npz", "map.csv", *on, "--set", "fit.toml"], "fit.toml"),
+        )
+    )
+    mutate.of_file(rng, folder / file)
+    return words
+
+
 def _argument(text: str) -> str:
     """Make a text that a shell could give: no zero bytes, and no longer than the kernel takes."""
     return text.replace("\0", "")[:100_000]
@@ -414,4 +495,5 @@ KINDS = {
     "matrices": Kind(seeds_of_matrices, case_of_matrices),
     "mappings": Kind(seeds_of_mappings, case_of_mappings),
     "topologies": Kind(seeds_of_topologies, case_of_topologies),
+    "others": Kind(seeds_of_others, case_of_others),
 }
