@@ -114,10 +114,10 @@ def parameters_in(file: str) -> dict[str, Value]:
         Unreadable, no such table, or a value that is neither number nor text.
     """
     try:
-        table = tomllib.loads(Path(file).read_text(encoding="utf-8")).get("parameters")
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8-sig")).get("parameters")
     except OSError as error:
         raise SettingError(f"--set {file}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingError(f"--set {file}: cannot be read as TOML ({error})") from None
     if not isinstance(table, dict):
         raise SettingError(f"--set {file}: no table [parameters]: expected one")

@@ -78,3 +78,10 @@ def test_every_known_key_is_understood():
         with pytest.raises(ValueError, match=r"expected") as error:
             configure(haec((2, 2, 2)), ((key, "nonsense"),))
         assert key in str(error.value)
+
+
+def test_a_file_nested_too_deep_is_one_line(tmp_path):
+    file = tmp_path / "fit.toml"
+    file.write_text(f"parameters = {'[' * 20_000}")
+    with pytest.raises(SettingError, match="cannot be read as TOML"):
+        parse_settings([str(file)])
