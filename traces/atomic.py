@@ -30,7 +30,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
-        partial.replace(target)
+        with _naming(target):
+            partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
