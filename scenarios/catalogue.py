@@ -125,13 +125,17 @@ def _parameters() -> Entries:
         for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
         for quantity, unit in LINK_UNITS.items()
     ] + [
-        _entry(f"energy.link.KIND.{quantity}", "of one kind of link", parameters=[_value(unit, 0)])
+        _entry(
+            f"energy.link.KIND.{quantity}",
+            "energy of one kind of link",
+            parameters=[_value(unit, 0)],
+        )
         for quantity, unit in ENERGY_LINK.items()
     ]
     return links + [
         _entry(
             name,
-            key.field.replace("_", " ") or _WORDS[name.partition(".")[0]] + name.partition(".")[2],
+            key.summary or _WORDS[name.partition(".")[0]] + name.partition(".")[2],
             parameters=[
                 _value(
                     key.unit or "|".join(key.choices),
