@@ -3,7 +3,8 @@
     python benchmarks/otf2_archives.py ARCHIVE_OR_TAR [--repeat 5] [--no-python]
 
 Compilation is apart: it happens once per installation. Each figure is the best of several runs;
-memory is the peak of a fresh process beyond what it had before reading.
+memory is the peak of a fresh process beyond what it had before reading, without that of the child
+that reads (docs/UNTRUSTED.md).
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Portfolio for Cartesian grids: the best of all that is published, then exchanges of ranks.
+"""Portfolio for Cartesian grids: the best of all that is published, then a search.
 
 1. Every mapper of Cartesian grids, for every order of the grid's dimensions (and mirrored, where
    the stencil is not the same in a mirror).
-2. Rounds of annealing (`off_node_kernels`), from the best of these and from the best so far. The
-   measure that comes second is a small part of what is annealed, and decides between equals.
+2. Rounds that split a few nodes' ranks anew, again and again, and then exchange ranks (see
+   `off_node_search`), from the best of these and from the best so far. The measure that comes
+   second is a small part of what exchanges are judged by, and decides between equals.
 
 The best mapping met is returned, which therefore is never worse than any of the mappers by the two
 measures in their order. O(ranks) for each of 1.; proposals cost O(peers), and of those there are
-40,000 a rank up to some thousand ranks, in larger grids fewer; with fewer than 1,000 a rank they
-only descend. Memory is linear in ranks and pairs.
+2.5 million times the root of the ranks, in large grids 160 million; with fewer than 1,000 a rank
+they only descend. Memory is linear in ranks and pairs.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ PUBLISHED: dict[str, Callable[..., Mapping]] = {
     "skewed_kd_tree": skewed_kd_tree,
     "squarest_strips": squarest_strips,
     "squarest_strips(carry=narrower)": partial(squarest_strips, carry="narrower"),
+    "squarest_strips(path=snake)": partial(squarest_strips, path="snake"),
     "stencil_strips": stencil_strips,
     "hyperplane": hyperplane,
 }
-PER_RANK, MOST = 40_000, 160_000_000  # proposals without any budget
+PER_ROOT, MOST = 2_500_000, 160_000_000  # proposals without any budget
 VIEWS = 24  # orders of the dimensions, mirrored or not
 
 
@@ -79,7 +81,8 @@ def grid_portfolio(
     amount : {"messages", "bytes"}
         What is counted.
     moves : int, optional
-        Proposals of all rounds; 40,000 a rank, at most 160 million, if there is no time budget.
+        Proposals of all rounds, those that splitting stands for among them; 2.5 million times the
+        root of the ranks, at most 160 million, if there is no time budget.
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell.
     """
@@ -100,7 +103,7 @@ def grid_portfolio(
         places[ranking[0]].copy(), np.array(values[ranking[0]][:: 1 if first == "sum" else -1])
     )
     if moves is None and seconds is None:
-        moves = min(PER_RANK * traffic.ranks, MOST)
+        moves = min(int(PER_ROOT * traffic.ranks**0.5), MOST)
     try:
         refine(peers, topology, [places[i] for i in distinct], best, first, moves, watch, rng)
     except KeyboardInterrupt:

@@ -210,13 +210,63 @@ static inline int hopmap_impl_columns(int ndims, const int dims[], const int ord
     return HOPMAP_SUCCESS;
 }
 
+/* Place on a path through the grid along columns, so that consecutive indices are neighbours; its
+ * steps are told in hopmap's file snake.py. O(d). */
+static inline int hopmap_impl_snake(int ndims, const int dims[], const int order[],
+                                    const hopmap_impl_cut cuts[], int index, int coords[])
+{
+    int path = hopmap_ranks(ndims, dims); /* cells of the path along the dimensions that are left */
+    for (int i = 0; i < ndims - 1; i++) {
+        int size = dims[order[i]], width = cuts[i].width + 1, count = cuts[i].wide;
+        int strips = count + (size - count * width) / cuts[i].width;
+        int narrow_first, strip = 0, first = 0, nth, cell, height;
+        path /= size;
+        narrow_first = path % 2 == 0 && width % 2 == 0 && count % 2 == 1 && count < strips;
+        if (narrow_first) {
+            count = strips - count;
+            width--;
+        }
+        if (index / path >= count * width) {
+            strip = count;
+            first = count * width;
+            index -= first * path;
+            width += narrow_first ? 1 : -1;
+        }
+        nth = index / path / width; /* of this width */
+        strip += nth;
+        first += nth * width;
+        index -= nth * width * path;
+        cell = index / width;
+        height = cell % 2 ? width - 1 - index % width : index % width;
+        if (path % 2 == 0 && width % 2 == 0 && nth % 2 == 1) {
+            if (cell < 2) {
+                height = index / 2;
+                cell = (index + height + 1) % 2;
+            } else {
+                height = width - 1 - height;
+            }
+        } else if (path % 2 == 0 && cell >= path - 2 && strip < strips - 1) {
+            index -= (path - 2) * width;
+            height = index / 2;
+            cell = path - 2 + (index + height) % 2;
+        }
+        height += first;
+        coords[order[i]] = narrow_first ? size - 1 - height : height;
+        index = strip % 2 ? path - 1 - cell : cell;
+    }
+    coords[order[ndims - 1]] = index;
+    return HOPMAP_SUCCESS;
+}
+
 /* Which of a dimension's two strip widths counts for the next root. */
 enum { HOPMAP_WIDER, HOPMAP_NARROWER };
+/* How columns are filled: slice by slice, or so that nodes of any sizes are connected. */
+enum { HOPMAP_ROWS, HOPMAP_SNAKE };
 
-/* Squarest strips (Lehr, chapter 6), with HOPMAP_WIDER as published. The node size is the largest.
- * O(d^2 log n). */
+/* Squarest strips (Lehr, chapter 6), with HOPMAP_WIDER and HOPMAP_ROWS as published. The node size
+ * is the largest. O(d^2 log n). */
 static inline int hopmap_squarest_strips(int ndims, const int dims[], int node_size, int carry,
-                                         int index, int coords[])
+                                         int path, int index, int coords[])
 {
     int order[HOPMAP_MAXDIMS], error = hopmap_impl_check(ndims, dims, index);
     hopmap_impl_cut cuts[HOPMAP_MAXDIMS];
@@ -231,6 +281,8 @@ static inline int hopmap_squarest_strips(int ndims, const int dims[], int node_s
         section *= cuts[i].width + (carry == HOPMAP_WIDER && cuts[i].wide > 0);
     }
     cuts[ndims - 1] = hopmap_impl_strips(dims[order[ndims - 1]], 1);
+    if (path == HOPMAP_SNAKE)
+        return hopmap_impl_snake(ndims, dims, order, cuts, index, coords);
     return hopmap_impl_columns(ndims, dims, order, cuts, index, coords);
 }
 
@@ -391,9 +443,9 @@ static inline int hopmap_gropp(int ndims, const int dims[], int node_size, int i
 }
 
 /* Coordinates by the mapper of this name, as hopmap writes it: row_major, kd_tree, skewed_kd_tree,
- * squarest_strips, squarest_strips(carry=narrower), stencil_strips, hyperplane or gropp. Without
- * vectors the stencil is the star of both neighbours in every dimension. O(mean node size) more for
- * hyperplane. */
+ * squarest_strips, squarest_strips(carry=narrower), squarest_strips(path=snake), stencil_strips,
+ * hyperplane or gropp. Without vectors the stencil is the star of both neighbours in every
+ * dimension. O(mean node size) more for hyperplane. */
 static inline int hopmap_coordinates(const char *algorithm, int ndims, const int dims[],
                                      hopmap_nodes nodes, int nvectors, const int vectors[],
                                      int index, int coords[])
@@ -413,9 +465,14 @@ static inline int hopmap_coordinates(const char *algorithm, int ndims, const int
     if (!strcmp(algorithm, "skewed_kd_tree"))
         return hopmap_skewed_kd_tree(ndims, dims, nvectors, vectors, index, coords);
     if (!strcmp(algorithm, "squarest_strips"))
-        return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_WIDER, index, coords);
+        return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_WIDER, HOPMAP_ROWS,
+                                      index, coords);
     if (!strcmp(algorithm, "squarest_strips(carry=narrower)"))
-        return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_NARROWER, index, coords);
+        return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_NARROWER, HOPMAP_ROWS,
+                                      index, coords);
+    if (!strcmp(algorithm, "squarest_strips(path=snake)"))
+        return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_WIDER, HOPMAP_SNAKE,
+                                      index, coords);
     if (!strcmp(algorithm, "stencil_strips"))
         return hopmap_stencil_strips(ndims, dims, mean, nvectors, vectors, index, coords);
     if (!strcmp(algorithm, "hyperplane")) {

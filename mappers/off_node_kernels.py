@@ -114,6 +114,10 @@ def anneal(
     temperature = hot
     stretch = 100
     factor = (cold / hot) ** (stretch / max(proposals, stretch)) if hot > 0 else 1.0
+    # Exchanges since the best was copied, up to the last at which there was a better one: to copy
+    # all places each time would take longer than all else in large grids.
+    exchanged = np.empty((proposals, 2), dtype=np.int64)
+    copied, exchanges, at_best = False, 0, 0
     for step in range(proposals):
         if step % stretch == 0 and step > 0:
             temperature *= factor
@@ -167,10 +171,22 @@ def anneal(
             better = total < least or (total == least and reach == 0)
         else:
             better = reach == 0 or (above == 0 and total < least)
-        if better:
-            least, goal = total, load.max()
+        if copied:
+            exchanged[exchanges, 0], exchanged[exchanges, 1] = u, v
+            exchanges += 1
+        if not better:
+            continue
+        least = total
+        if reach == 0 or above > 0:
+            goal = load.max()
             reach, above = _reaching(load, goal)
+        if not copied:
             best.places[:] = places
+            copied = True
+        at_best = exchanges
+    for k in range(at_best):
+        u, v = exchanged[k]
+        best.places[u], best.places[v] = best.places[v], best.places[u]
     best.measures[0], best.measures[1] = least, goal
     nodes.draws[0] = state
     return uphill / climbs if climbs else 0.0

@@ -8,7 +8,9 @@ Source: Lehr 2019, chapter 6, connected version. The strips of a dimension come 
 apart, and the text does not say which one counts for the next root. Its figures (64 and 1,522 on
 12 x 11 x 8 ranks and 33 nodes) follow with the wider, ``carry=wider``; ``carry=narrower`` is ours,
 and there gives 56 and 1,522. Nodes of one size come out connected with the wider, as do in any
-case those with more ranks than a slice of a column. O(d^2) a rank, vectorised for all.
+case those with more ranks than a slice of a column; others can fall apart. With ``path=snake``,
+ours, nodes of any sizes are connected, each of them (`snake.py`); on that grid it gives 64 and
+1,526, or 56 and 1,524 with the narrower. O(d^2) a rank, vectorised for all.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from ..topologies import Mapping, Topology
 from ..traces import Traffic
 from .cartesian import Coordinates, cartesian, node_sizes, placed
 from .mapper import mapper
+from .snake import snake_all, snake_coordinates
 from .strips import Cut, cut, last_longest, root, strip_all, strip_coordinates
 
 Carry = Literal["wider", "narrower"]
+Path = Literal["rows", "snake"]
 
 
 @mapper("squarest_strips", source="Lehr 2019, chapter 6")
@@ -35,6 +39,7 @@ def squarest_strips(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     carry: Carry = "wider",
+    path: Path = "rows",
 ) -> Mapping:
     """Cartesian grid: columns as square as a node's ranks, filled up and down.
 
@@ -44,23 +49,29 @@ def squarest_strips(
         See `map_ranks`.
     carry : {"wider", "narrower"}
         Which width of a dimension's strips counts for the next dimension.
+    path : {"rows", "snake"}
+        Slices row by row as published, or ranks so that each is a neighbour of the one before.
     """
     del rng, initial
     grid = cartesian(traffic, "squarest_strips")
     size = max(node_sizes(topology, traffic.ranks))
-    return placed(grid, squarest_strips_all(grid.dims, size, carry), topology)
+    return placed(grid, squarest_strips_all(grid.dims, size, carry, path), topology)
 
 
 def squarest_strips_coordinates(
-    rank: int, dims: Sequence[int], size: int, carry: Carry = "wider"
+    rank: int, dims: Sequence[int], size: int, carry: Carry = "wider", path: Path = "rows"
 ) -> list[int]:
     """Coordinates of one rank."""
-    return strip_coordinates(rank, dims, *squarest_cuts(dims, size, carry))
+    number = snake_coordinates if path == "snake" else strip_coordinates
+    return number(rank, dims, *squarest_cuts(dims, size, carry))
 
 
-def squarest_strips_all(dims: Sequence[int], size: int, carry: Carry = "wider") -> Coordinates:
+def squarest_strips_all(
+    dims: Sequence[int], size: int, carry: Carry = "wider", path: Path = "rows"
+) -> Coordinates:
     """Coordinates of all ranks."""
-    return strip_all(dims, *squarest_cuts(dims, size, carry))
+    number = snake_all if path == "snake" else strip_all
+    return number(dims, *squarest_cuts(dims, size, carry))
 
 
 def squarest_cuts(dims: Sequence[int], size: int, carry: Carry) -> tuple[list[int], list[Cut]]:

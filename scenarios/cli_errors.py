@@ -13,7 +13,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from .console import print_json, warn
-from .failures import debugging, is_explained, one_line
+from .failures import debugging, is_explained, one_line, printable
 
 WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
 
@@ -54,7 +54,7 @@ def answer(error: Exception) -> tuple[int, str]:
     if hasattr(error, "format_message"):  # a usage error of typer's
         context = getattr(error, "ctx", None)
         help_line = f" (see: {context.command_path} --help)" if context else ""
-        line = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
+        line = printable(error.format_message()).replace(": Value error, ", ": ")
         return WRONG_INPUT, line + help_line
     if type(error).__name__ == "Abort":
         return INTERRUPTED, ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+LONGEST = 1200  # characters of a message; lists of what is known are long
+
 
 def is_explained(error: BaseException) -> bool:
     """Whether the message says what is wrong with the input.
@@ -33,7 +35,15 @@ def one_line(error: BaseException) -> str:
             f"a bug in hopmap: {type(error).__name__}: {error} "
             f"(HOPMAP_DEBUG=1 shows where; please report it)"
         )
-    return " ".join(text.split())
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Make a line of a text, without what nobody reads, and what would move a cursor."""
+    text = " ".join(text.split())
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 def debugging() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from .hosts import expand
 from .launchers import find_launcher, recognise
 from .launchers_json import document_of
 from .launchers_text import MAPPING, NODES, Place, comments, launcher_file
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
@@ -131,7 +133,7 @@ def _lines(path: str | Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise MappingError(f"{path}: cannot be read as a mapping ({reason})") from None
-    return [line.strip() for line in text.splitlines()]
+    return [line.strip() for line in text.lstrip("\ufeff").splitlines()]
 
 
 def _csv_places(lines: list[str], name: str) -> list[Place]:
@@ -140,13 +142,13 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
             continue
-        row = next(csv.reader([line]))
+        row = [cell.strip(' "') for cell in line.split(",")]
         if not header:
-            if [cell.strip() for cell in row] != ["rank", "node"]:
+            if row != ["rank", "node"]:
                 raise MappingError(f"{name}: line {number} is {line[:40]!r}: expected rank,node")
             header = True
             continue
-        if len(row) != 2 or not all(cell.strip().isdecimal() for cell in row):
+        if len(row) != 2 or not all(map(_WHOLE.fullmatch, row)):
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
             )
@@ -163,9 +165,8 @@ def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[Plac
         cells = line.split()
         if not cells:
             continue
-        if not all(cell.isdecimal() for cell in cells) or len(cells) != 4 + int(
-            cells[3] if len(cells) > 3 else 0
-        ):
+        whole = len(cells) > 3 and all(map(_WHOLE.fullmatch, cells))
+        if not whole or len(cells) != 4 + int(cells[3]):
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"
             )

@@ -26,15 +26,16 @@ from ..topologies import Topology, did_you_mean, topology_from_spec
 from .settings import SettingError, check_settings, parameters_in
 from .sources import Source, find_source
 from .stencil_suites import suite_cases
-from .variants import Axis, axis, check_axes
+from .variants import Axis, axis, check_axes, count_variants
 
 SHIPPED = Path(__file__).parent
 LISTS = ("traces", "topologies", "suites", "mappers", "seeds")
+MOST_RUNS = 1_000_000  # whose plan still fits into memory
 
 T = TypeVar("T")
 Text = Annotated[StrictStr, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
-Seeds = Annotated[list[Annotated[StrictInt, Field(ge=0)]], Field(min_length=1)]
+Seeds = Annotated[list[Annotated[StrictInt, Field(ge=0, lt=2**63)]], Field(min_length=1)]
 Given = StrictStr | StrictInt | StrictFloat
 
 
@@ -252,7 +253,7 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
     ------
     ScenarioError
         Unreadable or not TOML, a key unknown or missing, a value out of range, a trace that is
-        not there, a topology, mapper or parameter that does not exist.
+        not there, a topology, mapper or parameter that does not exist, more than `MOST_RUNS`.
     """
     given = changed(read_toml(path), changes, Path(path))
     try:
@@ -276,8 +277,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         Unreadable or not TOML.
     """
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
     varied = given.get("vary")
@@ -372,16 +373,18 @@ def _check(scenario: Scenario, path: Path) -> None:
             raise ScenarioError(f"{path}: {key}: {error}") from None
 
     def once(key: str, values: Iterable[Any]) -> None:
-        listed = list(values)
-        for index, value in enumerate(listed):
-            if value in listed[:index]:
+        seen = set()
+        for value in values:
+            if value in seen:
                 raise ScenarioError(f"{path}: {key}: {value!r} is listed twice: expected once")
+            seen.add(value)
 
     each("suites", scenario.suites, suite_cases)
     once("suites", scenario.suites)
     topologies: dict[str, Topology] = {}
     sources: dict[str, Source] = {}
     mappers: set[str] = set()
+    crossed: list[tuple[int, str]] = []  # traces, mappers and seeds of a topology
     for place, group in enumerate(scenario.groups()):
         at = f"include[{place - 1}]." if place else ""
         once(f"{at}seeds", group.seeds or [])
@@ -391,6 +394,8 @@ def _check(scenario: Scenario, path: Path) -> None:
         networks = each(f"{at}topologies", group.topologies, topology_from_spec)
         once(f"{at}topologies", [topology.spec for topology in networks])
         topologies |= {topology.spec: topology for topology in networks}
+        cells = len(group.traces) * len(names) * len(group.seeds or [])
+        crossed += [(cells, topology.spec) for topology in networks]
         found = each(f"{at}traces", group.traces, lambda trace: find_source(trace, path.parent))
         for index, source in enumerate(found):
             if source in found[:index] or sources.setdefault(source.name, source) != source:
@@ -413,6 +418,10 @@ def _check(scenario: Scenario, path: Path) -> None:
     each("parameters", [scenario.parameters], lambda given: check_settings(given, every))
     axes = each("vary", scenario.vary, lambda vary: vary.axis)
     each("vary", [axes], lambda all_of: check_axes(all_of, scenario.parameters, every))
+    points = {topology.spec: count_variants(axes, topology) for topology in every}
+    runs = sum(cells * points[spec] for cells, spec in crossed)
+    if runs > MOST_RUNS:
+        raise ScenarioError(f"{path}: {runs:,} runs: expected at most {MOST_RUNS:,}")
     engine = scenario.replay.engine
     if engine and engine not in ENGINES:
         raise ScenarioError(

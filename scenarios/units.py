@@ -81,12 +81,16 @@ def parse_quantity(value: str | float, unit: str) -> float:
     wanted = f"expected {_NAMES.get(unit, unit)}, like {_EXAMPLES[unit]}"
     if isinstance(value, bool):
         raise UnitError(f"{value}: {wanted}")
-    if isinstance(value, int | float):
-        return float(value)
-    match = _NUMBER.fullmatch(value)
-    if match is None:
+    match = None if isinstance(value, int | float) else _NUMBER.fullmatch(value)
+    if isinstance(value, str) and match is None:
         raise UnitError(f"{value!r}: {wanted}")
-    number, written = float(match[1]), match[2].replace(" ", "")
+    try:
+        number = float(match[1] if match else value)
+    except (ValueError, OverflowError):  # 1__0; 10^400
+        raise UnitError(f"{value!r}: {wanted}") from None
+    if match is None:
+        return number
+    written = match[2].replace(" ", "")
     if not written:
         return number
     if written not in UNITS[unit]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from ..topologies import Topology
@@ -61,9 +62,11 @@ def axis(
     if len(labels) != points:
         raise SettingError(f"labels: {len(labels)} of them: expected {points}, one for each value")
     for listed in (list(labels), values):
-        for place, item in enumerate(listed):
-            if item in listed[:place]:
+        seen = set()
+        for item in listed:
+            if item in seen:
                 raise SettingError(f"{name}: {item!r} is listed twice: expected once")
+            seen.add(item)
     return Axis(name, tuple(labels), parameters)
 
 
@@ -92,6 +95,12 @@ def variants(axes: Iterable[Axis], fixed: Mapping[str, Value], topology: Topolog
         )
         for point in product(*choices)
     ]
+
+
+def count_variants(axes: Iterable[Axis], topology: Topology) -> int:
+    """Return how many `variants` there are, without making them."""
+    known = set(known_keys([topology]))
+    return prod(len(each.labels) for each in axes if not known.isdisjoint(each.parameters))
 
 
 def check_axes(

@@ -26,6 +26,8 @@ PATIENCE = 5.0
 """Seconds that workers have to stop by themselves."""
 FILE_SECONDS = 30.0
 """Seconds that a Dask scheduler has to write its file."""
+BATCHES, BATCH = 64, 16
+"""Tasks that a Dask cluster gets at least where there are as many runs; most runs in one."""
 LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
 """What executors raise when a worker is gone, or the scheduler."""
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
@@ -63,15 +65,18 @@ def share(
         for item in items:
             yield item, do(item)
         return
+    # Dask takes some 20 ms for a task: many runs go in batches, enough of them for big clusters.
+    size = 1 if scheduler is None else min(max(len(items) // BATCHES, 1), BATCH)
+    batches = [items[first : first + size] for first in range(0, len(items), size)]
     with _local(workers) if scheduler is None else _dask(scheduler) as executor:
-        futures: dict[Future[R], T] = {}
+        futures: dict[Future[list[R]], Sequence[T]] = {}
         try:
             with _deaf_to_interrupts():  # as workers are born; this process tells them to stop
-                for item in items:
-                    futures[executor.submit(do, item)] = item
+                for batch in batches:
+                    futures[executor.submit(_each, do, batch)] = batch
             for future in as_completed(list(futures)):
-                item = futures.pop(future)  # with its result, which nobody else needs
-                yield item, future.result()
+                batch = futures.pop(future)  # with its result, which nobody else needs
+                yield from zip(batch, future.result(), strict=True)
         except Exception as error:
             if type(error).__name__ not in LOST:
                 raise
@@ -82,6 +87,10 @@ def share(
         finally:
             for future in futures:
                 future.cancel()
+
+
+def _each(do: Callable[[T], R], batch: Sequence[T]) -> list[R]:
+    return [do(item) for item in batch]
 
 
 @contextmanager

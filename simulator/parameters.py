@@ -129,6 +129,8 @@ class Key(NamedTuple):
     summary: str = ""
 
 
+MOST_BYTES = 2**60  # with room to add in int64
+
 KEYS: Mapping[str, Key] = (
     {
         "overhead.send": Key(
@@ -281,6 +283,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
         raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
     if (entry.unit == "bytes/s" or entry.positive) and not number > 0:
         raise ParameterError(f"{key} {value}: expected more than 0 {entry.unit}".removesuffix(" 1"))
+    if entry.unit == "bytes" and number > MOST_BYTES:
+        raise ParameterError(f"{key} {value}: expected at most {MOST_BYTES} bytes")
     if number < entry.minimum:
         raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Traffic
+from ..traces import TraceError, Traffic
 from .parameters import ParameterError
 from .program import Op, Program
 
 Ints = NDArray[np.int64]
 
 MODES = ("rounds", "at_once")
+MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
 
 
 def program_of_traffic(
@@ -38,6 +39,8 @@ def program_of_traffic(
     ------
     ParameterError
         Unknown mode, or no rounds.
+    TraceError
+        More than `MOST_MESSAGES`.
 
     Examples
     --------
@@ -52,6 +55,12 @@ def program_of_traffic(
         rounds = int(traffic.messages.max(initial=1)) if mode == "rounds" else 1
     if rounds < 1:
         raise ParameterError(f"rounds {rounds}: expected at least 1")
+    messages = int(traffic.messages.sum())
+    if messages > MOST_MESSAGES:
+        raise TraceError(
+            f"{name}: {messages:,} messages to replay one by one: expected at most "
+            f"{MOST_MESSAGES:,}"
+        )
     # A pair's j-th of m messages is in round j * rounds // m, its j-th of b bytes' parts likewise.
     pair = np.repeat(np.arange(traffic.pairs), traffic.messages)
     nth = np.arange(len(pair)) - np.repeat(

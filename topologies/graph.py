@@ -7,6 +7,7 @@ most, 128 MiB. Of several shortest paths the one is taken that goes to the lowes
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, tostring
@@ -15,12 +16,14 @@ import numpy as np
 
 from .graph_kernels import GraphRouter, breadth_first
 from .grid import DEFAULT_LINK
-from .topology import LinkKind, Topology, TopologyError
+from .topology import LinkKind, Topology, TopologyError, check_size
 
 if TYPE_CHECKING:
     import networkx as nx
 
 LIMIT = 2**26  # nodes x vertices
+# What the parsers of XML and networkx raise for files that are not what they seem.
+_UNREADABLE = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
@@ -55,6 +58,8 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
     here = set(hosts)
     number = {v: n for n, v in enumerate((*hosts, *(v for v in labels if v not in here)))}
     slots = [_whole(graph.nodes[v].get("slots", 1), f"{spec}: slots of {v!r}") for v in hosts]
+
+    check_size(spec, nodes=len(hosts), links=2 * graph.number_of_edges(), slots=sum(slots))
 
     kinds: dict[str, LinkKind] = {}
     edges = [
@@ -97,9 +102,11 @@ def from_graphml(root: Element, spec: str) -> Topology:
     import networkx as nx
 
     try:
-        graph = nx.parse_graphml(tostring(root, encoding="unicode"))
-    except (nx.NetworkXError, SyntaxError, ValueError, LookupError, TypeError, AttributeError) as e:
-        reason = str(e).partition("\n")[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of types left out: values are checked below
+            graph = nx.parse_graphml(tostring(root, encoding="unicode"))
+    except (nx.NetworkXException, *_UNREADABLE) as error:
+        reason = str(error).partition("\n")[0]
         raise TopologyError(f"{spec}: cannot be read as GraphML ({reason})") from None
     return from_networkx(graph, spec)
 
@@ -115,9 +122,9 @@ def _host(given: object, vertex: object, spec: str) -> bool:
 def _whole(given: Any, what: str) -> int:
     try:
         number = int(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = 0
-    if number < 1 or number != float(given):
+    if number < 1 or number != given:
         raise TopologyError(f"{what}: {given!r}: expected a whole number of at least 1")
     return number
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .box_kernels import GRID, HAEC, BoxRouter
-from .topology import LinkKind, Topology, TopologyError
+from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size
 
 # Speeds of no particular machine; the round figures are there to be replaced (--set, scenarios).
 DEFAULT_LINK = LinkKind("link", bandwidth=10e9, latency=100e-9)
@@ -38,7 +39,7 @@ def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
     Raises
     ------
     TopologyError
-        A dimension or the slots below 1, or more than 2^31 links.
+        A dimension or the slots below 1, or more than `check_size` lets pass.
     """
     return _box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
 
@@ -96,12 +97,15 @@ def _box(
         raise TopologyError(f"{name}: {slots} slots a node: expected at least 1")
     if ties not in TIES:
         raise TopologyError(f"{name}: ties {ties!r}: expected one of {', '.join(TIES)}")
+    what = f"{name}: sizes {_text(dims)}"
+    if len(dims) > MOST_LEVELS:
+        raise TopologyError(f"{what}: {len(dims)} dimensions: expected at most {MOST_LEVELS}")
     size = np.array(dims, dtype=np.int64)
-    nodes = int(np.prod([int(d) for d in dims], dtype=object))
+    nodes = prod(int(d) for d in dims)
     boards = int(size[0] * size[1]) if family == HAEC else 0
     wireless = 2 * max(nodes - boards, 0) * boards
-    if 2 * len(dims) * nodes + wireless >= 2**31:
-        raise TopologyError(f"{name}: sizes {_text(dims)}: {nodes} nodes have too many links")
+    links = 2 * sum(d > 1 for d in dims) * nodes + wireless
+    check_size(what, nodes=nodes, links=links, slots=nodes * slots)
 
     index = np.arange(nodes, dtype=np.int64)
     strides = np.concatenate(([1], np.cumprod(size[:-1])))

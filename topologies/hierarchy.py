@@ -21,7 +21,7 @@ import numpy as np
 
 from .indirect import fat_tree
 from .switch_kernels import DOWN, SUBTREE, UP, VERTEX, DragonflyRouter, FatTreeRouter
-from .topology import Topology, TopologyError
+from .topology import MOST_LEVELS, Topology, TopologyError, check_size
 from .tree_kernels import TreeRouter
 
 FARTHEST = 10**6
@@ -44,9 +44,12 @@ def tree(
     Raises
     ------
     TopologyError
-        Lists of unlike length, sizes below 1, costs below 0 or falling, more than 2^31 links.
+        Lists of unlike length, sizes below 1, costs below 0 or falling, more than
+        `check_size` lets pass.
     """
     sizes = [int(size) for size in children]
+    if len(sizes) > MOST_LEVELS:
+        raise TopologyError(f"tree: {len(sizes)} levels: expected at most {MOST_LEVELS}")
     given = [10**level for level in range(len(sizes))] if costs is None else list(map(int, costs))
     if not sizes or min(sizes) < 1:
         raise TopologyError(f"tree: sizes {_text(sizes)}: expected whole numbers of at least 1")
@@ -58,13 +61,14 @@ def tree(
         )
     if slots < 1:
         raise TopologyError(f"tree: {slots} slots a core: expected at least 1")
-    if 2 * sum(prod(sizes[level:]) for level in range(len(sizes))) >= 2**31:
-        raise TopologyError(f"tree: sizes {_text(sizes)}: {prod(sizes)} cores have too many links")
-    links = fat_tree(sizes, [1] * len(sizes), slots=slots)
-    assert isinstance(links.router, FatTreeRouter)
-    levels = links.router.levels
+    links = 2 * sum(prod(sizes[level:]) for level in range(len(sizes)))
+    nodes = prod(sizes)
+    check_size(f"tree: sizes {_text(sizes)}", nodes=nodes, links=links, slots=nodes * slots)
+    plain = fat_tree(sizes, [1] * len(sizes), slots=slots)
+    assert isinstance(plain.router, FatTreeRouter)
+    levels = plain.router.levels
     return replace(
-        links,
+        plain,
         spec=f"tree:{_text(sizes)}@{_text(given)}" + (f"*{slots}" if slots > 1 else ""),
         router=TreeRouter(
             spans=levels[:, SUBTREE].copy(),
@@ -72,7 +76,7 @@ def tree(
             first=levels[:, VERTEX].copy(),
             up=levels[:, UP].copy(),
             down=levels[:, DOWN].copy(),
-            link_to=links.link_to,
+            link_to=plain.link_to,
         ),
     )
 

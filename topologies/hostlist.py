@@ -12,7 +12,7 @@ from math import prod
 from .topology import TopologyError
 
 LIMIT = 2**20  # names in one list
-_NAME = re.compile(r"(?:[\w.-]+|\[[\d,-]+\])+")
+_NAME = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .grid import DEFAULT_LINK
 from .switch_kernels import DragonflyRouter, FatTreeRouter
-from .topology import LinkKind, Topology, TopologyError
+from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size
 
 ROUTINGS = ("dmodk", "ecmp")
 
@@ -58,7 +58,7 @@ def fat_tree(
     Raises
     ------
     TopologyError
-        Lists of unlike length, numbers below 1, more than 2^31 links.
+        Lists of unlike length, numbers below 1, more than `check_size` lets pass.
 
     Notes
     -----
@@ -66,6 +66,8 @@ def fat_tree(
     significant first; the neighbours one level up agree in all digits but the (l+1)-th.
     """
     m = [int(x) for x in children]
+    if len(m) > MOST_LEVELS:
+        raise TopologyError(f"fattree: {len(m)} levels: expected at most {MOST_LEVELS}")
     w = [1, *m[:-1]] if parents is None else [int(x) for x in parents]
     p = [1] * len(m) if parallel is None else [int(x) for x in parallel]
     for name, numbers in (("children", m), ("parents", w), ("parallel links", p)):
@@ -151,7 +153,7 @@ def dragonfly(
     Raises
     ------
     TopologyError
-        Numbers out of range, more than 2^31 links.
+        Numbers out of range, more than `check_size` lets pass.
 
     Notes
     -----
@@ -230,11 +232,12 @@ def cluster(slots: Sequence[int]) -> Topology:
     Raises
     ------
     TopologyError
-        No nodes, or a node without slots.
+        No nodes, a node without slots, or more than `check_size` lets pass.
     """
     sizes = np.array(slots, dtype=np.int64)
     if not len(sizes) or sizes.min() < 1:
         raise TopologyError("cluster: expected nodes of at least 1 slot, like 33*32 or 17*9+9*8")
+    check_size("cluster", nodes=len(sizes), links=2 * len(sizes), slots=int(sizes.sum()))
     tree = fat_tree([len(sizes)])
     runs = np.flatnonzero(np.diff(sizes, prepend=-1))
     lengths = np.diff(runs, append=len(sizes))
@@ -257,8 +260,7 @@ def cluster(slots: Sequence[int]) -> Topology:
 def _check(spec: str, nodes: int, links: int, slots: int) -> None:
     if slots < 1:
         raise TopologyError(f"{spec}: {slots} slots a node: expected at least 1")
-    if links >= 2**31:
-        raise TopologyError(f"{spec}: {nodes} nodes have too many links")
+    check_size(spec, nodes=nodes, links=links, slots=nodes * slots)
 
 
 def _text(numbers: Sequence[int]) -> str:

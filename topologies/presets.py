@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .topology import LinkKind, Topology, TopologyError
+from .topology import LinkKind, Topology, TopologyError, check_size
 
 ASSUMED = "assumed"
 SST = "https://github.com/sstsimulator/sst-macro configurations/hopper_amm.ini"
@@ -239,6 +239,8 @@ def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = N
     plain = build(chosen.spec)
     if slots is not None and slots < 1:
         raise TopologyError(f"{slots} slots a node: expected at least 1")
+    if slots is not None:
+        check_size(f"preset {name}", nodes=0, links=0, slots=plain.nodes * slots)
     link_kind = plain.link_kind
     if any(links.axes for links in chosen.links):
         moved = plain.coords[plain.link_from] != plain.coords[plain.link_to]

@@ -19,7 +19,7 @@ from .hierarchy import tree
 from .hypercube import hypercube
 from .indirect import ROUTINGS, cluster, dragonfly, fat_tree
 from .presets import PRESETS, preset
-from .topology import Topology, TopologyError
+from .topology import Topology, TopologyError, check_size
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,10 @@ def _cluster(text: str) -> tuple[list[int]] | None:
     if not re.fullmatch(r"\d{1,7}(\*\d{1,7})?(\+\d{1,7}(\*\d{1,7})?)*", text):
         return None
     parts = [part.partition("*") for part in text.split("+")]
-    return ([int(slots or 1) for count, _, slots in parts for _ in range(int(count))],)
+    runs = [(int(count), int(slots or 1)) for count, _, slots in parts]
+    nodes, total = sum(count for count, _ in runs), sum(count * slots for count, slots in runs)
+    check_size("cluster", nodes=nodes, links=2 * nodes, slots=total)  # before they are listed
+    return ([slots for count, slots in runs for _ in range(count)],)
 
 
 def _named(text: str) -> tuple[str, Callable[[str], Topology]]:

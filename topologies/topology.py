@@ -18,9 +18,35 @@ from .kernels import Router
 from .switch_kernels import DragonflyRouter, FatTreeRouter
 from .tree_kernels import TreeRouter
 
+# Beyond these a spec is a slip of the pen, and building it would take all memory.
+MOST_NODES, MOST_SLOTS = 2**24, 2**26
+MOST_LINKS = 2**26
+MOST_LEVELS = 32  # dimensions of a box, levels of a tree
+
 
 class TopologyError(ValueError):
     """A topology cannot be built or used as asked."""
+
+
+def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
+    """Raise `TopologyError` for a network that is too large, before anything is made of it.
+
+    Parameters
+    ----------
+    what : str
+        The topology, for the message.
+    nodes, links : int
+        In all.
+    slots : int
+        Of all nodes.
+    """
+    for name, number, most in (
+        ("nodes", nodes, MOST_NODES),
+        ("links", links, MOST_LINKS),
+        ("slots", slots, MOST_SLOTS),
+    ):
+        if number > most:
+            raise TopologyError(f"{what}: {number:,} {name}: expected at most {most:,}")
 
 
 @dataclass(frozen=True)

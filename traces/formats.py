@@ -11,9 +11,13 @@ Only npz, sparse CSV and .prof hold messages *and* bytes. The others hold one we
 from __future__ import annotations
 
 import json
+import struct
+import tokenize
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .atomic import replacing
+from .matrix_market import read_matrix_market
+from .memory import require_memory
+from .metadata import read_metadata
 from .monitoring import read_monitoring
 from .scotch import read_scotch, write_scotch
 from .trace import TraceError
@@ -41,6 +48,12 @@ FORMATS: Mapping[str, str] = {
 }
 
 DENSE_LIMIT = 8192
+_COLUMNS = ("ranks", "src", "dst", "messages", "bytes", "metadata")
+# What numpy, zipfile and Python's numbers raise for files that are not what they seem.
+_UNREADABLE = (
+    *(OSError, ValueError, TypeError, LookupError, ArithmeticError, EOFError, RuntimeError),
+    *(SyntaxError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
 
 
 def load_traffic(path: str | Path) -> Traffic:
@@ -64,7 +77,7 @@ def load_traffic(path: str | Path) -> Traffic:
         return _READERS[suffix](file)
     except TraceError:
         raise
-    except (OSError, ValueError, KeyError, OverflowError, zipfile.BadZipFile, EOFError) as error:
+    except _UNREADABLE as error:
         reason = " ".join(str(error).split())
         raise TraceError(f"{path}: cannot be read as {FORMATS[suffix]}: {reason}") from None
 
@@ -96,16 +109,32 @@ def _suffix(file: Path) -> str:
 
 
 def _read_npz(file: Path) -> Traffic:
-    with np.load(file, allow_pickle=False) as data:
-        return Traffic.from_pairs(
-            int(data["ranks"]),
-            data["src"],
-            data["dst"],
-            data["messages"],
-            data["bytes"],
-            json.loads(str(data["metadata"])),
-            name=str(file),
-        )
+    with zipfile.ZipFile(file) as archive:
+        data = {name: _read_column(archive, name, file) for name in _COLUMNS}
+    ranks = data.pop("ranks")
+    if ranks.shape or ranks.dtype.kind not in "iu":
+        raise TraceError(f"{file}: ranks {ranks!s:.40}: expected one whole number")
+    metadata = read_metadata(str(data.pop("metadata")), str(file))
+    return Traffic.from_pairs(int(ranks), **data, metadata=metadata, name=str(file))
+
+
+def _read_column(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[Any]:
+    """Read one array, after a look at how long it says it is and how long it can be."""
+    if f"{name}.npy" not in archive.namelist():
+        raise TraceError(f"{file}: no array {name!r}: expected {', '.join(_COLUMNS)}")
+    size = archive.getinfo(f"{name}.npy").file_size
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote
+        with archive.open(f"{name}.npy") as stream:
+            if np.lib.format.read_magic(stream) == (1, 0):
+                shape, _, kind = np.lib.format.read_array_header_1_0(stream)
+            else:
+                shape, _, kind = np.lib.format.read_array_header_2_0(stream)
+        if min(shape, default=0) < 0 or prod(shape) * kind.itemsize > size:
+            raise TraceError(f"{file}: array {name!r}: {size} bytes cannot hold the shape {shape}")
+        require_memory(size, f"{file}: array {name!r}", "hopmap writes smaller ones")
+        with archive.open(f"{name}.npy") as stream:
+            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
 
 
 def _write_npz(file: Path, traffic: Traffic) -> None:
@@ -123,14 +152,15 @@ def _write_npz(file: Path, traffic: Traffic) -> None:
 
 def _read_csv(file: Path) -> Traffic:
     with file.open(encoding="utf-8") as stream:
-        first = stream.readline().strip().replace(" ", "")
+        first = stream.readline().lstrip("\ufeff").strip().replace(" ", "")
     if first.startswith("src"):
         if first != HEADER:
-            raise TraceError(f"{file}: header {first!r}: expected {HEADER}")
+            raise TraceError(f"{file}: header {first[:60]!r}: expected {HEADER}")
         rows = _numbers(file, skip=1)
         if rows.shape[1] != 4:
             raise TraceError(f"{file}: {rows.shape[1]} columns: expected {HEADER}")
-        ranks = int(np.nan_to_num(rows[:, :2]).max(initial=-1)) + 1
+        named = rows[:, :2]
+        ranks = int(named[np.isfinite(named)].max(initial=-1)) + 1
         return Traffic.from_pairs(ranks, *rows.T, name=str(file))
     return _read_dense(file, as_messages=False)
 
@@ -219,9 +249,9 @@ def _write_sizes(file: Path, traffic: Traffic) -> None:
 
 
 def _read_mtx(file: Path) -> Traffic:
-    from scipy import io, sparse  # slow to import, and few files need it
+    from scipy import sparse
 
-    matrix: Any = io.mmread(file)
+    matrix = read_matrix_market(file)
     if np.iscomplexobj(matrix.data):
         raise TraceError(f"{file}: complex entries: expected whole numbers >= 0")
     entries = sparse.coo_array(matrix)
@@ -262,6 +292,8 @@ def _read_metis(file: Path) -> Traffic:
         raise TraceError(
             f"{file}: header {' '.join(header)!r}: expected vertices edges [fmt [ncon]]"
         )
+    if any(len(cell) > 18 for cell in header):
+        raise TraceError(f"{file}: header {' '.join(header)!r}: expected numbers below 10^18")
     vertices, edges = int(header[0]), int(header[1])
     fmt = header[2].zfill(3) if len(header) > 2 else "000"
     constraints = int(header[3]) if len(header) > 3 else int(fmt[1] == "1")
@@ -277,18 +309,19 @@ def _read_metis(file: Path) -> Traffic:
     for vertex, row in enumerate(cells, 1):
         if len(row) % width:
             raise TraceError(f"{file}: vertex {vertex}: a neighbour without a weight")
-    neighbours = np.concatenate([row[::width] for row in cells] or [np.empty(0, np.int64)]) - 1
+    neighbours = np.concatenate([row[::width] for row in cells] or [np.empty(0, np.int64)])
     degree = np.array([len(row) // width for row in cells], dtype=np.int64)
     weight = (
         np.concatenate([row[1::2] for row in cells]) if weighted else np.ones(len(neighbours), int)
     )
     src = np.repeat(np.arange(vertices), degree)
-    outside = np.flatnonzero((neighbours < 0) | (neighbours >= vertices))
+    outside = np.flatnonzero((neighbours < 1) | (neighbours > vertices))
     if outside.size:
         raise TraceError(
-            f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]] + 1}: "
+            f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]]}: "
             f"expected 1..{vertices}"
         )
+    neighbours = neighbours - 1
     if len(neighbours) != 2 * edges:
         raise TraceError(
             f"{file}: {len(neighbours)} entries for {edges} edges: expected each edge twice"
@@ -320,10 +353,13 @@ def _write_metis(file: Path, traffic: Traffic) -> None:
     starts = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
     with file.open("w", encoding="ascii") as stream:
         stream.write(f"{traffic.ranks} {len(low)} 001\n")
-        for rank in range(traffic.ranks):
+        written = 0
+        for rank in np.unique(src).tolist():
             row = slice(starts[rank], starts[rank + 1])
             pairs = np.stack((neighbour[row], doubled[row]), axis=1).ravel()
-            stream.write(" ".join(map(str, pairs)) + "\n")
+            stream.write("\n" * (rank - written) + " ".join(map(str, pairs)) + "\n")
+            written = rank + 1
+        stream.write("\n" * (traffic.ranks - written))  # those that talk to nobody, fast
 
 
 _READERS: Mapping[str, Callable[[Path], Traffic]] = {

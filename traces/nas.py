@@ -9,7 +9,7 @@ from typing import NamedTuple
 from . import nas_bt, nas_cg, nas_ep, nas_ft, nas_is, nas_lu, nas_mg, nas_sp
 from .folded import Folded
 from .trace import Trace, TraceError
-from .traffic import Traffic
+from .traffic import MOST_RANKS, Traffic
 
 
 class Benchmark(NamedTuple):
@@ -74,7 +74,7 @@ def nas_folded(name: str, *, steps: int | None = None, flops: float = 1e9) -> Fo
     return benchmark.folded(nas_class, ranks, steps=steps, flops=flops)
 
 
-_NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.(\d+)")
+_NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.([0-9]+)")
 
 
 def _split(name: str) -> tuple[Benchmark, str, int]:
@@ -87,4 +87,6 @@ def _split(name: str) -> tuple[Benchmark, str, int]:
             f"benchmark {name!r}: no generator for {benchmark!r}: expected one of "
             f"{', '.join(BENCHMARKS)}"
         )
+    if len(match[3]) > 9 or int(match[3]) > MOST_RANKS:
+        raise TraceError(f"benchmark {name!r}: {match[3]} ranks: expected at most {MOST_RANKS}")
     return BENCHMARKS[benchmark], match[2].upper(), int(match[3])

@@ -13,22 +13,29 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .guard import Death, Limits, Line, guarded
+from .memory import OutOfMemoryError
 from .otf2_definitions import Definitions, Location, read_definitions
-from .otf2_library import UINT64, Complaints, call, listening
+from .otf2_library import UINT64, Complaints, alone, call, listening
 from .trace import TraceError
 
 Progress = Callable[[int, int], None]
+T = TypeVar("T")
 
 _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
 _SMALLEST_EVENT = 2  # bytes: type and length
 _LARGEST_ANCHOR = 1 << 20
 _ANCHOR_STRINGS = 46  # where the first string of an anchor file begins
 _WITH_PROPERTIES = b"\3"  # version of the anchor file's format
+
+# Of the process that reads: bytes, and bytes for each of the archive's; seconds of a processor
+# between two portions, and bytes of definitions for which there is one more.
+_ROOM, _ROOM_PER_BYTE, _PATIENCE, _PER_SECOND = 2**29, 100, 10, 2**18
 
 
 def find_archive(path: str | os.PathLike[str]) -> Path:
@@ -65,7 +72,7 @@ class Archive:
     definitions: Definitions
     locations: tuple[Location, ...]
     mapped: bool  # it has local definitions
-    progress: Progress | None
+    line: Line | None
     cleanup: ExitStack
     total: int = 0
     done: int = 0
@@ -123,6 +130,8 @@ class Archive:
         if not location.events:
             return
         place = self.place(location)
+        if self.line:
+            self.line.at(place)
         state["last"] = state["error"] = 0
         with self._events_of(location) as events:
             begin = self.done
@@ -189,17 +198,48 @@ class Archive:
             raise TraceError(f"{place}, event {int(state['position'])}: {found}")
         self.done += read.value
         self.complaints.expect(status, f"{place}, after event {self.done - begin}", "unreadable")
-        if self.progress:
-            self.progress(self.done, self.total)
+        if self.line:
+            self.line.progress(self.done, self.total)
         return read.value
 
 
-@contextmanager
-def opened(path: str | os.PathLike[str], progress: Progress | None) -> Iterator[Archive]:
-    """Open an archive up to the point where events can be read; close all of it in any case."""
+def reading(
+    path: str | os.PathLike[str],
+    read: Callable[[Path, Line | None], T],
+    progress: Progress | None,
+) -> T:
+    """Return what `read` makes of an archive, guarded against all that libotf2 may do.
+
+    libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
+    amount of memory. The limits are far beyond what any sound archive of that size needs.
+    """
     anchor = find_archive(path)
+    _expect_anchor(anchor)
+    definitions = anchor.with_suffix(".def")
+    files = [definitions, *anchor.with_suffix("").glob("*")]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    known = definitions.stat().st_size if definitions.is_file() else 0
+    limits = Limits(_ROOM + _ROOM_PER_BYTE * size, _PATIENCE + known // _PER_SECOND)
+    with alone():  # no other thread is inside libotf2 when the process forks
+        try:
+            return guarded(lambda line: read(anchor, line), limits, progress)
+        except Death as death:
+            raise TraceError(
+                f"{death.at or anchor}: reading it {death}: the archive is damaged"
+            ) from None
+        except OutOfMemoryError:
+            raise
+        except MemoryError:
+            raise TraceError(
+                f"{anchor}: reading it takes more memory than an archive of {size} bytes can need: "
+                "it is damaged"
+            ) from None
+
+
+@contextmanager
+def opened(anchor: Path, line: Line | None) -> Iterator[Archive]:
+    """Open an archive up to the point where events can be read; close all of it in any case."""
     with listening() as complaints, ExitStack() as cleanup:
-        _expect_anchor(anchor)
         reader = call("Reader_Open", os.fsencode(anchor))
         if not reader:
             raise complaints.fail(str(anchor), "not readable as the anchor file of OTF2")
@@ -208,9 +248,11 @@ def opened(path: str | os.PathLike[str], progress: Progress | None) -> Iterator[
         file = anchor.with_suffix(".def")
         if not file.is_file():
             raise TraceError(f"{file}: no such file, the global definitions are missing")
+        if line:
+            line.at(str(file))
         definitions = read_definitions(reader, str(file), complaints)
         archive = Archive(
-            *(anchor, reader, complaints, definitions, definitions.locations, False, progress),
+            *(anchor, reader, complaints, definitions, definitions.locations, False, line),
             cleanup,
         )
         archive.total = sum(location.events for location in archive.locations)

@@ -150,6 +150,14 @@ _one_user = threading.RLock()
 
 
 @contextmanager
+def alone() -> Iterator[None]:
+    """Keep other threads out of libotf2, which is loaded."""
+    _library()
+    with _one_user:
+        yield
+
+
+@contextmanager
 def listening() -> Iterator[Complaints]:
     """Collect libotf2's complaints instead of having it print them.
 

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .guard import Line
 from .memory import require_memory
-from .otf2_archive import Archive, Progress, opened
+from .otf2_archive import Archive, Progress, opened, reading
 from .otf2_library import UNDEFINED_UINT64
 from .summary import Summary, count_calls
 from .trace import RECORD_TYPES, Kind, Records, Trace, TraceError
@@ -55,7 +57,14 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     """
     from . import otf2_kernels as kernels  # compiled on first use, then cached on disk
 
-    with opened(path, progress) as archive:
+    kernels.program_callbacks(), kernels.counting_callbacks()
+    return reading(path, _read_trace, progress)
+
+
+def _read_trace(anchor: Path, line: Line | None) -> Trace:
+    from . import otf2_kernels as kernels
+
+    with opened(anchor, line) as archive:
         definitions = archive.definitions
         events = sum(loc.events for loc in archive.locations if archive.rank(loc) >= 0)
         require_memory(
@@ -123,7 +132,14 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
     """
     from . import otf2_kernels as kernels
 
-    with opened(path, progress) as archive:
+    kernels.time_callbacks(), kernels.total_callbacks()
+    return reading(path, _read_summary, progress)
+
+
+def _read_summary(anchor: Path, line: Line | None) -> Summary:
+    from . import otf2_kernels as kernels
+
+    with opened(anchor, line) as archive:
         definitions = archive.definitions
         state = archive.state(kernels.STATE)
         partners = definitions.partners

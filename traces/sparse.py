@@ -23,12 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .hypergraph import Hypergraph, partition_hypergraph
+from .matrix_market import read_matrix_market
 from .trace import TraceError
 from .traffic import Traffic
 
 Model = Literal["row-net", "column-net"]
 
 WORD = 8  # bytes
+MOST_ROWS = 2**24
 
 
 class Pattern(NamedTuple):
@@ -55,16 +57,7 @@ def read_pattern(path: str | Path) -> Pattern:
     TraceError
         No such file, not MatrixMarket, not square, or empty.
     """
-    from scipy import io
-
-    if not Path(path).is_file():
-        raise TraceError(f"{path}: no such file")
-    try:
-        matrix: Any = io.mmread(path)
-    except (OSError, ValueError, EOFError, OverflowError) as error:
-        reason = " ".join(str(error).split())
-        raise TraceError(f"{path}: cannot be read as a MatrixMarket matrix: {reason}") from None
-    return pattern_of(matrix, name=str(path))
+    return pattern_of(read_matrix_market(path), name=str(path))
 
 
 def pattern_of(matrix: Any, *, name: str = "matrix") -> Pattern:
@@ -83,6 +76,8 @@ def pattern_of(matrix: Any, *, name: str = "matrix") -> Pattern:
         raise TraceError(f"{name}: {rows} rows, {columns} columns: expected a square matrix")
     if rows == 0:
         raise TraceError(f"{name}: no rows: expected a square matrix")
+    if rows > MOST_ROWS:
+        raise TraceError(f"{name}: {rows} rows: expected at most {MOST_ROWS}")
     row, column = entries.coords
     once = np.unique(row.astype(np.int64) * rows + column)
     return Pattern(int(rows), once // rows, once % rows)

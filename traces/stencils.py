@@ -24,12 +24,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .memory import require_memory
+from .metadata import MOST_DIMENSIONS
 from .trace import TraceError
-from .traffic import Traffic
+from .traffic import MOST_RANKS, Traffic
 
 Vectors = list[list[int]]
 
-MOST = 2**28  # directed edges
+MOST = 2**25  # directed edges
+BYTES_PER_EDGE = 100  # while they are made
+MOST_BOX = 10  # dimensions: there are 3^10 vectors
 
 
 def star(dimensions: int) -> Vectors:
@@ -153,6 +157,14 @@ def checked(
     text = "x".join(map(str, shape))
     if not shape or min(shape) < 1:
         raise TraceError(f"stencil: dims {text}: expected whole numbers of at least 1")
+    if len(shape) > MOST_DIMENSIONS:
+        raise TraceError(f"stencil: {len(shape)} dimensions: expected at most {MOST_DIMENSIONS}")
+    if stencil == "box" and len(shape) > MOST_BOX:
+        raise TraceError(f"stencil box has {len(shape)} dimensions: expected at most {MOST_BOX}")
+    if prod(shape) > MOST_RANKS:
+        raise TraceError(
+            f"stencil: dims {text}: {prod(shape)} ranks: expected at most {MOST_RANKS}"
+        )
     vectors = _vectors(stencil, len(shape), text)
     around = [periodic] * len(shape) if isinstance(periodic, bool) else list(map(bool, periodic))
     if len(around) != len(shape):
@@ -173,6 +185,10 @@ def checked(
 def traffic_of_stencil(stencil: Stencil) -> Traffic:
     """Traffic of a checked stencil; see `stencil_traffic`. O(edges log edges)."""
     ranks = prod(stencil.dims)
+    edges = ranks * len(stencil.vectors)
+    require_memory(
+        BYTES_PER_EDGE * edges, f"a stencil of {edges:,} edges", "expected a smaller one"
+    )
     number = np.arange(ranks).reshape(stencil.dims)
     rows = []
     for vector, size in zip(stencil.vectors, stencil.sizes, strict=True):

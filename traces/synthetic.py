@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .metadata import MOST_DIMENSIONS
 from .trace import TraceError
-from .traffic import Traffic
+from .traffic import MOST_RANKS, Traffic
 
 Ints = NDArray[np.int64]
 
-MOST = 2**24  # ranks
 MOST_UNIFORM = 2**12  # of which all pairs fit into memory
 
 
@@ -81,6 +81,8 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
     entry, text = PATTERNS[pattern], "x".join(str(d) for d in dims)
     if not dims or min(dims) < 1:
         raise TraceError(f"{pattern}: sizes {text}: expected whole numbers of at least 1")
+    if len(dims) > MOST_DIMENSIONS:
+        raise TraceError(f"{pattern}: {len(dims)} dimensions: expected at most {MOST_DIMENSIONS}")
     if size < 0:
         raise TraceError(f"{pattern}: {size} bytes a message: expected at least 0")
     if entry.equal and len(set(dims)) > 1:
@@ -90,7 +92,7 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
     shape = np.array(dims, dtype=np.int64)
     strides = np.concatenate(([1], np.cumprod(shape[:-1])))
     ranks = math.prod(int(d) for d in dims)
-    most = MOST_UNIFORM if entry.target is None else MOST
+    most = MOST_UNIFORM if entry.target is None else MOST_RANKS
     if ranks > most:
         raise TraceError(f"{pattern}: {ranks} ranks: expected at most {most}")
     source = np.arange(ranks)

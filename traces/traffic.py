@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .trace import Kind, Trace, TraceError
 
+MOST_RANKS = 2**24
+BEYOND = 2.0**63  # what int64 cannot hold
+EXACT = 2.0**53  # up to here sums and their means are exact, however they are stored
+
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
@@ -67,9 +71,11 @@ class Traffic:
         Raises
         ------
         TraceError
-            Unequal lengths, a rank outside 0..ranks-1, a negative or fractional entry, bytes
-            without a message.
+            Unequal lengths, more than `MOST_RANKS`, a rank outside 0..ranks-1, a negative or
+            fractional entry, bytes without a message, sums above 2^53.
         """
+        if not 0 <= ranks <= MOST_RANKS:
+            raise TraceError(f"{name}: {_few(ranks)} ranks: expected 0 to {MOST_RANKS}")
         columns = {
             key: _whole_numbers(values, key, name)
             for key, values in {
@@ -94,6 +100,9 @@ class Traffic:
             raise TraceError(
                 f"{name}: row {silent[0]} has {columns['bytes'][silent[0]]} bytes in 0 messages"
             )
+        for key in ("messages", "bytes"):
+            if columns[key].sum(dtype=np.float64) > EXACT:
+                raise TraceError(f"{name}: the sum of all {key}: expected at most 2^53")
         talks = columns["messages"] > 0
         key, inverse = np.unique(
             columns["src"][talks] * ranks + columns["dst"][talks], return_inverse=True
@@ -179,6 +188,11 @@ def traffic_of(trace: Trace) -> Traffic:
 def _whole_numbers(values: ArrayLike, key: str, name: str) -> NDArray[np.int64]:
     """Return a 1-D int64 array, or say which entry is not a whole number >= 0."""
     given = np.atleast_1d(np.asarray(values))
+    if given.ndim != 1 or given.dtype.kind not in "iubfUO":
+        raise TraceError(
+            f"{name}: column {key}: {given.ndim}-D array of {given.dtype}: expected a list of "
+            "whole numbers"
+        )
     if given.dtype.kind not in "iub":
         try:
             real = given.astype(np.float64)
@@ -190,9 +204,15 @@ def _whole_numbers(values: ArrayLike, key: str, name: str) -> NDArray[np.int64]:
                 f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0"
             )
         given = real
-    bad = np.flatnonzero(given < 0)
+    bad = np.flatnonzero((given < 0) | (given >= BEYOND))
     if bad.size:
         raise TraceError(
-            f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0"
+            f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0, "
+            "below 2^63"
         )
     return given.astype(np.int64)
+
+
+def _few(number: int) -> str:
+    """Write a number, however long it is."""
+    return str(number) if abs(number) < BEYOND else "more than 2^63"

@@ -36,6 +36,7 @@ ANY_SIZES = [
     "skewed_kd_tree",
     "squarest_strips",
     "squarest_strips(carry=narrower)",
+    "squarest_strips(path=snake)",
     "stencil_strips",
     "hyperplane",
 ]
@@ -73,6 +74,8 @@ def box_of(grid, node):
         ("gropp", 80, 2272),
         ("row_major", 80, 2416),
         ("squarest_strips(carry=narrower)", 56, 1522),  # ours
+        ("squarest_strips(path=snake)", 64, 1526),  # ours, connected
+        ("squarest_strips(carry=narrower, path=snake)", 56, 1524),  # ours
     ],
 )
 def test_the_large_grid_of_section_7_3_2(mapper, worst, total):
@@ -97,14 +100,26 @@ def test_the_mapping_of_figure_3_1_is_counted_as_printed():
 
 
 @pytest.mark.parametrize(
-    ("mapper", "worst"), [("gropp", 14), ("squarest_strips", 14), ("row_major", 20)]
+    ("mapper", "worst"),
+    [
+        ("gropp", 14),
+        ("squarest_strips", 14),
+        ("squarest_strips(path=snake)", 14),
+        ("row_major", 20),
+    ],
 )
 def test_the_worst_node_of_20_x_10_ranks(mapper, worst):
     assert off_node((20, 10), "5pt", "cluster:20*10", mapper)[0] == worst
 
 
 @pytest.mark.parametrize(
-    ("mapper", "box"), [("row_major", (3, 10)), ("gropp", (15, 2)), ("squarest_strips", (6, 5))]
+    ("mapper", "box"),
+    [
+        ("row_major", (3, 10)),
+        ("gropp", (15, 2)),
+        ("squarest_strips", (6, 5)),
+        ("squarest_strips(path=snake)", (6, 5)),
+    ],
 )
 def test_the_blocks_of_figure_7_16(mapper, box):
     grid = nodes_on_grid((30, 10), "cluster:10*30", mapper)
@@ -230,6 +245,10 @@ def forms(dims, size, stencil):
             lambda r: squarest_strips_coordinates(r, dims, size, "narrower"),
             squarest_strips_all(dims, size, "narrower"),
         ),
+        "squarest_strips, snake": (
+            lambda r: squarest_strips_coordinates(r, dims, size, path="snake"),
+            squarest_strips_all(dims, size, path="snake"),
+        ),
         "stencil_strips": (
             lambda r: stencil_strips_coordinates(r, dims, size, stencil),
             stencil_strips_all(dims, size, stencil),
@@ -274,6 +293,7 @@ def test_a_million_ranks_take_less_than_a_second():
         "kd_tree": lambda: kd_tree_all(dims),
         "skewed_kd_tree": lambda: skewed_kd_tree_all(dims, stencil),
         "squarest_strips": lambda: squarest_strips_all(dims, size),
+        "squarest_strips, snake": lambda: squarest_strips_all(dims, size, path="snake"),
         "stencil_strips": lambda: stencil_strips_all(dims, size, stencil),
         "hyperplane": lambda: hyperplane_all(dims, size, stencil),
         "gropp": lambda: gropp_all(dims, size),
@@ -328,9 +348,38 @@ def test_strips_of_unequal_nodes_are_connected_where_larger_than_a_slice(dims, s
 
 
 def test_small_nodes_among_larger_ones_can_fall_apart():
-    """Against the thesis' claim that partitions are connected."""
+    """Against the thesis' claim that partitions are connected; a snake's are."""
     sizes = [4] + [3] * 7
     assert not all(connected(squarest_strips_all((5, 5), 4), (5, 5), sizes))
+    assert all(connected(squarest_strips_all((5, 5), 4, path="snake"), (5, 5), sizes))
+
+
+CARRY = st.sampled_from(["wider", "narrower"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 60), CARRY)
+def test_each_rank_of_a_snake_is_a_neighbour_of_the_one_before(dims, size, carry):
+    numbers = squarest_strips_all(dims, size, carry, "snake")
+    assert (np.abs(np.diff(numbers, axis=0)).sum(axis=1) == 1).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(0, 10**6), CARRY)
+def test_strips_of_a_snake_are_connected_for_nodes_of_any_sizes(dims, seed, carry):
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.integers(0, prod(dims) + 1, rng.integers(0, 20)))
+    sizes = [int(size) for size in np.diff([0, *cuts, prod(dims)]) if size]
+    assert all(connected(squarest_strips_all(dims, max(sizes), carry, "snake"), dims, sizes))
+
+
+def test_a_snake_turns_crosswise_between_strips_of_even_length():
+    """4 x 4 ranks, two strips of 2: the first ends one slice early, where the second begins."""
+    numbers = squarest_strips_all((4, 4), 4, path="snake")
+    assert numbers[:, ::-1].tolist() == [
+        *([0, 0], [1, 0], [1, 1], [0, 1], [0, 2], [0, 3], [1, 3], [1, 2]),
+        *([2, 2], [2, 3], [3, 3], [3, 2], [3, 1], [2, 1], [2, 0], [3, 0]),
+    ]
 
 
 @settings(max_examples=60, deadline=None)

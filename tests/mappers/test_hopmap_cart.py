@@ -43,6 +43,9 @@ EVERYONE = {
     "squarest_strips(carry=narrower)": lambda dims, sizes, stencil: squarest_strips_all(
         dims, max(sizes), "narrower"
     ),
+    "squarest_strips(path=snake)": lambda dims, sizes, stencil: squarest_strips_all(
+        dims, max(sizes), path="snake"
+    ),
     "stencil_strips": lambda dims, sizes, stencil: stencil_strips_all(
         dims, sum(sizes) // len(sizes), stencil
     ),
@@ -55,6 +58,9 @@ LOCAL = {
     "kd_tree": lambda i, dims, size, stencil: kd_tree_coordinates(i, dims),
     "skewed_kd_tree": lambda i, dims, size, stencil: skewed_kd_tree_coordinates(i, dims, stencil),
     "squarest_strips": lambda i, dims, size, stencil: squarest_strips_coordinates(i, dims, size),
+    "squarest_strips(path=snake)": lambda i, dims, size, stencil: squarest_strips_coordinates(
+        i, dims, size, path="snake"
+    ),
     "stencil_strips": stencil_strips_coordinates,
     "hyperplane": hyperplane_coordinates,
     "gropp": lambda i, dims, size, stencil: gropp_coordinates(i, dims, size),

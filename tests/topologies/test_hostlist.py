@@ -44,3 +44,8 @@ def test_a_range_holds_what_is_written_in_it(numbers, width):
 def test_what_is_no_list_is_refused(text, message):
     with pytest.raises(TopologyError, match=message):
         expand(text)
+
+
+def test_a_long_list_that_is_none_is_refused_at_once():
+    with pytest.raises(TopologyError, match="expected a list like"):
+        expand("x9" * 50_000 + "!")  # hours, where a name's parts may be cut in many ways

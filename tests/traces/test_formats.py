@@ -15,6 +15,13 @@ rows = st.lists(
 )
 
 
+def test_ranks_that_talk_to_nobody_are_empty_lines_of_a_metis_graph(tmp_path):
+    traffic = Traffic.from_pairs(7, [2], [4], [1], [8])
+    save_traffic(tmp_path / "x.graph", traffic)
+    assert (tmp_path / "x.graph").read_text() == "7 1 001\n\n\n5 8\n\n3 8\n\n\n"
+    assert load_traffic(tmp_path / "x.graph").same_as(traffic)
+
+
 def traffic_of_rows(drawn, ranks=7) -> Traffic:
     return Traffic.from_pairs(ranks, *np.array(drawn, dtype=np.int64).T, {"benchmark": "toy"})
 
@@ -36,7 +43,9 @@ def test_npz_and_sparse_csv_keep_everything(tmp_path, drawn):
     assert (tmp_path / "x.csv").read_text().startswith("src,dst,messages,bytes\n")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
+)
 @given(rows)
 def test_one_weight_formats_keep_bytes(tmp_path, drawn):
     traffic = traffic_of_rows(drawn)

@@ -64,6 +64,14 @@ def claim_many_properties(archive):
     (archive / "traces.otf2").write_bytes(content)
 
 
+def shift_strings(archive):
+    """An older format with its strings where numbers are: libotf2 alone loops for minutes."""
+    content = bytearray((archive / "traces.otf2").read_bytes())
+    del content[43:50]
+    content[7], content[42] = 2, 255
+    (archive / "traces.otf2").write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
@@ -82,6 +90,7 @@ def claim_many_properties(archive):
         (overwrite("traces.otf2", b""), "traces.otf2: not an anchor file of OTF2"),
         (cut("traces.otf2", 40), "traces.otf2: "),
         (claim_many_properties, "traces.otf2: 1006632965 properties do not fit into 283 bytes"),
+        (shift_strings, "traces.otf2: "),
         (overwrite("traces/3.evt", b"\n" * 5000), "traces/3.evt: location 3: no events (libotf2: "),
         (exchange("traces/2.evt", "traces/3.evt"), "traces/2.evt: location 2"),
         (cut("traces.otf2", 7), "traces.otf2: "),

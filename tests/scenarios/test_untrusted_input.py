@@ -1,0 +1,244 @@
+"""Input that is damaged, or announces more than anybody has: one line, exit 2, at once, no harm."""
+
+import json
+import resource
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios.cli import app
+from hopmap.scenarios.failures import LONGEST, one_line
+from hopmap.traces import TraceError, save_traffic, stencil_traffic
+
+SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_traffic("t.npz", stencil_traffic((4, 4), "5pt"))
+    (tmp_path / "map.csv").write_text("rank,node\n" + "".join(f"{r},{r}\n" for r in range(16)))
+    return tmp_path
+
+
+def complaint(*words: str) -> str:
+    """Run a command that fails, with next to no memory and time; return its line."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begin = time.process_time()
+    done = CliRunner().invoke(app, list(words))
+    assert time.process_time() - begin < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18  # KiB
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1
+    assert len(done.stderr) < 2 * LONGEST
+    assert not [line for line in done.stdout.splitlines() if line]
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("torus:100000x100000x100000", "nodes: expected at most 16,777,216"),
+        ("mesh:" + "1x" * 5000 + "1", "5001 dimensions: expected at most 32"),
+        ("mesh:4x4*999999999", "slots: expected at most 67,108,864"),
+        ("haec:4000x2x2", "links: expected at most 67,108,864"),
+        ("tree:1000000:1000000@1:2", "nodes: expected at most"),
+        ("tree:" + "1:" * 3000 + "1", "3001 levels: expected at most 32"),
+        ("fattree:" + "1x" * 3000 + "1", "3001 levels: expected at most 32"),
+        ("fattree:4096x4096:1x4097", "links: expected at most"),
+        ("cluster:9999999*9999999", "slots: expected at most"),
+        ("cluster:" + "9999999+" * 1000 + "1", "nodes: expected at most"),
+        ("dragonfly:100000x100000x100000", "nodes: expected at most"),
+        ("preset:bgq*999999999", "slots: expected at most"),
+    ],
+)
+def test_networks_that_nobody_has_are_refused_before_they_are_built(here, spec, words):
+    assert words in complaint("map", "t.npz", "-t", spec, "-m", "sweep", "--out", "out.csv")
+    assert not (here / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("stencil:100000x100000,5pt", "10000000000 ranks: expected at most 16777216"),
+        ("stencil:" + "2x" * 40 + "2,star", "41 dimensions: expected at most 32"),
+        ("stencil:" + "1x" * 20 + "1,box", "box has 21 dimensions: expected at most 10"),
+        ("lu.S.18446744073709551616", "ranks: expected at most 16777216"),
+        ("lu.S.999999937", "ranks: expected at most 16777216"),  # a prime: roots take time
+        ("x9" * 5000, ""),
+    ],
+)
+def test_traffic_that_nobody_has_is_refused_before_it_is_made(here, source, words):
+    assert words in complaint("matrix", source, "--out", "out.npz")
+
+
+HEADER = "src,dst,messages,bytes\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("t.csv", HEADER + "4611686018427387904,0,1,1\n", "ranks: expected 0 to 16777216"),
+        ("t.csv", HEADER + "inf,0,1,1\n", "src inf in row 0: expected a whole number"),
+        ("t.csv", HEADER + "0,1,1,1e300\n", "bytes 1e+300 in row 0: expected a whole number"),
+        ("t.csv", HEADER + "0,1,1,9e18\n0,1,1,9e18\n", "sum of all bytes: expected at most 2^53"),
+        ("t.graph", "9" * 400 + " 1\n", "expected numbers below 10^18"),
+        ("t.graph", "1000000000 0\n", "0 vertex lines: expected 1000000000"),
+        ("t.graph", "2 1 011\n1 99999999999999999999\n1 1\n", "cannot be read as METIS graph"),
+        ("t.graph", "1 0\n-9223372036854775808\n", "neighbour -9223372036854775808: expected 1..1"),
+        ("t.size.csv", "0,1e30\n1,0\n", "below 2^63"),
+    ],
+)
+def test_numbers_of_traffic_files_without_measure(here, name, text, words):
+    (here / name).write_text(text)
+    assert words in complaint("info", name)
+
+
+def npz(file, **changed):
+    arrays = {"ranks": np.int64(2), "src": [0], "dst": [1], "messages": [1], "bytes": [8]}
+    arrays |= {"metadata": np.str_("{}")} | changed
+    np.savez(file, **{name: array for name, array in arrays.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"src": np.array([2**63], dtype=np.uint64)}, "below 2^63"),
+        ({"src": np.array([1j])}, "1-D array of complex128: expected a list of whole numbers"),
+        ({"src": np.array([[0]])}, "2-D array of int64"),
+        ({"ranks": np.float64("nan")}, "ranks nan: expected one whole number"),
+        ({"ranks": np.array([1, 2])}, "ranks [1 2]: expected one whole number"),
+        ({"ranks": np.int64(-1)}, "-1 ranks: expected 0 to"),
+        ({"dst": None}, "no array 'dst'"),
+        ({"metadata": np.str_("[" * 100_000)}, "expected a JSON object"),
+        ({"metadata": np.str_("[]")}, "expected a JSON object"),
+        ({"metadata": np.str_('{"dims": [4, 0]}')}, "dims: [4, 0]: expected 1 to 32 whole"),
+        ({"metadata": np.str_('{"stencil": 7}')}, "stencil: 7: expected a list of lists"),
+        ({"metadata": np.str_('{"periodic": [1]}')}, "periodic: [1]: expected a list of true"),
+    ],
+)
+def test_arrays_of_npz_files_that_are_something_else(here, changed, words):
+    npz(here / "x.npz", **changed)
+    assert words in complaint("info", "x.npz")
+
+
+def test_an_npz_file_that_announces_more_than_it_holds(here):
+    npz(here / "x.npz")
+    with zipfile.ZipFile(here / "x.npz") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    short, long = b"(1,), }         ", b"(4000000000,), }"
+    assert short in parts["src.npy"]
+    parts["src.npy"] = parts["src.npy"].replace(short, long)
+    with zipfile.ZipFile(here / "x.npz", "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    assert "cannot hold the shape (4000000000,)" in complaint("info", "x.npz")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rank,node\n4611686018427387904,0\n", "map.csv: "),
+        ("rank,node\n0,99999999999999999999\n", "expected two whole numbers"),
+        ("rank,node\n" + "9" * 5000 + ",0\n", "expected two whole numbers"),
+        ("rank,node\n" + "9" * 200_000 + ",0\n", "expected two whole numbers"),
+        ("rank,node\n٣,0\n", "expected two whole numbers"),
+        ("4 4 1\nx_coord y_coord z_coord\n0 0 0 99999999999999999999 1\n", "expected x y z count"),
+    ],
+)
+def test_numbers_of_mappings_without_measure(here, text, words):
+    (here / "map.csv").write_text(text, encoding="utf-8")
+    assert words in complaint("evaluate", "t.npz", "map.csv", "-t", "mesh:4x4x1")
+
+
+def test_files_that_begin_with_a_byte_order_mark_are_read(here):
+    for name in ("map.csv", "t.csv"):
+        if name == "t.csv":
+            save_traffic(name, stencil_traffic((4, 4), "5pt"))
+        text = (here / name).read_text()
+        (here / name).write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
+    done = CliRunner().invoke(app, ["evaluate", "t.csv", "map.csv", "-t", "mesh:4x4"])
+    assert done.exit_code == 0, done.output
+
+
+def test_host_names_that_are_not_text(here):
+    (here / "hosts").write_bytes(b"\xff\xfe\x00n")
+    said = complaint("export", "map.csv", "-t", "mesh:4x4", "--to", "slurm", "--hosts", "hosts")
+    assert "hosts: cannot be read as a list of hosts (it is not text)" in said
+
+
+def axes(count: int, key: str) -> str:
+    values = json.dumps(list(range(1, 1 + count)))
+    return f'[[vary]]\nparameters."{key}" = {values}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            SCENARIO
+            + "seeds = [0, 1]\n"
+            + axes(1000, "overhead.send")
+            + axes(1000, "overhead.recv")
+            + axes(1000, "gap"),
+            "2,000,000,000 runs: expected at most 1,000,000",
+        ),
+        (SCENARIO + f"seeds = [{2**63}]\n", "seeds[0]"),
+        (SCENARIO + f"seeds = [{'9' * 5000}]\n", "cannot be read as a scenario"),
+        ("a = " + "[" * 5000, "cannot be read as a scenario"),
+        ("a" + ".a" * 5000 + " = 1", ""),
+        (SCENARIO + "[parameters]\neager_limit = 1e300\n", "eager_limit"),
+        (SCENARIO + f"[parameters]\ngap = {'9' * 400}\n", "gap"),
+        (SCENARIO + '[parameters]\ngap = "1__0 s"\n', "gap"),
+    ],
+)
+def test_scenarios_without_measure(here, text, words):
+    (here / "s.toml").write_text(text)
+    assert words in complaint("run", "s.toml", "--dry-run")
+    assert not (here / "results").exists()
+
+
+def test_messages_to_replay_without_measure(here):
+    (here / "t.csv").write_text(HEADER + "0,15,1000000000000,1000000000000\n")
+    said = complaint("simulate", "t.csv", "map.csv", "-t", "mesh:4x4")
+    assert "1,000,000,000,000 messages to replay one by one: expected at most" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("m.xml", '<?xml version="1.0" encoding="UTF-7z"?><topology/>', "cannot be read as XML"),
+        ("m.xml", "<topology>" + "<object>" * 3000 + "</object>" * 3000 + "</topology>", "m.xml"),
+        ("n.graphml", "<graphml><graph/></graphml>", "n.graphml"),
+        ("n.graphml", "<!DOCTYPE a><a>", "cannot be read as GraphML"),
+    ],
+)
+def test_networks_in_files_that_are_something_else(here, name, text, words):
+    (here / name).write_text(text)
+    assert words in complaint("evaluate", "t.npz", "map.csv", "-t", f"file:{name}")
+
+
+def test_a_graph_without_types_is_read_without_a_word(here):
+    edges = '<edge source="a" target="b"><data key="w">1e-6</data></edge>'
+    (here / "n.graphml").write_text(
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        '<key id="w" for="edge" attr.name="latency"/><graph edgedefault="undirected">'
+        f'<node id="a"/><node id="b"/>{edges}</graph></graphml>'
+    )
+    (here / "two.csv").write_text(HEADER + "0,1,1,1\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = CliRunner().invoke(app, ["map", "two.csv", "-t", "file:n.graphml", "-m", "sweep"])
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_a_line_is_one_line_on_a_terminal():
+    line = one_line(TraceError("a\x1b[2Jb\u202ec\n" + "x" * 10_000 + "end"))
+    assert line.isprintable()
+    assert line.startswith("a\ufffd[2Jb\ufffdc ")
+    assert line.endswith("xend")
+    assert len(line) < LONGEST + 10

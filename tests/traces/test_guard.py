@@ -1,0 +1,129 @@
+"""Work in a guarded process: results come back, deaths are told, nobody else is harmed."""
+
+import ctypes
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from hopmap.traces import TraceError, guard, otf2_archive, read_summary, read_trace, traffic_of
+from hopmap.traces.guard import Death, Limits, guarded
+
+PLENTY = Limits(memory=2**30, patience=10)
+
+
+def test_results_come_back_with_arrays_that_can_be_written():
+    def work(line):
+        long = np.arange(1_000_000, dtype=np.int32)  # more than a pipe holds
+        return {"long": long, "cut": np.arange(5)[:3], "strided": long[::2], "none": np.zeros(0)}
+
+    found = guarded(work, PLENTY)
+    assert np.array_equal(found["long"], np.arange(1_000_000))
+    assert np.array_equal(found["strided"], np.arange(0, 1_000_000, 2))
+    assert found["cut"].tolist() == [0, 1, 2]
+    assert found["none"].size == 0
+    found["long"][0] = found["cut"][0] = 7
+
+
+def test_errors_come_back_as_they_are():
+    def work(line):
+        raise TraceError("3.evt: event 5: cut")
+
+    with pytest.raises(TraceError, match=r"^3.evt: event 5: cut$"):
+        guarded(work, PLENTY)
+
+
+def test_progress_is_heard_here():
+    heard = []
+
+    def work(line):
+        for done in range(3):
+            line.progress(done, 2)
+
+    guarded(work, PLENTY, lambda done, total: heard.append((done, total)))
+    assert heard == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_a_crash_is_told_with_its_place_and_prints_nothing(capfd):
+    def work(line):
+        line.at("0.evt")
+        ctypes.string_at(0)
+
+    with pytest.raises(Death, match=r"^died of SIGSEGV$") as caught:
+        guarded(work, PLENTY)
+    assert caught.value.at == "0.evt"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_loop_is_ended_unless_it_makes_progress():
+    def loop(line):
+        while True:
+            pass
+
+    with pytest.raises(Death, match=r"^made no progress$"):
+        guarded(loop, Limits(memory=2**30, patience=1))
+
+    def slow(line):
+        end = time.process_time() + 2
+        while time.process_time() < end:
+            line.at("still here")
+        return "done"
+
+    assert guarded(slow, Limits(memory=2**30, patience=1)) == "done"
+
+
+def test_memory_is_limited():
+    def work(line):
+        return len(np.ones(2**28))  # 2 GiB
+
+    with pytest.raises(MemoryError):
+        guarded(work, PLENTY)
+
+
+def test_a_child_that_leaves_is_told():
+    with pytest.raises(Death, match="ended without a word"):
+        guarded(lambda line: os._exit(0), PLENTY)
+
+
+def test_an_interrupt_here_ends_the_child_and_leaves_nothing():
+    def work(line):
+        line.progress(os.getpid(), 0)
+        time.sleep(60)
+
+    begin, pids = time.monotonic(), []
+
+    def progress(pid, _):
+        pids.append(pid)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded(work, PLENTY, progress)
+    assert time.monotonic() - begin < 30
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+@pytest.mark.parametrize(
+    ("die", "line"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "reading it died of SIGSEGV"),
+        (lambda: np.ones(2**30), "more memory than an archive of"),
+    ],
+)
+def test_an_archive_that_kills_its_reader_is_damaged(data, monkeypatch, die, line):
+    monkeypatch.setattr(otf2_archive, "read_definitions", lambda *_: die())
+    for read in (read_trace, read_summary):
+        with pytest.raises(TraceError, match=line) as caught:
+            read(data / "lu.S.4")
+        assert "lu.S.4/traces" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_where_there_is_no_fork_archives_are_read_all_the_same(data, monkeypatch):
+    expected = read_trace(data / "lu.S.4")
+    monkeypatch.delattr(guard.os, "fork")
+    found = read_trace(data / "lu.S.4")
+    assert np.array_equal(found.time, expected.time)
+    assert read_summary(data / "lu.S.4").traffic.same_as(traffic_of(expected))

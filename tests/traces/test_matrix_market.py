@@ -1,0 +1,75 @@
+"""MatrixMarket files: read as scipy reads them, and refused where they are damaged."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import io, sparse
+
+from hopmap.traces import TraceError, load_traffic
+from hopmap.traces.matrix_market import read_matrix_market
+
+HEAD = "%%MatrixMarket matrix coordinate integer general\n"
+
+
+def dense(matrix) -> np.ndarray:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("kind", [np.int64, np.float64, np.complex128])
+@pytest.mark.parametrize("layout", [sparse.coo_array, np.asarray])
+def test_all_kinds_are_read_as_by_scipy(tmp_path, symmetry, kind, layout):
+    values = np.random.default_rng(0).integers(-9, 9, (7, 7)).astype(kind)
+    values *= 1j if kind is np.complex128 else 1
+    mirrored = {"general": 0, "symmetric": values.T, "skew-symmetric": -values.T}
+    file = tmp_path / "a.mtx"
+    io.mmwrite(file, layout(values + mirrored[symmetry]), symmetry=symmetry)
+    found, expected = dense(read_matrix_market(file)), dense(io.mmread(file))
+    assert np.array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_path):
+    file = tmp_path / "a.mtx"
+    file.write_text("%%MatrixMarket matrix coordinate pattern general\n% of one\n\n2 2 1\n2 1\n")
+    assert dense(read_matrix_market(file)).tolist() == [[0, 0], [1, 0]]
+    file.write_text("%%MatrixMarket MATRIX Coordinate complex Hermitian\n2 2 1\n2 1 3 4\n")
+    assert dense(read_matrix_market(file)).tolist() == [[0, 3 - 4j], [3 + 4j, 0]]
+    file.write_text("%%MatrixMarket matrix coordinate integer general\n3 3 0\n")
+    assert read_matrix_market(file).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (HEAD + "2 2 1\n1 2", "requires 3 columns but 2 were found"),  # scipy's reader may crash
+        (HEAD + "2 2 1\n3 1 7\n", "entry 1: row 3: expected 1..2"),
+        (HEAD + "2 2 1\n1 0 7\n", "entry 1: column 0: expected 1..2"),
+        (HEAD + "2 2 1\n-9223372036854775808 1 7\n", "entry 1: row -9223372036854775808"),
+        (HEAD + "2 2 1\n1 1 1\n1 2 1\n", "2 entries: expected 1"),
+        (HEAD + "1 1 1\n", "0 entries: expected 1"),  # numpy would warn of it
+        (HEAD + "2 2 1\n1 1 x\n", "could not convert string 'x'"),
+        (HEAD + "2 2 1\n1 1 9999999999999999999\n", "could not convert"),
+        (HEAD + "9 9 4000000000\n1 1 1\n", "cannot hold the 4000000000 entries"),
+        (HEAD + "4000000000 4000000000 1\n1 1 1\n", "4000000000 ranks: expected 0 to 16777216"),
+        (HEAD + "2 1\n1 1 1\n", "expected rows, columns, entries"),
+        (HEAD + "9" * 30 + " 2 1\n1 1 1\n", "expected rows, columns, entries"),
+        (HEAD.replace("general", "symmetric") + "2 3 1\n1 1 1\n", "expected a square matrix"),
+        (
+            HEAD.replace("integer", "rational") + "2 2 1\n1 1 1\n",
+            "'%%matrixmarket matrix coordinate rational general': expected",
+        ),
+        (HEAD.replace("coordinate", "array") + "100000 100000\n1\n", "cannot hold the 10000000000"),
+        ("", "expected %%MatrixMarket matrix, then coordinate|array"),
+        ("\x00\n", "expected %%MatrixMarket matrix"),
+    ],
+)
+def test_damage_is_named(tmp_path, text, words):
+    file = tmp_path / "a.mtx"
+    file.write_text(text)
+    with pytest.raises(TraceError) as caught, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_traffic(file)
+    assert words in str(caught.value)
+    assert "a.mtx" in str(caught.value)
