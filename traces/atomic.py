@@ -30,8 +30,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield partial
         partial.chmod(0o666 & ~_umask())
-        with _naming(target):
-            partial.replace(target)
+        partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 

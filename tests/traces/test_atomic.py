@@ -43,11 +43,3 @@ def test_an_unwritable_place_is_an_os_error_that_names_what_was_asked_for(tmp_pa
     with pytest.raises(OSError) as caught, replace(tmp_path / "none" / "x"):
         pass
     assert caught.value.filename == str(tmp_path / "none" / "x")
-
-
-def test_a_folder_in_the_way_is_named_not_the_file_beside_it(tmp_path):
-    target = tmp_path / "there"
-    target.mkdir()
-    with pytest.raises(OSError, match=r"/there'$"), replacing(target) as partial:
-        partial.write_text("new")
-    assert list(tmp_path.iterdir()) == [target]
