@@ -93,6 +93,10 @@ def _formats() -> Entries:
         )
         for launcher in LAUNCHERS.values()
     ]
+    mappings = [
+        _entry("mapping CSV", "mapping: rank,node below a comment that names the topology"),
+        _entry("MapLib mapping", "mapping: lines of x y z, count and ranks of a node; only read"),
+    ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
@@ -100,6 +104,7 @@ def _formats() -> Entries:
         _entry(".otf2", "trace: OTF2 archive folder"),
         *traffic,
         *networks,
+        *mappings,
         *launchers,
         *simulators,
         *pingpongs,
@@ -120,13 +125,17 @@ def _parameters() -> Entries:
         for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
         for quantity, unit in LINK_UNITS.items()
     ] + [
-        _entry(f"energy.link.KIND.{quantity}", "of one kind of link", parameters=[_value(unit, 0)])
+        _entry(
+            f"energy.link.KIND.{quantity}",
+            "energy of one kind of link",
+            parameters=[_value(unit, 0)],
+        )
         for quantity, unit in ENERGY_LINK.items()
     ]
     return links + [
         _entry(
             name,
-            key.field.replace("_", " ") or _WORDS[name.partition(".")[0]] + name.partition(".")[2],
+            key.summary or _WORDS[name.partition(".")[0]] + name.partition(".")[2],
             parameters=[
                 _value(
                     key.unit or "|".join(key.choices),

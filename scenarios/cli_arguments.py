@@ -33,6 +33,14 @@ TrafficArgument = Annotated[
 TraceArgument = Annotated[
     str, typer.Argument(metavar="TRACE", help="An OTF2 archive, or a benchmark like lu.S.16.")
 ]
+TraceOrTraffic = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE",
+        help="An OTF2 archive, a benchmark like lu.C.64, traffic (.npz, .mtx, .csv, .graph, .grf, "
+        ".prof), or stencil:12x11x8,7pt,periodic=y.",
+    ),
+]
 MappingArgument = Annotated[
     Path,
     typer.Argument(
@@ -44,7 +52,7 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter, like link.bandwidth=10GB/s, or FILE.toml with a table [parameters], as "
+        help="A parameter, like link.bandwidth=10GB/s, or FILE.toml for its table parameters, as "
         "calibrate writes it; may be repeated (see: list parameters).",
     ),
 ]
@@ -88,3 +96,18 @@ def check_picture(plot: Path | None) -> None:
     """Raise `typer.BadParameter` for a figure whose name does not say a format that is known."""
     if plot is not None and plot.suffix not in PICTURES:
         raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
+
+
+def check_out(*paths: Path | None, folder: bool = False) -> None:
+    """Raise `typer.BadParameter` for what cannot be written to, before the work is done.
+
+    Parameters
+    ----------
+    folder : bool
+        Whether folders are to be written, not files.
+    """
+    for path in filter(None, paths):
+        if not path.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
+        if path.is_dir() and not folder:
+            raise typer.BadParameter(f"{path}: is a folder: expected a file to write")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import AsJson, check_picture
+from .cli_arguments import AsJson, check_out, check_picture
 from .console import print_json, print_table, say, working
 from .units import show_bytes, show_seconds
 
@@ -51,6 +51,7 @@ def calibrate(
     from .pingpong_files import read_pingpong
 
     check_picture(plot)
+    check_out(out, plot)
     with working("fitting"):
         data = read_pingpong(pingpong, hops=hops, round_trip=round_trip)
         fit = fitted(data, str(pingpong))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_arguments import AsJson, Sets, TraceArgument
+from .cli_arguments import AsJson, Sets, TraceArgument, check_out
 from .console import print_json, say, working
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def convert(
 
     if to not in SIMULATORS:
         raise typer.BadParameter(unknown("simulator", to, SIMULATORS))
+    check_out(out, folder=to != "goal")
     if to == "goal":
         _write_goal(trace, out, mapping or topology, settings, steps, as_json)
         return
@@ -99,8 +100,6 @@ def _write_goal(
 
     if placed is not None:
         raise typer.BadParameter("--mapping, --topology: expected neither, GOAL has no network")
-    if out.is_dir():
-        raise typer.BadParameter(f"--out {out}: a folder: expected a file")
     network, given = topology_from_spec("mesh:1"), parse_settings(settings or [])
     check_settings(dict(given), [network])
     _, parameters = configure(network, given)

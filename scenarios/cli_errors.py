@@ -54,7 +54,8 @@ def answer(error: Exception) -> tuple[int, str]:
     if hasattr(error, "format_message"):  # a usage error of typer's
         context = getattr(error, "ctx", None)
         help_line = f" (see: {context.command_path} --help)" if context else ""
-        return WRONG_INPUT, printable(error.format_message()) + help_line
+        line = printable(error.format_message()).replace(": Value error, ", ": ")
+        return WRONG_INPUT, line + help_line
     if type(error).__name__ == "Abort":
         return INTERRUPTED, ""
     named = isinstance(error, OSError) and bool(error.strerror)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceArgument
+from .cli_arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceOrTraffic
 from .console import print_json, print_table, say, working
 from .units import show_bytes, show_seconds
 
@@ -27,7 +27,7 @@ SHOWN_PAIRS = 3  # that fit a line
 
 
 def explain(
-    trace: TraceArgument,
+    trace: TraceOrTraffic,
     mapping: MappingArgument,
     topology: Topology,
     settings: Sets = None,

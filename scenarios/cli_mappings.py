@@ -20,6 +20,7 @@ from .cli_arguments import (
     Steps,
     Topology,
     TrafficArgument,
+    check_out,
     check_picture,
 )
 from .console import print_json, print_table, say, working
@@ -80,6 +81,7 @@ def map_(
     from .timed import timed_mapping
 
     check_picture(plot)
+    check_out(out, plot)
     network = topology_from_spec(topology)
     pipeline = parse_pipeline(mapper)
     if initial is not None and pipeline[0].info.initial == "ignored":
@@ -92,7 +94,13 @@ def map_(
         expand = collectives is Collectives.EXPAND
         pairs = run.program.traffic() if expand else source.traffic()
     else:
-        for option, value in (("--engine", engine), ("--steps", steps), ("--rounds", rounds)):
+        other = [word for word in settings or [] if not word.startswith("collective.")]
+        for option, value in (
+            ("--engine", engine),
+            ("--steps", steps),
+            ("--rounds", rounds),
+            (f"--set {' '.join(other)}", other or None),
+        ):
             if value is not None:
                 raise typer.BadParameter(f"{option}: expected --objective makespan with it")
         check_objective(objective)
@@ -217,12 +225,13 @@ def export(
     from .launchers import beside, export_mapping, find_launcher, usage
     from .mapping_files import mapping_text, named_hosts, named_topology, read_mapping
 
+    check_out(out)
     network = topology_from_spec(topology or named_topology(mapping))
     if hosts is None and nodelist is None:
         names = named_hosts(mapping)
     else:
         names = node_names(network, hosts, nodelist)
-    node_of = read_mapping(mapping, network, form=given, hosts=names)
+    node_of = read_mapping(mapping, network, form=None if given == "csv" else given, hosts=names)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
     if to == "csv":
@@ -259,6 +268,7 @@ def header(
     from .. import mappers
     from ..traces.atomic import replacing
 
+    check_out(out)
     text = (files(mappers) / "hopmap_cart.h").read_text(encoding="utf-8")
     if out is not None:
         with replacing(out) as partial:

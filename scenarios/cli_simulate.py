@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .cli_arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceArgument
+from .cli_arguments import (
+    AsJson,
+    MappingArgument,
+    Rounds,
+    Sets,
+    Steps,
+    Topology,
+    TraceOrTraffic,
+    check_out,
+)
 from .cli_explain import bound_label
 from .console import print_json, print_table, say, working
 from .report_units import joules
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    trace: TraceArgument,
+    trace: TraceOrTraffic,
     mapping: MappingArgument,
     topology: Topology,
     engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
@@ -54,6 +63,8 @@ def simulate(
 
     files = RunFiles(otf2, perfetto, tuple(links or ()))
     files.check()
+    check_out(otf2, folder=True)
+    check_out(perfetto, *files.links)
     # An archive has all that the trace has, so that loops are written out for it.
     written_out = otf2 is not None
     given = read_replay(trace, mapping, topology, settings, steps, rounds, written_out=written_out)

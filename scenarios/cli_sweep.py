@@ -103,6 +103,8 @@ def run(
     from .slurm import share_of, write_slurm_array
     from .store import load_runs
 
+    if tasks is not None and not slurm_array:
+        raise typer.BadParameter("--tasks: expected --slurm-array with it")
     path = scenario_path(scenario)
     changes = sets or []
     loaded = load_scenario(path, changes)

@@ -15,7 +15,8 @@ from .cli_arguments import (
     AsJson,
     Collectives,
     CollectivesOption,
-    TraceArgument,
+    TraceOrTraffic,
+    check_out,
     check_picture,
 )
 from .console import Progress, print_json, print_table, say, warn, working
@@ -43,7 +44,7 @@ def generate(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="A folder ending in .otf2, or traffic: .npz .mtx .csv .graph.")
+        Path, typer.Option(help="A folder ending in .otf2, or traffic: .npz .mtx .csv .graph .grf.")
     ],
     nas_class: Annotated[str, typer.Option("--class", help="Problem class, S W A B C D E.")] = "S",
     ranks: Annotated[int, typer.Option(min=1, help="MPI processes.")] = 16,
@@ -93,10 +94,12 @@ def generate(
     as_json: AsJson = False,
 ) -> None:
     """Generate traffic: a NAS benchmark's, or its trace; a pattern's; a stencil's; of y = A x."""
+    from ..simulator.parameters import unknown
     from ..traces.formats import save_traffic
-    from ..traces.nas import nas_trace, nas_traffic
+    from ..traces.nas import BENCHMARKS, nas_trace, nas_traffic
     from ..traces.synthetic import PATTERNS
 
+    check_out(out, folder=out.suffix == ".otf2")
     if matrix is not None or benchmark == "spmv":
         _generate_spmv(benchmark, matrix, ranks, model, seed, out, as_json)
         return
@@ -106,6 +109,9 @@ def generate(
     if dims is not None or benchmark in PATTERNS:
         _generate_pattern(benchmark, dims, size, out, as_json)
         return
+    if benchmark.lower() not in BENCHMARKS:
+        known = dict.fromkeys([*BENCHMARKS, *PATTERNS, "stencil", "spmv"])
+        raise typer.BadParameter(unknown("benchmark", benchmark, known))
     name = f"{benchmark}.{nas_class}.{ranks}"
     rate, fit = _rate(benchmark, flops, rate_from, out)
     with working(f"generating {name}"):
@@ -161,8 +167,10 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
     from ..traces.formats import save_traffic
     from ..traces.synthetic import synthetic_traffic
 
-    if dims is None or not re.fullmatch(r"\d{1,9}(x\d{1,9})*", dims):
-        raise typer.BadParameter(f"--dims {dims or ''}: expected ranks per dimension, like 8x8")
+    if dims is None:
+        raise typer.BadParameter("expected --dims, ranks per dimension, like 8x8")
+    if not re.fullmatch(r"\d{1,9}(x\d{1,9})*", dims):
+        raise typer.BadParameter(f"--dims {dims}: expected ranks per dimension, like 8x8")
     begin = time.perf_counter()
     traffic = synthetic_traffic(pattern, [int(d) for d in dims.split("x")], size=size)
     save_traffic(out, traffic)
@@ -219,7 +227,7 @@ def _generate_spmv(
     _print_facts(name, facts | {"out": str(out)}, as_json)
 
 
-def info(trace: TraceArgument, as_json: AsJson = False) -> None:
+def info(trace: TraceOrTraffic, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
     from .sources import find_source
 
@@ -230,8 +238,8 @@ def info(trace: TraceArgument, as_json: AsJson = False) -> None:
 
 
 def matrix(
-    trace: TraceArgument,
-    out: Annotated[Path | None, typer.Option(help="Traffic: .npz .mtx .csv .graph.")] = None,
+    trace: TraceOrTraffic,
+    out: Annotated[Path | None, typer.Option(help="Traffic: .npz .mtx .csv .graph .grf.")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Picture of the matrix: .svg .png .pdf.")
     ] = None,
@@ -243,6 +251,7 @@ def matrix(
     if out is None and plot is None and not as_json:
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
+    check_out(out, plot)
     from ..traces.formats import save_traffic
     from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .sources import find_source

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import MappingError, Topology
+from ..topologies import MappingError, Topology, did_you_mean
 from .hosts import NAME, check_names, node_names
 from .launchers_coordinates import read_map, read_vcoords, write_map, write_vcoords
 from .launchers_cray import read_rank_order, write_rank_order
@@ -119,7 +119,9 @@ def find_launcher(name: str) -> Launcher:
         There is none.
     """
     if name not in LAUNCHERS:
-        raise MappingError(f"launcher {name!r}: expected one of {', '.join(LAUNCHERS)}")
+        hint = did_you_mean(name, [*LAUNCHERS, "csv"])
+        known = ", ".join(LAUNCHERS)
+        raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, or csv")
     return LAUNCHERS[name]
 
 

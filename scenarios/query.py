@@ -36,7 +36,7 @@ def query(folder: str | Path, sql: str) -> Answer:
     StoreError
         The folder holds no results.
     QueryError
-        A mistake in the query.
+        A mistake in the query, or none.
     """
     import duckdb
 
@@ -54,6 +54,8 @@ def query(folder: str | Path, sql: str) -> Answer:
                 connection.register(name, schema.empty_table())
         try:
             answer = connection.execute(sql)
+            if answer is None:
+                raise QueryError("query: no SQL: expected a statement, like FROM runs")
             return Answer([name for name, *_ in answer.description or []], answer.fetchall())
         except duckdb.Error as error:
             raise QueryError(f"query: {str(error).splitlines()[0]}") from None

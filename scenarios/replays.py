@@ -67,6 +67,8 @@ def read_unplaced(
     source = find_source(trace)
     calls: Trace | Folded | None = None
     with working(f"reading {source.name}"):
+        if steps is not None and source.kind != "benchmark":
+            raise typer.BadParameter("--steps: only for a benchmark like lu.C.64")
         if source.has_program:
             if rounds is not None:
                 raise typer.BadParameter("--rounds: only for traffic, this is a trace")
@@ -97,7 +99,7 @@ def read_replay(
     Raises
     ------
     typer.BadParameter
-        Rounds of a trace.
+        Rounds of a trace, steps of anything but a benchmark.
     SettingError, ParameterError, TopologyError, MappingError, TraceError
         What is given makes no sense.
     """

@@ -36,16 +36,13 @@ class RunFiles(NamedTuple):
         Raises
         ------
         ScenarioError
-            A file for the use of links that is neither a table nor a figure; a missing folder.
+            A file for the use of links that is neither a table nor a figure.
         """
         for path in self.links:
             if path.suffix not in (".parquet", *FIGURES):
                 raise ScenarioError(
                     f"--links {path}: expected a name ending in .parquet, {', '.join(FIGURES)}"
                 )
-        for path in self.paths:
-            if not path.absolute().parent.is_dir():
-                raise ScenarioError(f"{path}: there is no folder {path.parent}")
 
     def expect_writable(self, program: Program) -> None:
         """Look at the size of what is to be written.

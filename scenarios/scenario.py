@@ -209,10 +209,25 @@ class Scenario(_Section):
 
 
 def scenario_path(text: str | Path) -> Path:
-    """Return the file of a scenario: a path, or the name of a shipped one."""
+    """Return the file of a scenario: a path, or the name of a shipped one.
+
+    Raises
+    ------
+    ScenarioError
+        A word that is neither.
+    """
     path = Path(text)
     shipped = SHIPPED / f"{path.name.removesuffix('.toml')}.toml"
-    return shipped if not path.exists() and len(path.parts) == 1 and shipped.exists() else path
+    if path.exists() or len(path.parts) != 1:
+        return path
+    if not shipped.exists() and path.suffix != ".toml":
+        names = sorted(file.stem for file in SHIPPED.glob("*.toml"))
+        hint = did_you_mean(str(text), names)
+        raise ScenarioError(
+            f"{text}: no such file or shipped scenario{hint}: expected a TOML file, "
+            f"or one of {', '.join(names)}"
+        )
+    return shipped if shipped.exists() else path
 
 
 def canonical_mapper(pipeline: str) -> str:

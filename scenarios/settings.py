@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
 from ..simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
 from ..simulator.energy import LINK as ENERGY_LINK
-from ..topologies import Topology
+from ..topologies import Topology, did_you_mean
 from .units import UnitError, parse_quantity
 
 Value: TypeAlias = str | int | float
@@ -167,5 +166,4 @@ def _number(key: str, value: Value, unit: str) -> float:
 
 
 def _hint(key: str, known: Sequence[str]) -> str:
-    near = get_close_matches(key, known, 1)
-    return (f" (did you mean {near[0]}?)" if near else "") + f": expected one of {', '.join(known)}"
+    return f"{did_you_mean(key, known)}: expected one of {', '.join(known)}"

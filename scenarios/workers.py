@@ -10,9 +10,11 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from .compiling import announce_compilation
@@ -22,6 +24,8 @@ R = TypeVar("R")
 
 PATIENCE = 5.0
 """Seconds that workers have to stop by themselves."""
+FILE_SECONDS = 30.0
+"""Seconds that a Dask scheduler has to write its file."""
 BATCHES, BATCH = 64, 16
 """Tasks that a Dask cluster gets at least where there are as many runs; most runs in one."""
 LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
@@ -113,6 +117,18 @@ def _local(workers: int) -> Iterator[Executor]:
         pool.shutdown()
 
 
+def _await_file(path: Path) -> None:
+    """Give a scheduler that has just been started time to write its file; Dask waits for ever."""
+    end = time.monotonic() + FILE_SECONDS
+    while not path.exists():
+        if time.monotonic() > end:
+            raise WorkerError(
+                f"--scheduler {path}: no such file after {FILE_SECONDS:g} s: expected the JSON "
+                f"file that dask scheduler --scheduler-file writes"
+            )
+        time.sleep(0.05)
+
+
 @contextmanager
 def _dask(scheduler: str) -> Iterator[Executor]:
     """Ask a Dask cluster; what is running there when we leave comes to its end."""
@@ -123,6 +139,8 @@ def _dask(scheduler: str) -> Iterator[Executor]:
             "--scheduler needs Dask: expected pip install 'hopmap[cluster]'"
         ) from None
     key = "scheduler_file" if scheduler.endswith(".json") else "address"
+    if key == "scheduler_file":
+        _await_file(Path(scheduler))
     try:
         client: Any = Client(**{key: scheduler})  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

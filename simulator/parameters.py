@@ -117,6 +117,8 @@ class Key(NamedTuple):
         Allowed words, the default first.
     positive : bool
         Whether 0 is not allowed either.
+    summary : str
+        What `hopmap list parameters` says.
     """
 
     field: str
@@ -124,32 +126,89 @@ class Key(NamedTuple):
     minimum: float = 0
     choices: tuple[str, ...] = ()
     positive: bool = False
+    summary: str = ""
 
 
 MOST_BYTES = 2**60  # with room to add in int64
 
 KEYS: Mapping[str, Key] = (
     {
-        "overhead.send": Key("overhead_send", "s"),
-        "overhead.recv": Key("overhead_recv", "s"),
-        "gap": Key("gap", "s"),
-        "gap_per_byte": Key("gap_per_byte", "s/byte"),
-        "eager_limit": Key("eager_limit", "bytes"),
-        "packet_size": Key("packet_size", "bytes", minimum=1),
-        "control_bytes": Key("control_bytes", "bytes"),
-        "injection.bandwidth": Key("injection_bandwidth", "bytes/s"),
-        "injection.latency": Key("injection_latency", "s"),
-        "ejection.bandwidth": Key("ejection_bandwidth", "bytes/s"),
-        "ejection.latency": Key("ejection_latency", "s"),
-        "memory.bandwidth": Key("memory_bandwidth", "bytes/s"),
-        "memory.latency": Key("memory_latency", "s"),
-        "compute.scale": Key("compute_scale", "1"),
-        "switching": Key("switching", "", choices=SWITCHING),
-        "flow.latency_factor": Key("flow_latency_factor", "1"),
-        "flow.bandwidth_factor": Key("flow_bandwidth_factor", "1", positive=True),
-        "flow.cross_traffic": Key("flow_cross_traffic", "1", minimum=1),
-        "flow.sharing": Key("flow_sharing", "", choices=SHARING),
-        "flow.weight_s": Key("flow_weight_s", "bytes"),
+        "overhead.send": Key(
+            "overhead_send", "s", summary="time a rank is busy for a message that it sends"
+        ),
+        "overhead.recv": Key(
+            "overhead_recv", "s", summary="time a rank is busy for a message that it receives"
+        ),
+        "gap": Key("gap", "s", summary="LogGP's g: time from one message of a rank to its next"),
+        "gap_per_byte": Key(
+            "gap_per_byte",
+            "s/byte",
+            summary="LogGP's G: time for every byte but the first at a rank's end point",
+        ),
+        "eager_limit": Key(
+            "eager_limit",
+            "bytes",
+            summary="messages below leave at once, others wait for their receive",
+        ),
+        "packet_size": Key("packet_size", "bytes", minimum=1, summary="bytes of a full packet"),
+        "control_bytes": Key(
+            "control_bytes", "bytes", summary="bytes of a rendezvous' request, and of its grant"
+        ),
+        "injection.bandwidth": Key(
+            "injection_bandwidth",
+            "bytes/s",
+            summary="bandwidth from a node into the network, shared by its ranks",
+        ),
+        "injection.latency": Key(
+            "injection_latency", "s", summary="latency from a node into the network"
+        ),
+        "ejection.bandwidth": Key(
+            "ejection_bandwidth",
+            "bytes/s",
+            summary="bandwidth from the network into a node, shared by its ranks",
+        ),
+        "ejection.latency": Key(
+            "ejection_latency", "s", summary="latency from the network into a node"
+        ),
+        "memory.bandwidth": Key(
+            "memory_bandwidth",
+            "bytes/s",
+            summary="bandwidth between ranks of one node, which share it",
+        ),
+        "memory.latency": Key("memory_latency", "s", summary="latency between ranks of one node"),
+        "compute.scale": Key(
+            "compute_scale", "1", summary="factor on the recorded computation, 0 leaves it out"
+        ),
+        "switching": Key(
+            "switching",
+            "",
+            choices=SWITCHING,
+            summary="whether a packet moves on with its head or with its tail",
+        ),
+        "flow.latency_factor": Key(
+            "flow_latency_factor", "1", summary="flow engine: factor on all latencies"
+        ),
+        "flow.bandwidth_factor": Key(
+            "flow_bandwidth_factor",
+            "1",
+            positive=True,
+            summary="flow engine: factor on all bandwidths",
+        ),
+        "flow.cross_traffic": Key(
+            "flow_cross_traffic",
+            "1",
+            minimum=1,
+            summary="flow engine: what a flow takes of a server for every byte moved",
+        ),
+        "flow.sharing": Key(
+            "flow_sharing",
+            "",
+            choices=SHARING,
+            summary="flow engine: equal shares, or smaller ones for longer paths",
+        ),
+        "flow.weight_s": Key(
+            "flow_weight_s", "bytes", summary="flow engine: SimGrid's weight-S, with round_trip"
+        ),
     }
     | {f"energy.link.{quantity}": Key("", unit) for quantity, unit in LINK.items()}
     | {f"energy.node.{quantity}": Key("", unit) for quantity, unit in NODE.items()}

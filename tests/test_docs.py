@@ -57,6 +57,18 @@ def output_of(command):
     return result.stdout
 
 
+def test_no_command_of_a_page_stands_where_it_is_not_run():
+    """A line of code that begins with hopmap is in a block of ``$ ``, or says why not."""
+    missed = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        blocks = [code for skipped, _, code in BLOCK.findall(text) if not skipped]
+        code = "\n".join(block for block in blocks if not block.startswith("$ "))
+        missed += re.findall(r"^(?:\$ )?hopmap .*$", code, flags=re.MULTILINE)
+        missed += re.findall(r"^ {4,}(?:\$ )?hopmap .*$", BLOCK.sub("", text), flags=re.MULTILINE)
+    assert missed == []
+
+
 WITH_COMMANDS = [page for page in PAGES if any(steps(page))]
 
 

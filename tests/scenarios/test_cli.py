@@ -464,6 +464,7 @@ def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
         ("engines", "simpy"),
         ("formats", "openmpi"),
         ("formats", ".mtx"),
+        ("formats", "mapping CSV"),
         ("parameters", "link.bandwidth"),
         ("parameters", "energy.link.KIND.static"),
         ("presets", "haec-box-4x4x4"),

@@ -78,6 +78,8 @@ def test_the_command_prints_a_table_or_json(results):
 
 
 def test_a_mistake_is_one_line(results, tmp_path):
+    with pytest.raises(QueryError, match="no SQL: expected a statement"):
+        query(results, " ")
     with pytest.raises(QueryError, match="Parser Error"):
         query(results, "SELEC")
     answer = CliRunner().invoke(app, ["query", str(results), "SELECT nothing FROM runs"])

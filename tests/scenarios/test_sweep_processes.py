@@ -13,7 +13,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios import store
+from hopmap.scenarios import store, workers
 from hopmap.scenarios.cli import app
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
@@ -146,6 +146,12 @@ def test_a_dask_cluster_finds_the_same(undisturbed, tmp_path):
         outcome = sweep(file, results, scheduler=cluster.scheduler_address)
     assert outcome.done == RUNS
     assert fingerprint(results) == undisturbed
+
+
+def test_a_scheduler_file_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "FILE_SECONDS", 0.1)
+    with pytest.raises(WorkerError, match=r"gone\.json: no such file after 0\.1 s"):
+        sweep(write(tmp_path), tmp_path / "out", scheduler=str(tmp_path / "gone.json"))
 
 
 def test_a_scheduler_that_is_not_there_is_an_error_of_one_line(tmp_path):
