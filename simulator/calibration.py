@@ -249,7 +249,11 @@ def _biweight(relative: Floats, habit: Floats, terms: Floats) -> tuple[Floats, F
 
 
 def _habit(free: NDArray[np.int64], shortest: float) -> Floats:
-    """Equations of the free terms' proportions, in times of the shortest measurement."""
+    """Equations of the free terms' proportions, in times of the shortest measurement.
+
+    Bandwidths have none: where too few sizes leave one free, it is what the solver finds.
+    """
+    free = free[free < len(USUAL)]
     rows = np.zeros((max(len(free) - 1, 0), len(TERMS)))
     for row, (one, other) in zip(rows, pairwise(free.tolist()), strict=True):
         row[[one, other]] = 1 / USUAL[one], -1 / USUAL[other]

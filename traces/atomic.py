@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,13 +22,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     # The suffix stays last: libraries choose formats by it.
-    with _naming(target):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".partial-", suffix=target.name)
-    os.close(handle)
-    partial = Path(name)
-    try:
+    partial = _beside(target, f"{secrets.token_hex(4)}{target.name}")
+    try:  # from before there is anything: Ctrl-C may come at any time
+        with _naming(target):
+            partial.touch(exist_ok=False)
         yield partial
-        partial.chmod(0o666 & ~_umask())
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -45,13 +42,13 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
         The parent folder does not exist or cannot be written.
     """
     target = Path(path)
-    with _naming(target):
-        partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".partial-{target.name}"))
+    partial = _beside(target, f"{target.name}{secrets.token_hex(4)}")
     try:
+        with _naming(target):
+            partial.mkdir()
         yield partial
-        partial.chmod(0o777 & ~_umask())
         if target.is_dir():
-            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".old-{target.name}"))
+            old = target.with_name(f".old-{target.name}{secrets.token_hex(4)}")
             target.replace(old)
             partial.replace(target)
             shutil.rmtree(old)
@@ -61,6 +58,10 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _beside(target: Path, name: str) -> Path:
+    return target.parent / f".partial-{name}"
+
+
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
     """Let an error name the file that was asked for, not the temporary one beside it."""
@@ -68,9 +69,3 @@ def _naming(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(target)) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
