@@ -134,6 +134,12 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
         step = -(-step // TRIED)
         places = range(low, high, step)
     limit, table, habit, terms, _ = best
+    free = _free(table)
+    if (free >= len(USUAL)).any():
+        raise ParameterError(
+            f"{name}: too few sizes for a bandwidth: expected at least 3 within a node, if there "
+            f"are any, and 3 between nodes"
+        )
     robust, weight = _biweight(table / data.time[:, None], habit, terms)
     if (weight < WILD).mean() <= MOST_WILD:
         terms = robust
@@ -149,7 +155,7 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
         predicted=table @ terms,
         weight=weight,
         break_between=None if limit is None else (below, limit),
-        proportioned=tuple(TERMS[k] for k in _free(table).tolist()),
+        proportioned=tuple(TERMS[k] for k in free.tolist()),
     )
 
 
@@ -249,10 +255,7 @@ def _biweight(relative: Floats, habit: Floats, terms: Floats) -> tuple[Floats, F
 
 
 def _habit(free: NDArray[np.int64], shortest: float) -> Floats:
-    """Equations of the free terms' proportions, in times of the shortest measurement.
-
-    Bandwidths have none: where too few sizes leave one free, it is what the solver finds.
-    """
+    """Equations of the free delays' proportions, in times of the shortest measurement."""
     free = free[free < len(USUAL)]
     rows = np.zeros((max(len(free) - 1, 0), len(TERMS)))
     for row, (one, other) in zip(rows, pairwise(free.tolist()), strict=True):

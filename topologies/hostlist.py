@@ -11,7 +11,7 @@ from math import prod
 
 from .topology import TopologyError
 
-LIMIT = 2**20  # names in one list
+LIMIT = 2**18  # names in one list, more than any machine has nodes
 _NAME = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
