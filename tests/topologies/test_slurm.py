@@ -178,7 +178,7 @@ def test_a_conf_that_makes_no_sense_is_refused_by_line(text, message):
         (document(a=torus3d(nodes="n[1-23]")), "23 nodes: expected 4 x 3 x 2"),
         (document(a=torus3d(nodes="n[1-23],n1")), "node n1 twice"),
         (document(a=torus3d(dims={"x": 4, "y": "three"}, nodes="n1")), "expected whole numbers x"),
-        (document(a=torus3d(dims={"x": 9999, "y": 9999, "z": 9}, nodes="n1")), "at most 1048576"),
+        (document(a=torus3d(dims={"x": 9999, "y": 9999, "z": 9}, nodes="n1")), "at most 262144"),
         (
             document(
                 a=torus3d(
