@@ -9,7 +9,7 @@
 The best mapping met is returned, which therefore is never worse than any of the mappers by the two
 measures in their order. O(ranks) for each of 1.; proposals cost O(peers), and of those there are
 2.5 million times the root of the ranks, in large grids 160 million; with fewer than 1,000 a rank
-they only descend. Memory is linear in ranks and pairs.
+they only descend, until nothing is gained. Memory is linear in ranks and pairs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and again: that lowers the sum far more than exchanges do in the same time, and 
 Then it anneals by exchanges (`off_node_kernels`), which know both: nearly cold where the sum comes
 first, longer and hotter where the worst node does. Temperatures of exchanges are in units of the
 mean increase that is proposed at the start. With few proposals nothing is split or annealed:
-exchanges that gain, from the best.
+exchanges that gain, from the best, until none does.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .search import Watch
 ROUNDS = 16
 SPLIT = {"sum": 0.8, "worst": 0.25}  # part of a round for splitting anew
 FEW = 1_000  # proposals a rank, for all rounds
+IDLE = 32  # proposals a rank without any gain that end a descent
 SLICE = 1 << 17  # proposals between two looks at the clock
 SAMPLE = 2_000  # proposals that a temperature scale is taken from
 COLD = 0.04  # last temperature of exchanges
@@ -117,7 +118,8 @@ def split_anew(
     # A trial takes 2 to `most` nodes, all powers between them alike: so many on the average.
     chosen = (most - 2) / np.log(most / 2) if most > 2 else 2.0
     cost = A_RANK * chosen * len(places) / nodes
-    count = max(int(SLICE / cost), 1)
+    # A call takes time for all ranks, however few it splits.
+    count = max(int(max(SLICE, A_RANK * len(places) / 10) / cost), 1)
     if number is not None:
         count = min(count, max(int(number / cost / STEPS), 1))
     begin = watch.now()
@@ -149,7 +151,7 @@ def exchange(
     proposals = partial(anneal, peers, nodes, best, first == "sum", alpha, beta, unit)
     scale = proposals(0.0, 0.0, SAMPLE)
     begin = watch.now()
-    made, part = 0, 0.0
+    made, part, gained, measures = 0, 0.0, 0, best.measures.tolist()
     while part < 1 and not watch.over():
         count = SLICE if number is None else min(SLICE, max(int(number) - made, 1))
         ahead = _done(made + count, number, watch.now() - begin, seconds)
@@ -159,6 +161,10 @@ def exchange(
         proposals(start, end, count)
         part, made = ahead, made + count
         tell()
+        if measures != best.measures.tolist():
+            gained, measures = made, best.measures.tolist()
+        if temperatures[0] == 0 and made - gained >= IDLE * len(best.places):
+            break
 
 
 def _part(whole: float | None, part: float) -> float | None:
