@@ -28,7 +28,7 @@ from hopmap.traces.stencils import STENCILS, star
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "MAPPERS.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "CARTESIAN_MPI.md").read_text(encoding="utf-8")
 HEADER = Path(hopmap.mappers.__file__).with_name("hopmap_cart.h")
 FLAGS = ["-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}"]
@@ -351,11 +351,11 @@ def test_the_guide_s_lines_of_mpi4py_do_the_same(mpirun, tmp_path):
     assert [said[process] for process in range(12)] == cells.tolist()
 
 
-def test_the_readme_s_call_compiles(mpirun, tmp_path):
+def test_the_call_on_the_page_of_mappers_compiles(mpirun, tmp_path):
     (call,) = re.findall(r"```c\n(hopmap_cart_create.*?)```", README, flags=re.DOTALL)
     begin = "int main(int argc, char **argv) { int dims[2] = {4, 3}, periods[2] = {0, 0}, rank;"
     begin += " MPI_Comm cart; MPI_Init(&argc, &argv);"
     end = 'MPI_Comm_rank(cart, &rank); printf("%d\\n", rank); return MPI_Finalize(); }'
     head = '#include "hopmap_cart.h"\n#include <stdio.h>\n'
-    (tmp_path / "readme.c").write_text(head + begin + call + end)
-    assert sorted(map(int, mpirun(tmp_path / "readme.c", 12))) == list(range(12))
+    (tmp_path / "page.c").write_text(head + begin + call + end)
+    assert sorted(map(int, mpirun(tmp_path / "page.c", 12))) == list(range(12))

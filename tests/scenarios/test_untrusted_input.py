@@ -214,7 +214,7 @@ def test_messages_to_replay_without_measure(here):
         ("m.xml", '<?xml version="1.0" encoding="UTF-7z"?><topology/>', "cannot be read as XML"),
         ("m.xml", "<topology>" + "<object>" * 3000 + "</object>" * 3000 + "</topology>", "m.xml"),
         ("n.graphml", "<graphml><graph/></graphml>", "n.graphml"),
-        ("n.graphml", "<!DOCTYPE a><a>", "cannot be read as GraphML"),
+        ("n.graphml", "<!DOCTYPE a><a>", "cannot be read as XML"),
     ],
 )
 def test_networks_in_files_that_are_something_else(here, name, text, words):
