@@ -65,8 +65,9 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
     if not rows:
         raise PingPongError(f"{path}: no measurements: expected one of {', '.join(FORMATS)}")
     size = np.array([row[0] for row in rows])
-    if size.max(initial=0) > 2**50:
-        raise PingPongError(f"{path}: {size.max():g} bytes: expected a size of a message")
+    if not (np.abs(size) <= 2**50).all():
+        wrong = size[~(np.abs(size) <= 2**50)][0]
+        raise PingPongError(f"{path}: {wrong:g} bytes: expected a size of a message")
     links = [hops if row[2] is None else row[2] for row in rows]
     return PingPong(
         size=size.astype(np.int64),

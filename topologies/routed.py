@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .grid import DEFAULT_LINK
 from .route_kernels import RouteRouter
-from .topology import LinkKind, Topology, TopologyError
+from .topology import LinkKind, Topology, TopologyError, check_size
 
 LARGEST = 512  # nodes
 Routes = Mapping[tuple[int, int], Sequence[int]]
@@ -48,6 +48,7 @@ def from_routes(
         Too many nodes, a route missing or empty, or two nodes that would be one vertex.
     """
     nodes = len(slots)
+    check_size(spec, nodes=nodes, links=0, slots=sum(slots))
     if not 1 <= nodes <= LARGEST:
         raise TopologyError(
             f"{spec}: {nodes} nodes: expected 1 to {LARGEST} where routes are listed"

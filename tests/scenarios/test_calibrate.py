@@ -75,6 +75,7 @@ def test_hops_are_read_where_there_is_a_column(written):
         ("size,time\n1.5,1us\n", "line 2: '1.5': expected whole bytes"),
         ("size,time,hops\n1,1us,far\n", "line 2: hops 'far': expected a whole number"),
         ("size,time\n1e300,1us\n", "expected a size of a message"),
+        ("size,time\n-1e30,1us\n", "expected a size of a message"),
         (OSU.replace("1.22", "fast"), "line 6 is '8 fast'"),
         ("size,time\n1,1us\n2,1us\n3,0\n", "time 0.0 s of 3 bytes"),
         ("size,time\n1,1us\n2,1us\n", "2 sizes: expected at least 3"),

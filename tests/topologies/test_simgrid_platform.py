@@ -84,6 +84,11 @@ def test_one_host_is_a_network():
     assert (topology.nodes, topology.links, topology.switches) == (1, 0, 0)
 
 
+def test_more_cores_than_any_machine_has_are_refused():
+    with pytest.raises(TopologyError, match="999,999,999 slots: expected at most"):
+        read('<zone routing="Full"><host id="a" speed="1Gf" core="999999999"/></zone>')
+
+
 def test_routes_of_single_links_are_a_graph():
     topology = read(ZONE.format(routing="Floyd", routers="", routes=ROUTES))
     assert topology.distance(0, 2)[0] == 2
@@ -106,7 +111,7 @@ def test_routes_of_single_links_are_a_graph():
         (f'<cluster {CLUSTER} limiter_link="1GBps"/>', "limiter_link: expected none"),
         ('<cluster radical="0-7" bw="fast"/>', "bw 'fast': expected a quantity like 10Gbps"),
         ('<cluster radical="7-0" bw="1Bps"/>', "radical '7-0': expected a list"),
-        ('<cluster radical="0-99999999" bw="1Bps"/>', "at most 1048576"),
+        ('<cluster radical="0-99999999" bw="1Bps"/>', "at most 262144"),
         ('<cluster radical="0-1" core="0" bw="1Bps"/>', "core '0': expected a whole number"),
         (
             ZONE.format(routing="Full", routers="", routes=ROUTES.replace('"ab"', '"xy"')),
