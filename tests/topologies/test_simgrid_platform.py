@@ -111,7 +111,7 @@ def test_routes_of_single_links_are_a_graph():
         (f'<cluster {CLUSTER} limiter_link="1GBps"/>', "limiter_link: expected none"),
         ('<cluster radical="0-7" bw="fast"/>', "bw 'fast': expected a quantity like 10Gbps"),
         ('<cluster radical="7-0" bw="1Bps"/>', "radical '7-0': expected a list"),
-        ('<cluster radical="0-99999999" bw="1Bps"/>', "at most 262144"),
+        ('<cluster radical="0-99999999" bw="1Bps"/>', "at most 1048576"),
         ('<cluster radical="0-1" core="0" bw="1Bps"/>', "core '0': expected a whole number"),
         (
             ZONE.format(routing="Full", routers="", routes=ROUTES.replace('"ab"', '"xy"')),
