@@ -83,7 +83,7 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
         try:
             metrics = evaluate(traffic, topology, node_of, convention).as_dict()
         except MappingError:
-            continue  # maplib knows boxes only
+            continue  # maplib knows boxes only, and not all of them
         for quantity in ("messages", "bytes"):
             measure = metrics[quantity]
             for metric in store.METRICS[:4] if prefix else store.METRICS:

@@ -6,7 +6,7 @@
     DIR/published.csv           published numbers, if the scenario names some
     DIR/runs/part-*.parquet     one row a run: `tables.SCHEMA`, and what varies as ``variant``
     DIR/ranks/part-*.parquet    run_id, and a row a rank: `tables.TABLES`
-    DIR/links/part-*.parquet    run_id, and a row a link
+    DIR/links/part-*.parquet    run_id, and a row a link that carried anything
     DIR/messages/part-*.parquet run_id, and a row a message, where the scenario asks for them
     DIR/traffic/<trace>.npz     who sends how much to whom
     DIR/loose/                  runs that finished since the tables were last gathered
@@ -86,18 +86,21 @@ def save_links(
     bytes: ArrayLike,  # noqa: A002 - the field's own word
     busy: ArrayLike | None,
 ) -> None:
-    """Write what each link carries, and for how many seconds it was busy when replayed."""
+    """Write what each link carries, and for how many seconds it was busy when replayed.
+
+    Links that carry nothing have no row: a few ranks on a large machine use few of its links.
+    """
+    carried = [np.asarray(messages), np.asarray(bytes), None if busy is None else np.asarray(busy)]
+    used = np.flatnonzero(np.any([each > 0 for each in carried if each is not None], axis=0))
     kinds = pa.array([kind.name for kind in topology.kinds], pa.string())
     columns = [
-        np.arange(topology.links),
-        topology.link_from,
-        topology.link_to,
-        kinds.take(pa.array(topology.link_kind)),
-        messages,
-        bytes,
-        busy,
+        used,
+        topology.link_from[used],
+        topology.link_to[used],
+        kinds.take(pa.array(topology.link_kind[used])),
+        *(None if each is None else each[used] for each in carried),
     ]
-    _save(folder, "links", run_id, columns, topology.links)
+    _save(folder, "links", run_id, columns, len(used))
 
 
 def save_ranks(folder: Path, run_id: str, node_of: ArrayLike, result: Result | None) -> None:
@@ -337,7 +340,7 @@ def renamed(rows: pa.Table, plan: Plan) -> pa.Table:
 
 
 def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
-    """Return what each link carried in a run, one row a link.
+    """Return what each link carried in a run, one row a link that carried anything.
 
     Raises
     ------
@@ -361,13 +364,13 @@ def load_ranks(folder: str | Path, run_id: str) -> pd.DataFrame:
 def _load(folder: Path, name: str, run_id: str) -> pd.DataFrame:
     rows = read_loose(folder, name, run_id)
     if rows is None:
-        path = index(folder).get(run_id, Stored(None, None)).part
+        error, path = index(folder).get(run_id, Stored(None, None))
         # Parts of all tables hold the same runs and have the same name.
-        beside = path and path.parent.parent / name / path.name
+        beside = path and not error and path.parent.parent / name / path.name
         if beside and beside.exists():
             table = read_part(beside, name)
             rows = table.filter(pc.equal(table["run_id"], run_id)).drop_columns("run_id")
-    if not rows:
+    if rows is None:
         raise StoreError(f"{folder}: no {name} of run {run_id}: expected a finished run's")
     frame: pd.DataFrame = rows.to_pandas()
     return frame

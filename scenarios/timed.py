@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from ..mappers import Progress, map_ranks
-from ..topologies import Mapping, MappingError, Topology, topology_from_spec
+from ..topologies import Mapping, MappingError, Topology, mesh
 from ..traces import Traffic
 
 
@@ -52,7 +52,7 @@ def _compile(pipeline: str, objective: str | Callable[[Mapping], float] | None =
     """Map something small for a moment, so that all that needs compiling is compiled."""
     ring = np.arange(8)
     traffic = Traffic.from_pairs(8, ring, np.roll(ring, 1), ring + 1, ring + 1)
-    small = topology_from_spec("mesh:2x2x2")
+    small = mesh((2, 2, 2))
     with suppress(MappingError):  # it may not be made for this case
         for _ in range(3):  # what compiling took from one budget, the next one has
             map_ranks(

@@ -30,6 +30,9 @@ from ..traces import Traffic
 from . import kernels
 from .summary import Congestion, Dilation, Measure, OffNode, Summary, summarise
 
+MOST_HOPS = 2**25
+"""Rank pairs times nodes a line, which bounds the hops of rule 3; what was published has 10^5."""
+
 
 @dataclass(frozen=True)
 class PublishedSummary(Summary):
@@ -54,7 +57,8 @@ def maplib_measure(
     Raises
     ------
     MappingError
-        The network is no box, so that nothing was ever published for it.
+        The network is no box, so that nothing was ever published for it, or the published routes
+        may have more than `MOST_HOPS` hops, since many of them go round a ring the wrong way.
     """
     router = topology.router
     if not isinstance(router, BoxRouter):
@@ -62,17 +66,23 @@ def maplib_measure(
             f"convention maplib: {topology.spec} has no coordinates: expected a mesh, a torus or "
             "a HAEC Box, or the convention hopmap"
         )
+    hops = np.count_nonzero(weight) * sum(topology.dims)
+    if hops > MOST_HOPS:
+        raise MappingError(
+            f"convention maplib: published routes of up to {hops:,} hops on {topology.spec}: "
+            f"expected at most {MOST_HOPS:,}, or the convention hopmap"
+        )
     u, v, both = _routed_once(traffic, topology, mapping, weight)
     nodes = topology.nodes
     on_node = u == v
     indptr = np.zeros(len(u) + 1, dtype=np.int64)
     rings = router.family == HAEC or bool(router.wraps.any())
     kernels.maplib_walk(router, rings, u, v, indptr, np.empty(0, np.int64), False)
-    hops = indptr[1:].copy()
-    np.cumsum(hops, out=indptr[1:])
+    length = indptr[1:].copy()
+    np.cumsum(length, out=indptr[1:])
     keys = np.empty(indptr[-1], dtype=np.int64)
     kernels.maplib_walk(router, rings, u, v, indptr, keys, True)
-    links, load = _sum_by_key(keys, np.repeat(both, hops))
+    links, load = _sum_by_key(keys, np.repeat(both, length))
 
     mesh = router.family != HAEC and not rings
     true_hops = int((topology.distance(u, v) * both).sum()) if len(u) else 0
@@ -88,7 +98,7 @@ def maplib_measure(
     np.add.at(leaving, mapping[traffic.src][off], weight[off])
     total = int(both.sum())
     hop_sum = int(load.sum())
-    longest = hops[both > 0].max(initial=0)
+    longest = length[both > 0].max(initial=0)
     busiest = int(load.argmax()) if load.any() else None
     return Measure(
         ieplc=_published(pairs),

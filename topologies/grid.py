@@ -107,19 +107,22 @@ def _box(
     links = 2 * sum(d > 1 for d in dims) * nodes + wireless
     check_size(what, nodes=nodes, links=links, slots=nodes * slots)
 
-    index = np.arange(nodes, dtype=np.int64)
-    strides = np.concatenate(([1], np.cumprod(size[:-1])))
-    coords = (index[:, None] // strides % size).astype(np.int32)
+    # Numbers of nodes and links fit into 32 bits (`check_size`), which halves time and memory here.
+    index = np.arange(nodes, dtype=np.int32)
+    strides = [prod(dims[:k]) for k in range(len(dims))]
+    coords = np.empty((nodes, len(dims)), dtype=np.int32)
+    for k, stride in enumerate(strides):
+        coords[:, k] = index // stride % dims[k]
     wraps = rings & (size > 2)
 
     # Optical or plain links: node after node, in dimension order, upwards before downwards.
     wired = 2 if family == HAEC else len(dims)
-    neighbour = np.full((nodes, 2 * wired), -1, dtype=np.int64)
+    neighbour = np.full((nodes, 2 * wired), -1, dtype=np.int32)
     for k in range(wired):
         for column, step in ((2 * k, 1), (2 * k + 1, -1)):
             there = coords[:, k] + step
-            inside = (there >= 0) & (there < size[k])
-            reached = index + (there % size[k] - coords[:, k]) * strides[k]
+            inside = (there >= 0) & (there < dims[k])
+            reached = index + (there % dims[k] - coords[:, k]) * strides[k]
             neighbour[:, column] = np.where(inside | wraps[k], reached, -1)
     exists = neighbour >= 0
     ports = np.full((nodes, 2 * len(dims)), -1, dtype=np.int32)
@@ -131,7 +134,7 @@ def _box(
     if family == HAEC:
         # Upwards: nodes of all boards but the last, each to the whole board above; then downwards.
         lower = np.repeat(index[: nodes - boards], boards)
-        place = np.tile(np.arange(boards, dtype=np.int64), nodes - boards)
+        place = np.tile(np.arange(boards, dtype=np.int32), nodes - boards)
         above = (lower // boards + 1) * boards + place
         upper = np.repeat(index[boards:], boards)
         below = (upper // boards - 1) * boards + place
@@ -141,16 +144,15 @@ def _box(
         link_to = np.concatenate((link_to, above, below))
         link_kind = np.concatenate((link_kind, np.ones(2 * len(lower), dtype=np.uint8)))
 
-    ends = link_to.astype(np.int32)
     suffix = (f"*{slots}" if slots > 1 else "") + (f",ties={ties}" if ties != "direct" else "")
     return Topology(
         spec=f"{name}:{_text(dims)}{suffix}",
         slots=np.full(nodes, slots, dtype=np.int64),
-        link_from=link_from.astype(np.int32),
-        link_to=ends,
+        link_from=link_from,
+        link_to=link_to,
         link_kind=link_kind,
         kinds=(HAEC_OPTICAL, HAEC_WIRELESS) if family == HAEC else (DEFAULT_LINK,),
-        router=BoxRouter(family, size, wraps, coords, ports, ends, ties == "parity"),
+        router=BoxRouter(family, size, wraps, coords, ports, link_to, ties == "parity"),
     )
 
 

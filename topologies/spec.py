@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from .files import from_file
@@ -159,6 +160,10 @@ def topology_from_spec(spec: str) -> Topology:
     TopologyError
         Unknown family or option, a shape that is not understood or cannot be built.
     """
+    return (_build if spec.strip().startswith("file:") else _build_once)(spec)
+
+
+def _build(spec: str) -> Topology:
     name, colon, rest = spec.strip().partition(":")
     if name not in FAMILIES:
         raise TopologyError(
@@ -181,6 +186,9 @@ def topology_from_spec(spec: str) -> Topology:
         return family.build(*arguments, **keywords)
     except TopologyError as error:
         raise TopologyError(f"topology {spec!r}: {error}") from None
+
+
+_build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last
 
 
 def _options(given: list[str], family: Family) -> dict[str, str | int]:

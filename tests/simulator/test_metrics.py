@@ -254,3 +254,7 @@ def test_wrong_use_is_refused():
     tree = topology_from_spec("fattree:2x2")
     with pytest.raises(MappingError, match="fattree:2x2 has no coordinates: expected a mesh"):
         evaluate(traffic, tree, [0, 1, 2, 3], "maplib")
+    line = topology_from_spec("mesh:5000000")  # up to 5,000,000 hops for each of 8 rank pairs
+    with pytest.raises(MappingError, match=r"up to 40,000,000 hops .* at most 33,554,432, or"):
+        evaluate(traffic, line, [0, 1, 2, 3], "maplib")
+    assert evaluate(traffic, line, [0, 1, 2, 3]).messages.dilation.max == 2

@@ -99,3 +99,12 @@ def test_what_is_refused_is_refused_in_one_line_that_says_what_was_expected(spec
     assert "\n" not in message
     for word in words:
         assert word in message
+
+
+def test_a_network_of_the_same_spec_is_built_once_but_a_file_is_read_again(tmp_path):
+    assert topology_from_spec("torus:5x4") is topology_from_spec("torus:5x4")
+    file = tmp_path / "topology.conf"
+    file.write_text("SwitchName=s Nodes=n[1-4]\n")
+    assert topology_from_spec(f"file:{file}").nodes == 4
+    file.write_text("SwitchName=s Nodes=n[1-5]\n")
+    assert topology_from_spec(f"file:{file}").nodes == 5
