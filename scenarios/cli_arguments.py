@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -90,6 +91,27 @@ MapSets = Annotated[
         "--collectives expand collective.OPERATION=ALGORITHM; may be repeated.",
     ),
 ]
+
+
+def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None:
+    """Raise `typer.BadParameter` for an option that is given although it means nothing here.
+
+    --out and --json always mean something, and so do arguments.
+
+    Parameters
+    ----------
+    what : str
+        Which form of the command this is.
+    has : sequence of str
+        Parameters, by their names in Python, that it understands.
+    """
+    flags = {str(option.name): option.opts[0] for option in context.command.params}
+    for name, flag in flags.items():
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name == "COMMANDLINE" and flag.startswith("--")
+        if given and name not in (*has, "out", "as_json"):
+            known = ", ".join(flags[name] for name in has)
+            raise typer.BadParameter(f"{flag}: {what} has none: expected some of {known}")
 
 
 def check_picture(plot: Path | None) -> None:

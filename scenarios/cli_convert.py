@@ -59,8 +59,9 @@ def convert(
     if to == "goal":
         _write_goal(trace, out, mapping or topology, settings, steps, as_json)
         return
-    if mapping is None and topology is not None:
-        raise typer.BadParameter("--topology: expected --mapping FILE as well")
+    if mapping is None and (topology is not None or zone != "routes"):
+        option = "--topology" if topology is not None else "--zone"
+        raise typer.BadParameter(f"{option}: expected --mapping FILE as well")
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())):
         raise typer.BadParameter(f"--out {out}: expected a new folder, or one written by convert")
     spec = topology or (named_topology(mapping) if mapping is not None else "mesh:1")

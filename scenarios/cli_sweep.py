@@ -34,7 +34,12 @@ def run(
         typer.Option(metavar="DIR", help="Folder of results; results/NAME when left out."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Processes that share the runs.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes that share the runs; of a Slurm job array, those of each task.",
+        ),
     ] = 1,
     sets: Annotated[
         list[str] | None,
@@ -105,6 +110,10 @@ def run(
 
     if tasks is not None and not slurm_array:
         raise typer.BadParameter("--tasks: expected --slurm-array with it")
+    if slurm_array and (scheduler is not None or share is not None):
+        raise typer.BadParameter("--slurm-array: expected neither --scheduler nor --share with it")
+    if scheduler is not None and workers > 1:
+        raise typer.BadParameter("--workers: expected no --scheduler with it, which has its own")
     path = scenario_path(scenario)
     changes = sets or []
     loaded = load_scenario(path, changes)
@@ -119,7 +128,8 @@ def run(
         words = [str(path.absolute()), "--out", str(results.absolute())]
         words += [word for change in changes for word in ("--set", change)]
         words += ["--failed"] if failed else []
-        script = write_slurm_array(results.absolute(), [r.run_id for r in todo], words, tasks)
+        ids = [run.run_id for run in todo]
+        script = write_slurm_array(results.absolute(), ids, words, tasks, workers)
         _print_script(script, len(todo), as_json)
         return
     only = None if share is None else share_of(results, share)
@@ -149,7 +159,7 @@ def run(
         )
     else:
         _print_runs(load_runs(results))
-        say(f"{outcome.runs} runs: {outcome.done} done now, {outcome.skipped} before")
+        say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
     if outcome.failed:
         _warn_of_failed(outcome, results)
@@ -178,6 +188,10 @@ def query(
         print_table(answer.columns, answer.rows)
 
 
+def _runs(number: int) -> str:
+    return f"{number} run{'s' * (number != 1)}"
+
+
 def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: bool) -> None:
     from .store import finished
 
@@ -188,7 +202,7 @@ def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: boo
         listed = [{"run_id": r.run_id, "run": str(r)} for r in todo]
         print_json({"missing": listed, "failed": left})
         return
-    say("\n".join([*map(str, todo), f"{len(todo)} runs are missing in {results}"]))
+    say("\n".join([*map(str, todo), f"{_runs(len(todo))} missing in {results}"]))
     if left:
         say(f"{left} more have failed before: --failed does them again")
 
@@ -198,7 +212,7 @@ def _print_script(script: Path, missing: int, as_json: bool) -> None:
         print_json({"script": str(script), "missing": missing})
     else:
         say(f"written: {script}")
-        say(f"use it:  sbatch {shlex.quote(str(script))}   ({missing} runs)")
+        say(f"use it:  sbatch {shlex.quote(str(script))}   ({_runs(missing)})")
 
 
 def _warn_of_failed(outcome: Outcome, results: Path) -> None:

@@ -16,6 +16,7 @@ from .cli_arguments import (
     Collectives,
     CollectivesOption,
     TraceOrTraffic,
+    check_options,
     check_out,
     check_picture,
 )
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from .sources import Source
 
 
+# What each kind of traffic is generated from, beside --out and --json.
+OF_BENCHMARKS = ("nas_class", "ranks", "steps", "flops", "rate_from")
+OF_PATTERNS = ("dims", "size")
+OF_STENCILS = (*OF_PATTERNS, "stencil", "periodic")
+OF_SPMV = ("matrix", "ranks", "model", "seed")
+
+
 class Model(StrEnum):
     """Hypergraph model of a sparse matrix; see `traces.sparse`."""
 
@@ -35,6 +43,7 @@ class Model(StrEnum):
 
 
 def generate(
+    context: typer.Context,
     benchmark: Annotated[
         str,
         typer.Argument(
@@ -100,18 +109,25 @@ def generate(
     from ..traces.synthetic import PATTERNS
 
     check_out(out, folder=out.suffix == ".otf2")
-    if matrix is not None or benchmark == "spmv":
-        _generate_spmv(benchmark, matrix, ranks, model, seed, out, as_json)
+    has: dict[str, tuple[str, ...]] = {
+        **dict.fromkeys(BENCHMARKS, OF_BENCHMARKS),
+        **dict.fromkeys(PATTERNS, OF_PATTERNS),
+        "stencil": OF_STENCILS,
+        "spmv": OF_SPMV,
+    }
+    kind = benchmark.lower() if benchmark.lower() in BENCHMARKS else benchmark
+    if kind not in has:
+        raise typer.BadParameter(unknown("benchmark", benchmark, has))
+    check_options(context, benchmark, has[kind])
+    if benchmark == "spmv":
+        _generate_spmv(matrix, ranks, model, seed, out, as_json)
         return
-    if stencil is not None or benchmark == "stencil":
-        _generate_stencil(benchmark, dims, stencil, periodic, size, out, as_json)
+    if benchmark == "stencil":
+        _generate_stencil(dims, stencil, periodic, size, out, as_json)
         return
-    if dims is not None or benchmark in PATTERNS:
+    if benchmark in PATTERNS:
         _generate_pattern(benchmark, dims, size, out, as_json)
         return
-    if benchmark.lower() not in BENCHMARKS:
-        known = dict.fromkeys([*BENCHMARKS, *PATTERNS, "stencil", "spmv"])
-        raise typer.BadParameter(unknown("benchmark", benchmark, known))
     name = f"{benchmark}.{nas_class}.{ranks}"
     rate, fit = _rate(benchmark, flops, rate_from, out)
     with working(f"generating {name}"):
@@ -179,19 +195,11 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
 
 
 def _generate_stencil(
-    benchmark: str,
-    dims: str | None,
-    stencil: str | None,
-    periodic: str,
-    size: int,
-    out: Path,
-    as_json: bool,
+    dims: str | None, stencil: str | None, periodic: str, size: int, out: Path, as_json: bool
 ) -> None:
     from ..traces.formats import save_traffic
     from .sources import STENCIL, find_source
 
-    if benchmark != "stencil":
-        raise typer.BadParameter(f"--stencil: {benchmark} has none: expected stencil")
     if dims is None or stencil is None:
         raise typer.BadParameter("expected --dims like 12x11x8 and --stencil like 7pt")
     source = find_source(f"{STENCIL}{dims},{stencil},periodic={periodic},bytes={size}")
@@ -203,21 +211,13 @@ def _generate_stencil(
 
 
 def _generate_spmv(
-    benchmark: str,
-    matrix: Path | None,
-    ranks: int,
-    model: Model,
-    seed: int,
-    out: Path,
-    as_json: bool,
+    matrix: Path | None, ranks: int, model: Model, seed: int, out: Path, as_json: bool
 ) -> None:
     from ..traces.formats import save_traffic
     from ..traces.sparse import read_pattern, spmv_traffic
 
     if matrix is None:
         raise typer.BadParameter("expected --matrix FILE, a matrix in MatrixMarket's format")
-    if benchmark != "spmv":
-        raise typer.BadParameter(f"--matrix: {benchmark} has none: expected spmv")
     name = f"spmv of {matrix.name}, {model}"
     with working(f"generating {name}"):
         begin = time.perf_counter()

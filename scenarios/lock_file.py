@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
+from ..topologies.spec import FILE
 from ..traces.atomic import replacing
-from .plan import FILE, Run, digest_of, installed
+from .plan import Run, digest_of, installed
 from .scenario import Scenario
 from .toml_text import toml_text
 

@@ -18,12 +18,11 @@ from typing import Any
 
 from ..topologies import topology_from_spec
 from ..topologies.files import file_and_name
+from ..topologies.spec import FILE
 from .scenario import Exclude, Scenario, canonical_mapper
 from .settings import Settings, normalised
 from .sources import Source
 from .variants import variants
-
-FILE = "file:"
 
 
 @dataclass(frozen=True)

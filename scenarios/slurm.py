@@ -16,7 +16,11 @@ TASKS = 100
 
 
 def write_slurm_array(
-    results: Path, run_ids: Sequence[str], words: Sequence[str], tasks: int | None = None
+    results: Path,
+    run_ids: Sequence[str],
+    words: Sequence[str],
+    tasks: int | None = None,
+    workers: int = 1,
 ) -> Path:
     """Write the list of runs to do and the script that does them; return the script.
 
@@ -30,6 +34,8 @@ def write_slurm_array(
         Arguments of ``hopmap run`` that name scenario and folder.
     tasks : int, optional
         Of the array; at most one a run.
+    workers : int
+        Processes of each task, and processors that it asks for.
 
     Raises
     ------
@@ -42,6 +48,7 @@ def write_slurm_array(
         raise ScenarioError(f"{results}: no runs are missing: nothing for a job array to do")
     count = min(tasks or TASKS, len(run_ids))
     command = shlex.join([sys.executable, "-m", "hopmap.scenarios", "run", *words])
+    each = f" --workers {workers}" if workers > 1 else ""
     script = f"""#!/bin/bash
 # {len(run_ids)} runs of {LIST} in {count} tasks, written by hopmap run --slurm-array.
 # Add what your site wants (partition, time, account, modules), then: sbatch {SCRIPT}
@@ -49,9 +56,9 @@ def write_slurm_array(
 #SBATCH --job-name=hopmap
 #SBATCH --array=0-{count - 1}
 #SBATCH --ntasks=1
-#SBATCH --cpus-per-task=1
+#SBATCH --cpus-per-task={workers}
 #SBATCH --output={_quoted(results / "slurm-%a.out")}
-exec {command} --share "$SLURM_ARRAY_TASK_ID/{count}" --no-report
+exec {command} --share "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
 """
     with replacing(results / LIST) as partial:
         partial.write_text("".join(f"{run_id}\n" for run_id in run_ids))

@@ -106,6 +106,7 @@ def _named(text: str) -> tuple[str, Callable[[str], Topology]]:
     return text, topology_from_spec
 
 
+FILE = "file:"
 _BOX = "whole numbers joined by x, and *S for S slots a node"
 _TIES = {"ties": TIES}
 FAMILIES: dict[str, Family] = {
@@ -160,7 +161,7 @@ def topology_from_spec(spec: str) -> Topology:
     TopologyError
         Unknown family or option, a shape that is not understood or cannot be built.
     """
-    return (_build if spec.strip().startswith("file:") else _build_once)(spec)
+    return (_build if spec.strip().startswith(FILE) else _build_once)(spec)
 
 
 def _build(spec: str) -> Topology:
@@ -185,7 +186,8 @@ def _build(spec: str) -> Topology:
         keywords |= _options(options, family)
         return family.build(*arguments, **keywords)
     except TopologyError as error:
-        raise TopologyError(f"topology {spec!r}: {error}") from None
+        named = str(error).startswith(FILE)  # readers of files begin with the spec
+        raise TopologyError(str(error) if named else f"topology {spec!r}: {error}") from None
 
 
 _build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last

@@ -520,7 +520,7 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
         "failed": {},
         "report": None,
     }
-    assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs are missing")
+    assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs missing")
     assert hopmap("report", out) == f"report: {out / 'report.html'}\n"
 
 

@@ -178,10 +178,13 @@ def test_a_worker_that_dies_is_an_error_of_one_line():
 def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     words = ["run", str(file), "--out", str(results), "--slurm-array", "--tasks", "2", "--json"]
+    words += ["--workers", "2"]
     written = json.loads(CliRunner().invoke(app, words).stdout)
     assert written == {"script": str(results / "slurm-array.sh"), "missing": RUNS}
     assert not store.finished(results)
-    assert "#SBATCH --array=0-1\n" in (results / "slurm-array.sh").read_text()
+    script = (results / "slurm-array.sh").read_text()
+    assert "#SBATCH --array=0-1\n" in script
+    assert "#SBATCH --cpus-per-task=2\n" in script
     for task in (0, 1):
         done = subprocess.run(
             ["bash", written["script"]],
