@@ -13,7 +13,7 @@ import sweep
 from kill_test import write_scenario
 
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 
 RUNS = 300
 DATA = Path(__file__).parents[1] / "tests" / "data"

@@ -22,7 +22,7 @@ from kill_test import finish, start, write_scenario
 from hopmap.mappers import map_ranks
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.scenarios.settings import configure
 from hopmap.simulator import evaluate, link_loads, lower, simulate
 from hopmap.topologies import topology_from_spec

@@ -104,7 +104,7 @@ def run(
     """
     from .plan import plan
     from .run import missing, run_scenario, save_inputs
-    from .scenario import load_scenario, scenario_path
+    from .scenario_files import load_scenario, scenario_path
     from .slurm import share_of, write_slurm_array
     from .store import load_runs
 

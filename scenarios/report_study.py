@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from . import store
-from .scenario import flat
+from .scenario_files import flat
 
 DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same

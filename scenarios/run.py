@@ -25,7 +25,8 @@ from .gather import gather
 from .lock_file import write_lock
 from .measure import measure
 from .plan import Run, installed, plan
-from .scenario import Scenario, changed, read_toml
+from .scenario import Scenario
+from .scenario_files import changed, read_toml
 from .toml_text import toml_text
 from .workers import WorkerError, share
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hopmap.scenarios import store
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.scenarios.sources import find_source
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"

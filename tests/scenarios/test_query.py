@@ -11,7 +11,7 @@ from hopmap.scenarios import store
 from hopmap.scenarios.cli import app
 from hopmap.scenarios.query import QueryError, query
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
 

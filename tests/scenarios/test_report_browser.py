@@ -20,7 +20,7 @@ import pytest
 
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario, scenario_path
+from hopmap.scenarios.scenario_files import load_scenario, scenario_path
 
 BINARY = shutil.which("chromium") or shutil.which("chromium-browser")
 PATIENCE = 120  # seconds; a page takes two on an idle machine

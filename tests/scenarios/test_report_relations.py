@@ -7,7 +7,7 @@ from hopmap.scenarios.report import write_report
 from hopmap.scenarios.report_relations import case_findings, relation_section
 from hopmap.scenarios.report_study import load_study
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 
 STUDY = """
 name = "radios"

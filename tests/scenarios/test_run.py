@@ -20,7 +20,7 @@ from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.run import missing, run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError

@@ -6,7 +6,8 @@ import pytest
 
 from hopmap.scenarios.catalogue import CATALOGUE
 from hopmap.scenarios.plan import plan
-from hopmap.scenarios.scenario import ScenarioError, load_scenario, scenario_path
+from hopmap.scenarios.scenario import ScenarioError
+from hopmap.scenarios.scenario_files import load_scenario, scenario_path
 from hopmap.scenarios.settings import configure
 from hopmap.topologies import topology_from_spec
 

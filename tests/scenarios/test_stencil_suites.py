@@ -14,7 +14,8 @@ from hopmap.scenarios.report import write_report
 from hopmap.scenarios.report_study import load_study
 from hopmap.scenarios.report_suites import PATH, SUM, WORST, finding, suite_section
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import ScenarioError, load_scenario, scenario_path
+from hopmap.scenarios.scenario import ScenarioError
+from hopmap.scenarios.scenario_files import load_scenario, scenario_path
 from hopmap.scenarios.stencil_suites import SUITES, near, skewed, suite_cases, symmetric_stencil
 from hopmap.simulator import Parameters, program_of_traffic, simulate
 from hopmap.topologies import topology_from_spec

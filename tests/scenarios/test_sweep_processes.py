@@ -18,7 +18,7 @@ from hopmap.scenarios.cli import app
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario import load_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.scenarios.workers import WorkerError, share
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
