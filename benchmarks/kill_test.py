@@ -20,8 +20,9 @@ from pathlib import Path
 
 import psutil
 
-from hopmap.scenarios import store
 from hopmap.scenarios.fingerprint import fingerprint
+from hopmap.scenarios.store_index import finished
+from hopmap.scenarios.tables import loose_ids
 
 ROOT = Path(__file__).parents[1]
 MAPPERS = ["random", "random | bokhari", "random_sampling", "recursive_bisection"]
@@ -54,7 +55,7 @@ def finish(process: subprocess.Popen[str]) -> int:
 
 def kill(process: subprocess.Popen[str], out: Path, found: int, *, alone: bool) -> float:
     """Kill a call soon after so many runs are there; return how long its workers outlived it."""
-    while len(store.loose_ids(out)) < found:
+    while len(loose_ids(out)) < found:
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(random.uniform(0, 0.1))
@@ -85,7 +86,7 @@ def main() -> None:
         for turn, moment in enumerate(sorted(random.sample(range(1, runs - 9), kills))):
             process = start(file, out, "--workers", "2")
             lived.append(kill(process, out, moment, alone=turn % 2 == 0))
-            found = len(store.finished(out))
+            found = len(finished(out))
             print(f"killed {'alone' if turn % 2 == 0 else 'all'}: {found} runs are there")
         last = finish(start(file, out, "--workers", "2"))
         assert fingerprint(out) == expected

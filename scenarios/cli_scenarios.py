@@ -61,8 +61,8 @@ def list_(
 
 def write_report_of(folder: Path) -> Path:
     """Write the report of a folder of results; return the page."""
+    from .plan_file import load_plan
     from .report import write_report
-    from .store import load_plan
 
     load_plan(folder)  # says so when it holds no results
     with working("drawing the report") as progress:

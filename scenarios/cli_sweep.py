@@ -193,7 +193,7 @@ def _runs(number: int) -> str:
 
 
 def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: bool) -> None:
-    from .store import finished
+    from .store_index import finished
 
     errors = finished(results)
     tried = {run.run_id for run in todo}

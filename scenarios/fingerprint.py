@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .store import part_files
-from .tables import PARTS, TIMES
+from .tables import PARTS, TIMES, part_files
 
 
 def fingerprint(folder: Path) -> dict[str, str]:

@@ -24,8 +24,10 @@ import pyarrow.parquet as pq
 
 from ..traces.atomic import replacing
 from .claims import claimed
-from .store import Plan, Stored, errors_in, index, part_files, read_part, read_plan, renamed
-from .tables import loose_path, part_rows, read_loose
+from .plan_file import Plan, read_plan
+from .store import renamed
+from .store_index import Stored, errors_in, index
+from .tables import loose_path, part_files, part_rows, read_loose, read_part
 
 RUNS_A_PART = 256
 TABLES = ("messages", "links", "ranks", "runs")  # the last one tells that a part is there

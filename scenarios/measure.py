@@ -17,6 +17,7 @@ from . import store
 from .plan import Run
 from .settings import configure, normalised
 from .sources import Source
+from .tables import METRICS
 from .timed import timed_mapping
 
 
@@ -86,7 +87,7 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
             continue  # maplib knows boxes only, and not all of them
         for quantity in ("messages", "bytes"):
             measure = metrics[quantity]
-            for metric in store.METRICS[:4] if prefix else store.METRICS:
+            for metric in METRICS[:4] if prefix else METRICS:
                 group, part = metric.rsplit("_", 1)
                 row[f"{prefix}{quantity}_{metric}"] = measure[group][part]
             if not prefix:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .gather import gather
-from .store import load_plan, part_files
-from .tables import PARTS, loose_ids
+from .plan_file import load_plan
+from .tables import PARTS, loose_ids, part_files
 
 
 class QueryError(ValueError):

@@ -18,6 +18,7 @@ from .console import Progress
 from .report_study import DEFAULT, Study, load_study
 from .report_summary import chosen_cases, summary, write_cases
 from .report_units import count
+from .tables import StoreError
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
 
@@ -85,7 +86,7 @@ def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
 def _traffic(folder: Path, trace: str) -> Traffic | None:
     try:
         return store.load_traffic(folder, trace)
-    except store.StoreError:
+    except StoreError:
         return None
 
 

@@ -27,6 +27,7 @@ from .report_suites import case_grids, count_suite_figures, suite_figures, suite
 from .report_summary import excess, measure
 from .report_tables import PARTS, topology_of
 from .report_units import count, data
+from .tables import StoreError
 
 OF_STUDY = ("compare", "lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping", "grids")
@@ -246,7 +247,7 @@ def _loads(
         loads = np.zeros(topology.links)
         loads[stored["link"].to_numpy()] = stored[unit].to_numpy()
         return loads
-    except store.StoreError:
+    except StoreError:
         if traffic is None:
             return None
     node_of = _node_of(entry)

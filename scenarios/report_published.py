@@ -9,7 +9,7 @@ import pandas as pd
 from .report_study import Case, Entry, Study, number
 from .report_tables import PARTS, Cell, whole
 from .report_units import MISSING, change, count
-from .store import StoreError
+from .tables import StoreError
 
 KEYS = ("trace", "topology", "mapper")
 

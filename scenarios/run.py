@@ -25,8 +25,11 @@ from .gather import gather
 from .lock_file import write_lock
 from .measure import measure
 from .plan import Run, installed, plan
+from .plan_file import load_plan, save_plan
 from .scenario import Scenario
 from .scenario_files import changed, read_toml
+from .store_index import error_of, finished
+from .tables import StoreError
 from .toml_text import toml_text
 from .workers import WorkerError, share
 
@@ -69,7 +72,7 @@ class Done(NamedTuple):
 
 def missing(runs: Sequence[Run], results: Path, *, retry: bool = False) -> list[Run]:
     """Return the runs that have not finished; with `retry` those that have failed as well."""
-    errors = store.finished(results)
+    errors = finished(results)
     return [
         run
         for run in runs
@@ -136,7 +139,7 @@ def run_scenario(
         if what.here and done % GATHER_EVERY == 0:
             gather(results)
     gather(results)
-    errors = store.finished(results)
+    errors = finished(results)
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
     tried = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
@@ -190,7 +193,7 @@ def save_inputs(
     settings: dict[str, dict[str, Any]] = {}
     for run in runs:
         settings.setdefault(run.variant, {}).update(run.settings)
-    store.save_plan(
+    save_plan(
         results,
         [run.run_id for run in runs],
         {run.trace.name: run.digest for run in runs},
@@ -203,8 +206,8 @@ def save_inputs(
 def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     """Read the traffic of every trace that the results do not hold as it is now."""
     try:
-        _, known = store.load_plan(results)
-    except store.StoreError:
+        _, known = load_plan(results)
+    except StoreError:
         known = {}
     return {
         name: run.trace.traffic()
@@ -221,7 +224,7 @@ def _do(run: Run, *, results: Path, version: str, retry: bool, wait: bool = Fals
         if not mine:
             return Done(busy=True)
         try:
-            error = store.error_of(results, run.run_id)
+            error = error_of(results, run.run_id)
         except KeyError:
             pass
         else:

@@ -18,59 +18,22 @@ Every file appears whole or not at all, so that a killed sweep leaves finished r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 from ..simulator import Result
 from ..topologies import Topology
 from ..traces import TraceError, Traffic, formats
-from ..traces.atomic import replacing
-from .tables import (
-    METRICS as METRICS,
-)
-from .tables import (
-    PARTS,
-    TABLES,
-    conform,
-    loose_ids,
-    part_rows,
-    read_loose,
-    write_loose,
-)
-from .tables import (
-    SCHEMA as SCHEMA,
-)
-
-
-class StoreError(ValueError):
-    """A folder does not hold results; the message names it."""
-
-
-class Stored(NamedTuple):
-    """A run that the folder holds: its error, if any, and its part of "runs"; None: loose."""
-
-    error: str | None
-    part: Path | None
-
-
-class Plan(NamedTuple):
-    """What `save_plan` wrote: runs in order and what they are called now."""
-
-    runs: list[str]
-    traces: dict[str, str]
-    variant_of: list[str]
-    topology_of: list[str]
-    variants: dict[str, dict[str, Any]]
+from .plan_file import Plan, read_plan
+from .store_index import index
+from .tables import PARTS, SCHEMA, TABLES, StoreError, part_rows, read_loose, read_part, write_loose
 
 
 def save_run(folder: Path, row: Mapping[str, Any]) -> None:
@@ -131,163 +94,6 @@ def _save(folder: Path, name: str, run_id: str, columns: Sequence[Any], rows: in
         for column, field in zip(columns, schema, strict=True)
     ]
     write_loose(folder, name, run_id, pa.table(arrays, schema=schema))
-
-
-def index(folder: Path) -> dict[str, Stored]:
-    """Return every run that the folder holds, by run_id: gathered, earlier or loose.
-
-    Of several the one that did not fail counts, and a loose one before others.
-    """
-    loose = {run_id: read_loose(folder, "runs", run_id) for run_id in loose_ids(folder)}
-    found: dict[str, Stored] = {}  # parts after loose runs, which are gathered and then removed
-    try:
-        for path in _parts_of_runs(folder):
-            found |= {run_id: Stored(error, path) for run_id, error in errors_in(path).items()}
-    except FileNotFoundError:  # another process has gathered them anew
-        return index(folder)
-    for run_id, row in loose.items():
-        if row is not None and (run_id not in found or found[run_id].error is not None):
-            found[run_id] = Stored(_text(row["error"][0].as_py()), None)
-    return found
-
-
-def finished(folder: Path) -> dict[str, str | None]:
-    """Return the error, or None, of every run that the folder holds, by run_id."""
-    return {run_id: stored.error for run_id, stored in sorted(index(folder).items())}
-
-
-def error_of(folder: Path, run_id: str) -> str | None:
-    """Return the error of a run, or None if it did well, without looking at other loose runs.
-
-    Raises
-    ------
-    KeyError
-        The run has not finished.
-    """
-    row = read_loose(folder, "runs", run_id)  # first: a run is gathered before it is not loose
-    if row is not None:
-        return _text(row["error"][0].as_py())
-    try:
-        for path in reversed(_parts_of_runs(folder)):
-            if run_id in (errors := errors_in(path)):
-                return errors[run_id]
-    except FileNotFoundError:
-        return error_of(folder, run_id)
-    raise KeyError(run_id)
-
-
-def part_files(folder: Path, name: str) -> list[Path]:
-    """Return the files of a gathered table."""
-    return sorted((folder / name).glob("part-*.parquet"))
-
-
-def _parts_of_runs(folder: Path) -> list[Path]:
-    return [*part_files(folder / "earlier", "runs"), *part_files(folder, "runs")]
-
-
-@lru_cache(maxsize=4096)
-def errors_in(path: Path) -> dict[str, str | None]:
-    """Return the error, or None, of every run in a part; its name says what is in it."""
-    table = read_part(path, "runs", columns=["run_id", "error"])
-    return dict(zip(table["run_id"].to_pylist(), table["error"].to_pylist(), strict=True))
-
-
-def read_part(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a part of a table.
-
-    Raises
-    ------
-    StoreError
-        Damaged.
-    FileNotFoundError
-        Gone: it was gathered anew.
-    """
-    try:
-        with pq.ParquetFile(path) as file:
-            table = file.read(columns)
-    except pa.ArrowInvalid as error:
-        raise StoreError(
-            f"{path}: cannot be read ({error}): remove it, and its runs are done again"
-        ) from None
-    return table if columns else conform(table, PARTS[name])
-
-
-def save_plan(
-    folder: Path,
-    run_ids: Sequence[str],
-    digests: Mapping[str, str],
-    labels: Sequence[str] = (),
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
-    topologies: Sequence[str] = (),
-) -> None:
-    """Write which runs the scenario consists of, in order.
-
-    Parameters
-    ----------
-    digests : mapping of str to str
-        Of each trace.
-    labels : sequence of str
-        What varies in each run; none where nothing does.
-    settings : mapping, optional
-        Parameters by label.
-    topologies : sequence of str
-        What the topology of each run is called: a file may have been moved since it was run.
-    """
-    plan = {
-        "runs": list(run_ids),
-        "traces": dict(digests),
-        "variant_of": list(labels),
-        "topology_of": list(topologies),
-        "variants": {label: dict(each) for label, each in (settings or {}).items()},
-    }
-    with replacing(folder / "plan.json") as partial:
-        partial.write_text(json.dumps(plan, indent=1) + "\n")
-
-
-def load_plan(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the runs of the scenario in order and the digest of each trace.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    plan = read_plan(folder)
-    return plan.runs, plan.traces
-
-
-def load_variants(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """Return what varies in each run, by run_id, and the parameters of each such label.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    plan = read_plan(folder)
-    return dict(zip(plan.runs, plan.variant_of, strict=True)), plan.variants
-
-
-def read_plan(folder: Path) -> Plan:
-    """Return all that `save_plan` wrote.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    try:
-        plan = json.loads((Path(folder) / "plan.json").read_text())
-        runs = list(plan["runs"])
-        return Plan(
-            runs,
-            dict(plan["traces"]),
-            list(plan.get("variant_of") or [""] * len(runs)),
-            list(plan.get("topology_of") or []),
-            dict(plan.get("variants", {})),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
 
 
 def load_runs(folder: str | Path) -> pd.DataFrame:
@@ -364,12 +170,13 @@ def load_ranks(folder: str | Path, run_id: str) -> pd.DataFrame:
 def _load(folder: Path, name: str, run_id: str) -> pd.DataFrame:
     rows = read_loose(folder, name, run_id)
     if rows is None:
-        error, path = index(folder).get(run_id, Stored(None, None))
-        # Parts of all tables hold the same runs and have the same name.
-        beside = path and not error and path.parent.parent / name / path.name
-        if beside and beside.exists():
-            table = read_part(beside, name)
-            rows = table.filter(pc.equal(table["run_id"], run_id)).drop_columns("run_id")
+        stored = index(folder).get(run_id)
+        if stored and stored.part and not stored.error:
+            # Parts of all tables hold the same runs and have the same name.
+            beside = stored.part.parent.parent / name / stored.part.name
+            if beside.exists():
+                table = read_part(beside, name)
+                rows = table.filter(pc.equal(table["run_id"], run_id)).drop_columns("run_id")
     if rows is None:
         raise StoreError(f"{folder}: no {name} of run {run_id}: expected a finished run's")
     frame: pd.DataFrame = rows.to_pandas()
@@ -394,7 +201,3 @@ def load_traffic(folder: str | Path, trace: str) -> Traffic:
         return formats.load_traffic(path)
     except (OSError, TraceError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from None
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

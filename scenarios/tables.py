@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ..traces.atomic import replacing
 
@@ -118,6 +119,15 @@ PARTS = {
 """Columns of the gathered tables."""
 
 
+class StoreError(ValueError):
+    """A folder does not hold results; the message names it."""
+
+
+def part_files(folder: Path, name: str) -> list[Path]:
+    """Return the files of a gathered table."""
+    return sorted((folder / name).glob("part-*.parquet"))
+
+
 def part_rows(name: str, run_id: str, rows: pa.Table) -> pa.Table:
     """Return a run's rows with the columns of the gathered table; unknown ones are null."""
     if name != "runs":
@@ -180,3 +190,23 @@ def loose_ids(folder: Path) -> Sequence[str]:
         path.name.removesuffix(".runs.arrow")
         for path in (folder / "loose").glob("[!.]*.runs.arrow")
     )
+
+
+def read_part(path: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a part of a table.
+
+    Raises
+    ------
+    StoreError
+        Damaged.
+    FileNotFoundError
+        Gone: it was gathered anew.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read(columns)
+    except pa.ArrowInvalid as error:
+        raise StoreError(
+            f"{path}: cannot be read ({error}): remove it, and its runs are done again"
+        ) from None
+    return table if columns else conform(table, PARTS[name])

@@ -14,7 +14,9 @@ from hopmap.scenarios import gather as gather_module
 from hopmap.scenarios import store
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.gather import gather
-from hopmap.scenarios.tables import PARTS, TIMES, loose_ids
+from hopmap.scenarios.plan_file import save_plan
+from hopmap.scenarios.store_index import finished
+from hopmap.scenarios.tables import PARTS, TIMES, StoreError, loose_ids, part_files
 from hopmap.topologies import mesh
 
 LINE = mesh((3,))
@@ -41,7 +43,7 @@ def save(folder, run_id, error=None):
 
 
 def planned(folder, runs):
-    store.save_plan(folder, list(runs), {})
+    save_plan(folder, list(runs), {})
 
 
 def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
@@ -51,7 +53,7 @@ def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
     gather(tmp_path)
     assert not loose_ids(tmp_path)
     for table, rows in (("runs", 1), ("ranks", 3), ("links", LINE.links)):
-        files = store.part_files(tmp_path, table)
+        files = part_files(tmp_path, table)
         assert [path.name[:10] for path in files] == ["part-00000", "part-00001"]
         in_one_line = pd.read_parquet(tmp_path / table)
         assert in_one_line["run_id"].tolist() == [name for name in "abcde" for _ in range(rows)]
@@ -91,7 +93,7 @@ def test_tables_depend_on_what_was_found_and_not_on_its_history(tmp_path_factory
             gather(folder)
     planned(folder, "abcdefgh")
     gather(folder)
-    found = store.finished(folder)
+    found = finished(folder)
     assert {run_id for run_id, error in found.items() if error is None} == well
     straight = tmp_path_factory.mktemp("straight")
     for run_id, error in found.items():
@@ -118,7 +120,7 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
     reference = tmp_path / "reference"
     folder_before(reference)
     gather(reference)
-    kept = store.finished(reference)
+    kept = finished(reference)
     assert kept == dict.fromkeys("abcdefg")
     for step in range(1000):
         folder = tmp_path / str(step)
@@ -143,7 +145,7 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
                 pass
             else:
                 break
-        assert store.finished(folder) == kept
+        assert finished(folder) == kept
         runs = store.load_runs(folder)
         assert runs["run_id"].tolist() == list("gfecba")
         assert runs["error"].isna().all()
@@ -163,19 +165,19 @@ def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_
     planned(tmp_path, "b")
     gather(tmp_path)
     assert pd.read_parquet(tmp_path / "runs")["run_id"].tolist() == ["b"]
-    assert store.finished(tmp_path) == {"a": None, "b": None}
+    assert finished(tmp_path) == {"a": None, "b": None}
     planned(tmp_path, "ab")
     assert store.load_runs(tmp_path)["run_id"].tolist() == ["a", "b"]
     gather(tmp_path)
     assert pd.read_parquet(tmp_path / "links")["run_id"].unique().tolist() == ["a", "b"]
-    assert not store.part_files(tmp_path / "earlier", "runs")
+    assert not part_files(tmp_path / "earlier", "runs")
 
 
 def test_what_a_run_is_called_now_is_what_tables_say(tmp_path):
     save(tmp_path, "a")
-    store.save_plan(tmp_path, ["a"], {}, ["old"], None, ["file:/here/net.graphml"])
+    save_plan(tmp_path, ["a"], {}, ["old"], None, ["file:/here/net.graphml"])
     gather(tmp_path)
-    store.save_plan(tmp_path, ["a"], {}, ["new"], None, ["file:/there/net.graphml"])
+    save_plan(tmp_path, ["a"], {}, ["new"], None, ["file:/there/net.graphml"])
     for _ in range(2):
         row = store.load_runs(tmp_path).iloc[0]
         assert (row["variant"], row["topology"]) == ("new", "file:/there/net.graphml")
@@ -200,10 +202,10 @@ def test_a_damaged_table_is_named(tmp_path):
     planned(tmp_path, "a")
     save(tmp_path, "a")
     gather(tmp_path)
-    (file,) = store.part_files(tmp_path, "runs")
+    (file,) = part_files(tmp_path, "runs")
     file.write_bytes(b"PAR1 no more")
     damaged = file.rename(file.with_name("part-00000-0.parquet"))  # not what was read before
-    with pytest.raises(store.StoreError, match=f"{damaged}.* remove it"):
+    with pytest.raises(StoreError, match=f"{damaged}.* remove it"):
         store.load_runs(tmp_path)
 
 
@@ -212,5 +214,5 @@ def test_tables_have_the_columns_of_their_schemas(tmp_path):
     save(tmp_path, "a")
     gather(tmp_path)
     for table, schema in PARTS.items():
-        for path in store.part_files(tmp_path, table):
+        for path in part_files(tmp_path, table):
             assert pq.read_schema(path).equals(schema)

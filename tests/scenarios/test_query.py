@@ -9,9 +9,11 @@ from typer.testing import CliRunner
 
 from hopmap.scenarios import store
 from hopmap.scenarios.cli import app
+from hopmap.scenarios.plan_file import save_plan
 from hopmap.scenarios.query import QueryError, query
 from hopmap.scenarios.run import run_scenario
 from hopmap.scenarios.scenario_files import load_scenario
+from hopmap.scenarios.tables import StoreError
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
 
@@ -64,7 +66,7 @@ def test_pandas_reads_a_table_in_one_line(results, table):
 def test_a_run_that_is_still_loose_counts(tmp_path):
     tmp_path.joinpath("out").mkdir()
     store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
-    store.save_plan(tmp_path / "out", ["a"], {})
+    save_plan(tmp_path / "out", ["a"], {})
     assert query(tmp_path / "out", "SELECT hop_bytes FROM runs").rows == [(3,)]
     assert query(tmp_path / "out", "FROM messages").rows == []
 
@@ -85,5 +87,5 @@ def test_a_mistake_is_one_line(results, tmp_path):
     answer = CliRunner().invoke(app, ["query", str(results), "SELECT nothing FROM runs"])
     assert (answer.exit_code, len(answer.stderr.splitlines())) == (2, 1)
     assert '"nothing" not found' in answer.stderr
-    with pytest.raises(store.StoreError, match="no results"):
+    with pytest.raises(StoreError, match="no results"):
         query(tmp_path, "FROM runs")

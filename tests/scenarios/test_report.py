@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 
 from hopmap.scenarios import store
+from hopmap.scenarios.plan_file import save_plan
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.report_published import published_tables
 from hopmap.scenarios.report_study import load_study
 from hopmap.scenarios.report_tables import headline, main_table
 from hopmap.scenarios.report_units import change, compact, count, data, duration, joules, runtime
+from hopmap.scenarios.tables import StoreError
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats import save_traffic
@@ -133,7 +135,7 @@ def make_study(
         row |= {"mapper": "broken", "seed": 3, "error": error}
         rows.append(row)
         store.save_run(folder, row)
-    store.save_plan(folder, [row["run_id"] for row in rows], {})
+    save_plan(folder, [row["run_id"] for row in rows], {})
     text = f'name = "{name}"\ntraces = ["x"]\n[parameters]\n"link.latency" = "50 ns"\n'
     (folder / "scenario.toml").write_text(text, encoding="utf-8")
     if published is not None:
@@ -323,7 +325,7 @@ def test_published_numbers_are_marked_where_they_are_the_same(tmp_path: Path) ->
 
 def test_published_numbers_without_a_column(tmp_path: Path) -> None:
     make_study(tmp_path, topologies=["mesh:8x4"], published="trace,topology\na,b\n")
-    with pytest.raises(store.StoreError, match="no column 'mapper'"):
+    with pytest.raises(StoreError, match="no column 'mapper'"):
         write_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
     assert not (tmp_path / "figures").exists()
@@ -343,7 +345,7 @@ def test_the_best_seed_is_the_fastest(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_results(tmp_path: Path) -> None:
-    with pytest.raises(store.StoreError, match="no results"):
+    with pytest.raises(StoreError, match="no results"):
         write_report(tmp_path)
     assert not list(tmp_path.iterdir())
 

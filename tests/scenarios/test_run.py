@@ -18,9 +18,12 @@ from hopmap.scenarios import measure as measure_module
 from hopmap.scenarios import store, tables
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
+from hopmap.scenarios.plan_file import load_variants
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.run import missing, run_scenario
 from hopmap.scenarios.scenario_files import load_scenario
+from hopmap.scenarios.store_index import finished
+from hopmap.scenarios.tables import part_files
 from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError
@@ -116,7 +119,7 @@ def test_a_second_call_does_nothing_and_says_so(done):
 def test_lost_runs_are_done_again_with_the_same_result(done):
     file, results, _ = done
     before = store.load_runs(results)
-    (lost,) = store.part_files(results, "runs")
+    (lost,) = part_files(results, "runs")
     lost.unlink()
     assert sweep(file, results).done == len(before)
     after = store.load_runs(results)
@@ -159,7 +162,7 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     ]
     fast, slow = runs["makespan"][6:]
     assert fast < slow
-    labels, settings = store.load_variants(tmp_path / "out")
+    labels, settings = load_variants(tmp_path / "out")
     assert set(labels.values()) == {"", "radio fast", "radio slow"}
     assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
 
@@ -347,7 +350,7 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 100
-    while len(store.finished(results)) < 2:
+    while len(finished(results)) < 2:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -356,10 +359,10 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
     assert (process.returncode, output, errors) == (130, "", "hopmap: interrupted\n")
     assert not [name for name in files_of(results) if ".partial" in name]
     runs = plan(load_scenario(file), tmp_path)
-    finished = store.finished(results)
-    assert 2 <= len(finished) < len(runs)
-    assert all(error is None for error in finished.values())
-    assert len(missing(runs, results)) == len(runs) - len(finished)
+    done = finished(results)
+    assert 2 <= len(done) < len(runs)
+    assert all(error is None for error in done.values())
+    assert len(missing(runs, results)) == len(runs) - len(done)
 
 
 def test_equal_parameters_in_other_units_are_the_same_run(tmp_path):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from hopmap.scenarios import store
+from hopmap.scenarios.plan_file import save_plan
+from hopmap.scenarios.store_index import error_of, finished
+from hopmap.scenarios.tables import SCHEMA, StoreError
 from hopmap.topologies import haec, mesh
 
 
@@ -16,12 +19,12 @@ def folder(tmp_path):
 def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(folder):
     store.save_run(folder, {"run_id": "b", "seed": 1, "node_of": np.array([2, 0, 1])})
     store.save_run(folder, {"run_id": "a", "seed": 2, "hop_bytes": 2**60, "error": "broken"})
-    store.save_plan(folder, ["b", "not there yet", "a"], {})
+    save_plan(folder, ["b", "not there yet", "a"], {})
     runs = store.load_runs(folder)
     assert runs["run_id"].tolist() == ["b", "a"]
     assert runs["node_of"][0].tolist() == [2, 0, 1]
-    assert [name for name in runs.columns if name != "variant"] == store.SCHEMA.names
-    assert store.finished(folder) == {"a": "broken", "b": None}
+    assert [name for name in runs.columns if name != "variant"] == SCHEMA.names
+    assert finished(folder) == {"a": "broken", "b": None}
     assert runs["hop_bytes"][1] == 2**60
 
 
@@ -64,7 +67,7 @@ def test_a_folder_without_results_is_named(folder):
         lambda: store.load_links(folder, "a"),
         lambda: store.load_traffic(folder, "lu.S.4"),
     ):
-        with pytest.raises(store.StoreError, match=str(folder)):
+        with pytest.raises(StoreError, match=str(folder)):
             load()
 
 
@@ -73,7 +76,7 @@ def test_a_run_that_was_being_written_when_its_process_died_is_not_finished(fold
     whole = (folder / "loose/a.runs.arrow").read_bytes()
     (folder / "loose/.partial-xb.runs.arrow").write_bytes(whole[: len(whole) // 2])
     (folder / "loose/.partial-xc.runs.arrow").write_bytes(b"")
-    assert store.finished(folder) == {"a": None}
+    assert finished(folder) == {"a": None}
 
 
 def test_a_run_whose_file_a_power_cut_damaged_is_not_finished(folder):
@@ -81,6 +84,6 @@ def test_a_run_whose_file_a_power_cut_damaged_is_not_finished(folder):
         store.save_run(folder, {"run_id": name, "seed": 1})
     whole = (folder / "loose/a.runs.arrow").read_bytes()
     (folder / "loose/a.runs.arrow").write_bytes(whole[: len(whole) // 2])
-    assert store.finished(folder) == {"b": None}
+    assert finished(folder) == {"b": None}
     with pytest.raises(KeyError):
-        store.error_of(folder, "a")
+        error_of(folder, "a")

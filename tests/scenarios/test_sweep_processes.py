@@ -13,12 +13,13 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios import store, workers
+from hopmap.scenarios import workers
 from hopmap.scenarios.cli import app
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.run import run_scenario
 from hopmap.scenarios.scenario_files import load_scenario
+from hopmap.scenarios.store_index import finished
 from hopmap.scenarios.workers import WorkerError, share
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
@@ -74,12 +75,12 @@ def undisturbed(tmp_path_factory):
 def test_killed_at_any_moment_it_resumes_and_ends_the_same(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     for _ in range(2):
-        begun = len(store.finished(results)) + 1
+        begun = len(finished(results)) + 1
         process = start(file, results)
-        wait_until(lambda more=begun: len(store.finished(results)) >= more)
+        wait_until(lambda more=begun: len(finished(results)) >= more)
         process.kill()
         process.communicate()
-    found = len(store.finished(results))
+    found = len(finished(results))
     assert sweep(file, results).done == RUNS - found
     assert fingerprint(results) == undisturbed
 
@@ -102,7 +103,7 @@ def test_workers_do_not_outlive_a_killed_parent_even_while_compiled_code_runs(tm
 def test_two_processes_share_the_runs_and_find_what_one_does(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     other = start(file, results)
-    wait_until(lambda: store.finished(results))
+    wait_until(lambda: finished(results))
     ours = sweep(file, results)
     output, errors = other.communicate(timeout=100)
     assert other.returncode == 0, errors
@@ -124,8 +125,8 @@ def test_a_run_that_another_process_has_is_waited_for_and_taken_over_when_that_d
     seen = []
 
     def kill_it():
-        wait_until(lambda: len(store.finished(results)) == RUNS - 1)
-        seen.append(held in store.finished(results))
+        wait_until(lambda: len(finished(results)) == RUNS - 1)
+        seen.append(held in finished(results))
         os.kill(holder.pid, signal.SIGKILL)
 
     killer = threading.Thread(target=kill_it)
@@ -167,7 +168,7 @@ def test_a_worker_of_another_version_does_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("hopmap.scenarios.run.installed", iter(["1", "2", "2"]).__next__)
     with pytest.raises(WorkerError, match="a worker has hopmap 2: expected 1"):
         sweep(write(tmp_path), tmp_path / "out")
-    assert not store.finished(tmp_path / "out")
+    assert not finished(tmp_path / "out")
 
 
 def test_a_worker_that_dies_is_an_error_of_one_line():
@@ -181,7 +182,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
     words += ["--workers", "2"]
     written = json.loads(CliRunner().invoke(app, words).stdout)
     assert written == {"script": str(results / "slurm-array.sh"), "missing": RUNS}
-    assert not store.finished(results)
+    assert not finished(results)
     script = (results / "slurm-array.sh").read_text()
     assert "#SBATCH --array=0-1\n" in script
     assert "#SBATCH --cpus-per-task=2\n" in script
@@ -194,7 +195,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
         )
         assert done.returncode == 0, done.stderr
         assert f"{RUNS // 2} runs: {RUNS // 2} done now, 0 before" in done.stdout
-        assert len(store.finished(results)) == RUNS // 2 * (task + 1)
+        assert len(finished(results)) == RUNS // 2 * (task + 1)
     assert fingerprint(results) == undisturbed
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2
