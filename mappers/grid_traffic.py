@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
 from ..traces import Traffic
 
@@ -44,6 +42,9 @@ def grid_of(ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]) -> GridT
     GridTraffic or None
         None where they are not.
     """
+    from scipy.sparse import csr_array  # slow to import, and few commands come here
+    from scipy.sparse.csgraph import breadth_first_order, shortest_path
+
     degree = np.bincount(src, minlength=ranks) + np.bincount(dst, minlength=ranks)
     if ranks < 4 or degree.min() < 2:
         return None

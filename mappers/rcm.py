@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..topologies import Mapping, Topology
 from ..traces import Traffic
@@ -54,6 +52,9 @@ def banded(
     source: NDArray[np.integer], target: NDArray[np.integer], vertices: int
 ) -> NDArray[np.int64]:
     """Vertices in reverse Cuthill-McKee order of the graph with these edges, taken both ways."""
+    from scipy.sparse import csr_array  # slow to import, and few commands come here
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     ends = np.concatenate((source, target)), np.concatenate((target, source))
     graph = csr_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(vertices, vertices))
     graph.sum_duplicates()

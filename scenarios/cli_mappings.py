@@ -108,7 +108,6 @@ def map_(
         source = find_source(traffic)
         with working(f"reading {source.name}"):
             pairs, _ = read_traffic(source, collectives, algorithms)
-    warn_if_silent(source.name, pairs, collectives)
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
@@ -121,6 +120,7 @@ def map_(
         write_mapping(out, node_of, network)
     if plot is not None:
         _plot(plot, f"{source.name} on {network.spec}", mapper, pairs, network, node_of, metrics)
+    warn_if_silent(source, pairs, collectives)
     if as_json:
         summary = {
             "mapper": " | ".join(map(str, pipeline)),
@@ -185,11 +185,11 @@ def evaluate(
     source = find_source(traffic)
     with working(f"reading {source.name}"):
         pairs, _ = read_traffic(source, collectives, algorithms)
-    warn_if_silent(source.name, pairs, collectives)
     node_of = read_mapping(mapping, network, pairs.ranks)
     with working("measuring"):
         metrics = measure(pairs, network, node_of, convention).as_dict()
         hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
+    warn_if_silent(source, pairs, collectives)
     if as_json:
         print_json(metrics | {"hot_links": [asdict(link) for link in hot]})
         return

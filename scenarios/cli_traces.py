@@ -272,7 +272,7 @@ def matrix(
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     _print_facts(source.name, facts, as_json)
-    warn_if_silent(source.name, traffic, collectives)
+    warn_if_silent(source, traffic, collectives)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
@@ -312,8 +312,6 @@ def _plot(traffic: Traffic, path: Path, title: str) -> None:
 
 
 def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
-    from .expanded import chosen_rows
-
     if as_json:
         print_json(facts)
         return
@@ -327,7 +325,10 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
         rows.append(("duration", show_seconds(facts["duration"])))
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
     rows += _rate_rows(facts.get("rate"))
-    rows += chosen_rows(facts.get("algorithms", {}))
+    if "algorithms" in facts:
+        from .expanded import chosen_rows
+
+        rows += chosen_rows(facts["algorithms"])
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
     for key in ("out", "plot"):

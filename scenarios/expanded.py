@@ -58,10 +58,12 @@ def read_traffic(
     return Expanded(program.traffic(), program.chosen)
 
 
-def warn_if_silent(name: str, traffic: Traffic, collectives: Collectives) -> None:
+def warn_if_silent(source: Source, traffic: Traffic, collectives: Collectives) -> None:
     """Say what to do about a program that sends in collectives only, like NAS FT."""
-    if traffic.pairs == 0 and traffic.ranks > 1 and collectives is Collectives.IGNORE:
-        warn(f"{name}: no point-to-point messages: count collectives with --collectives expand")
+    ignored = collectives is Collectives.IGNORE and (source.has_program or source.is_monitored)
+    if ignored and traffic.pairs == 0 and traffic.ranks > 1:
+        how = "count collectives with --collectives expand"
+        warn(f"{source.name}: no point-to-point messages: {how}")
 
 
 def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, object]]:

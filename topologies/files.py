@@ -6,15 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .graph import from_graphml
-from .hwloc import from_hwloc
-from .simgrid_platform import from_platform
-from .slurm_conf import from_slurm_conf, is_slurm_conf
-from .slurm_yaml import from_slurm_yaml, is_slurm_yaml
 from .topology import Topology, TopologyError
 
 # What `hopmap list formats` prints.
@@ -24,11 +19,6 @@ NETWORK_FORMATS: Mapping[str, str] = {
     "SimGrid platform": "XML; clusters, tori, fat trees, zones of routes",
     "topology.conf": "Slurm: tree, block, ring",
     "topology.yaml": "Slurm: tree, block, ring, torus3d",
-}
-_XML: Mapping[str, Callable[[ElementTree.Element, str], Topology]] = {
-    "graphml": from_graphml,
-    "topology": from_hwloc,
-    "platform": from_platform,
 }
 LARGEST = 2**27  # bytes
 
@@ -47,6 +37,14 @@ def from_file(path: str) -> Topology:
     TopologyError
         No such file, none of these, or one that its reader refuses.
     """
+    # Imported here: what they import takes a tenth of a second, and few commands name a file.
+    from .graph import from_graphml
+    from .hwloc import from_hwloc
+    from .simgrid_platform import from_platform
+    from .slurm_conf import from_slurm_conf, is_slurm_conf
+    from .slurm_yaml import from_slurm_yaml, is_slurm_yaml
+
+    of_xml = {"graphml": from_graphml, "topology": from_hwloc, "platform": from_platform}
     spec = f"file:{path}"
     file, wanted = file_and_name(path)
     try:
@@ -71,7 +69,8 @@ def from_file(path: str) -> Topology:
         except (ElementTree.ParseError, ValueError, LookupError) as error:
             raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
         tag = re.sub(r"\{.*\}", "", root.tag)
-        if tag not in _XML:
-            raise TopologyError(f"{spec}: root element {tag!r}: expected one of {', '.join(_XML)}")
-        return _XML[tag](root, spec)
+        if tag not in of_xml:
+            tags = ", ".join(of_xml)
+            raise TopologyError(f"{spec}: root element {tag!r}: expected one of {tags}")
+        return of_xml[tag](root, spec)
     raise TopologyError(f"{spec}: expected one of {', '.join(NETWORK_FORMATS)}")

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli import app
 from hopmap.traces import (
+    Traffic,
     load_traffic,
     nas_trace,
     nas_traffic,
+    save_traffic,
     stencil_traffic,
     summarize,
     synthetic_traffic,
@@ -108,6 +110,19 @@ def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
         result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
         assert (result.exit_code, result.stderr) == (0, said)
         as_json(*words, "--collectives", "expand")
+
+
+def test_a_file_of_traffic_has_no_collectives_to_count(tmp_path):
+    save_traffic(tmp_path / "silent.npz", Traffic.from_pairs(2, [], [], [], []))
+    assert as_json("matrix", tmp_path / "silent.npz")["messages"] == 0
+
+
+def test_an_error_comes_without_the_hints_of_a_result(tmp_path):
+    (tmp_path / "short.csv").write_text("rank,node\n0,0\n")
+    words = ["evaluate", "ft.S.8", str(tmp_path / "short.csv"), "-t", "mesh:8"]
+    result = CliRunner().invoke(app, words)
+    assert "expected 8" in str(result.exception)
+    assert result.stderr == ""
     words = ["generate", "ft", "--ranks", "8", "--out", str(tmp_path / "ft.npz")]
     assert "hopmap matrix ft.S.8 --collectives expand" in CliRunner().invoke(app, words).stderr
 
