@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+PROBED = 1 << 62
+"""A place of the file that no claim has."""
 WAIT = 0.1
 """Seconds between looks at work that another process does."""
 
@@ -50,6 +52,21 @@ def claimed(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
     finally:
         if mine:
             _lock(file, place, fcntl.LOCK_UN)
+
+
+def has_locks(folder: Path) -> bool:
+    """Whether claims exclude anybody on this file system.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written.
+    """
+    try:
+        fcntl.lockf(_lock_file(folder), fcntl.LOCK_SH | fcntl.LOCK_NB, 1, PROBED)
+    except OSError as error:
+        return error.errno not in NO_LOCKS
+    return True
 
 
 def _lock(file: int, place: int, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bool:

@@ -61,9 +61,9 @@ def list_(
 
 def write_report_of(folder: Path) -> Path:
     """Write the report of a folder of results; return the page."""
-    from .plan_file import load_plan
+    from .plan_file import read_plan
     from .report import write_report
 
-    load_plan(folder)  # says so when it holds no results
+    read_plan(folder)  # says so when it holds no results
     with working("drawing the report") as progress:
         return write_report(folder, progress=progress)

@@ -4,9 +4,12 @@ A part holds up to RUNS_A_PART runs, in the plan's order, under the same name in
 name has the part's number and a digest of what is in it. So tables depend on the plan and on what
 has finished, not on how often a sweep was stopped, but for `TIMES`; and nothing is overwritten.
 
-New parts are written first, the table "runs" last; then the others are removed, then loose files.
-Killed in between, it leaves runs twice: whoever reads them by `store` takes one, and the next call
-removes the other.
+New parts are written first, the table "runs" last; then the others are removed, then loose files,
+those of "runs" first: as long as a run's row is there, so are its other tables. Killed in between,
+it leaves runs twice: whoever reads them by `store` takes one, and the next call removes the other.
+
+Nothing is removed that has not been found again in a part, whatever other processes do meanwhile:
+on file systems without locks they gather, too.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,11 +27,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..traces.atomic import replacing
-from .claims import claimed
+from .claims import claimed, has_locks
 from .plan_file import Plan, read_plan
 from .store import renamed
 from .store_index import Stored, errors_in, index
-from .tables import loose_path, part_files, part_rows, read_loose, read_part
+from .tables import loose_ids, loose_path, part_files, part_rows, read_loose, read_part
 
 RUNS_A_PART = 256
 TABLES = ("messages", "links", "ranks", "runs")  # the last one tells that a part is there
@@ -35,6 +39,10 @@ DEAD = 600.0
 """Seconds after which a file that is still being written has lost its process."""
 
 Slices = Callable[[Path, str], dict[str, pa.Table]]
+
+
+class GoneError(Exception):
+    """Another process has gathered, or planned, in the meantime."""
 
 
 def gather(folder: Path) -> None:
@@ -50,21 +58,35 @@ def gather(folder: Path) -> None:
         The folder cannot be written.
     """
     with claimed(folder, "gather", wait=True):
-        plan, stored = read_plan(folder), index(folder)
-        _set_aside(folder, plan, stored)
-        runs = [run_id for run_id in plan.runs if run_id in stored]
-        parts = {}
-        for first in range(0, len(runs), RUNS_A_PART):
-            some = runs[first : first + RUNS_A_PART]
-            parts[_name(first // RUNS_A_PART, plan, stored, some)] = some
-        for name, some in parts.items():
-            if not (folder / "runs" / name).exists():
-                _write(folder, folder, plan, stored, name, some)
-        for table in TABLES:
-            _remove(path for path in part_files(folder, table) if path.name not in parts)
-        _remove_loose(folder, stored, runs)
-        _remove_earlier(folder, set(runs))
-        _remove_dead(folder)
+        while True:
+            with suppress(GoneError, FileNotFoundError):
+                _gather(folder)
+                return
+
+
+def _gather(folder: Path) -> None:
+    plan, stored = read_plan(folder), index(folder)
+    _set_aside(folder, plan, stored)
+    runs = [run_id for run_id in plan.runs if run_id in stored]
+    parts = {}
+    for first in range(0, len(runs), RUNS_A_PART):
+        some = runs[first : first + RUNS_A_PART]
+        parts[_name(first // RUNS_A_PART, plan, stored, some)] = some
+    for name, some in parts.items():
+        if not (folder / "runs" / name).exists():
+            _write(folder, folder, plan, stored, name, some)
+    if read_plan(folder) != plan:
+        raise GoneError
+    kept = _runs_in(path for path in part_files(folder, "runs") if path.name in parts)
+    aside = _runs_in(part_files(folder / "earlier", "runs"))
+    _remove_parts(folder, parts, plan, kept | aside)
+    _remove_loose(folder, stored, kept)
+    _remove_earlier(folder, kept)
+    _remove_dead(folder)
+
+
+def _runs_in(parts: Iterable[Path]) -> set[str]:
+    return {run_id for path in parts for run_id in errors_in(path)}
 
 
 def _name(number: int, plan: Plan, stored: dict[str, Stored], runs: Sequence[str]) -> str:
@@ -78,7 +100,7 @@ def _name(number: int, plan: Plan, stored: dict[str, Stored], runs: Sequence[str
 def _set_aside(folder: Path, plan: Plan, stored: dict[str, Stored]) -> None:
     """Keep what the tables hold beyond the plan; those that failed need not be kept."""
     planned = set(plan.runs)
-    kept = {run for path in part_files(folder / "earlier", "runs") for run in errors_in(path)}
+    kept = _runs_in(part_files(folder / "earlier", "runs"))
     runs = [
         run_id
         for path in part_files(folder, "runs")
@@ -99,10 +121,14 @@ def _write(
     runs: Sequence[str],
 ) -> None:
     """Write a part of every table."""
+    if not stored.keys() >= set(runs):
+        raise GoneError
     slices = lru_cache(maxsize=4)(_slices)
     for table in TABLES:
         rows = [_rows(folder, table, run_id, stored[run_id], slices) for run_id in runs]
         found = [each for each in rows if each is not None]
+        if table == "runs" and len(found) < len(runs):
+            raise GoneError
         if not found:
             continue
         whole = pa.concat_tables(found)
@@ -138,36 +164,61 @@ def _slices(path: Path, table: str) -> dict[str, pa.Table]:
     }
 
 
-def _remove_loose(folder: Path, stored: dict[str, Stored], runs: Sequence[str]) -> None:
-    for run_id in runs:
-        if not loose_path(folder, "runs", run_id).exists():
+def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept: set[str]) -> None:
+    """Remove parts of former calls, all of whose runs are kept elsewhere or are not wanted."""
+    planned = set(plan.runs)
+    for path in part_files(folder, "runs"):
+        if path.name in parts:
             continue
-        if (error := stored[run_id].error) is not None:
+        errors = errors_in(path)
+        if all(run in kept or (run not in planned and errors[run]) for run in errors):
+            _remove([path, *(folder / table / path.name for table in TABLES)])
+    abandoned = _abandoned(folder)
+    for table in TABLES:  # whose runs never came
+        alone = [p for p in part_files(folder, table) if not (folder / "runs" / p.name).exists()]
+        _remove(filter(abandoned, alone))
+
+
+def _remove_loose(folder: Path, stored: dict[str, Stored], kept: set[str]) -> None:
+    for run_id in kept.intersection(loose_ids(folder)):
+        error = stored[run_id].error
+        row = loose_path(folder, "runs", run_id)
+        if error is None:
+            _remove([row, *(loose_path(folder, table, run_id) for table in TABLES)])
+            continue
+        with claimed(folder, run_id) as mine:  # else it is tried again right now
             now = read_loose(folder, "runs", run_id)
-            if now is not None and now["error"][0].as_py() != error:
-                continue  # tried again since
-        _remove(loose_path(folder, table, run_id) for table in TABLES)
+            if mine and now is not None and now["error"][0].as_py() == error:
+                _remove([row])
 
 
-def _remove_earlier(folder: Path, gathered: set[str]) -> None:
+def _remove_earlier(folder: Path, kept: set[str]) -> None:
     """Remove what was set aside and is wanted again."""
     for path in part_files(folder / "earlier", "runs"):
-        if gathered.issuperset(errors_in(path)):
-            _remove(path.parent.parent / table / path.name for table in TABLES)
+        if kept.issuperset(errors_in(path)):
+            _remove([path, *(path.parent.parent / table / path.name for table in TABLES)])
 
 
 def _remove_dead(folder: Path) -> None:
     """Remove what killed processes were writing."""
+    abandoned = _abandoned(folder)
     for place in (folder, folder / "earlier"):
-        for table in TABLES:  # whose writer has the claim
-            _remove((place / table).glob(".partial-*"))
-    now = time.time()
-    for path in (folder / "loose").glob(".partial-*"):
-        try:
-            dead = now - path.stat().st_mtime > DEAD
-        except FileNotFoundError:
-            continue
-        _remove([path] if dead else [])
+        for table in TABLES:
+            _remove(filter(abandoned, (place / table).glob(".partial-*")))
+    _remove(filter(_is_dead, (folder / "loose").glob(".partial-*")))
+
+
+def _abandoned(folder: Path) -> Callable[[Path], bool]:
+    """Return who knows that nobody is writing a file of a table: we hold the claim to gather."""
+    return (lambda _: True) if has_locks(folder) else _is_dead
+
+
+def _is_dead(path: Path) -> bool:
+    """Whether nobody has written to a file for so long that nobody will."""
+    try:
+        return time.time() - path.stat().st_mtime > DEAD
+    except FileNotFoundError:
+        return False
 
 
 def _remove(paths: Iterable[Path]) -> None:

@@ -9,9 +9,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from ..topologies.spec import FILE
 from ..traces.atomic import replacing
-from .plan import Run, digest_of, installed
+from .plan import Run, installed
 from .scenario import Scenario
 from .toml_text import toml_text
 
@@ -27,7 +26,7 @@ def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
         The file cannot be written.
     """
     traces = {run.trace.name: run for run in runs}
-    networks = {run.topology for run in runs if run.topology.startswith(FILE)}
+    networks = {run.topology: run.network for run in runs if run.network}
     document: dict[str, Any] = {
         "hopmap": installed(),
         "python": platform.python_version(),
@@ -37,7 +36,7 @@ def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
             name: {"kind": run.trace.kind, "path": _text(run.trace.path), "digest": run.digest}
             for name, run in traces.items()
         },
-        "networks": {spec: digest_of(spec) for spec in sorted(networks)},
+        "networks": dict(sorted(networks.items())),
         "runs": {run.run_id: run.normal() for run in runs},
     }
     with replacing(path) as partial:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..simulator import Program, Result, evaluate, link_loads, lower, program_of_traffic, simulate
-from ..topologies import Mapping, MappingError, Topology, topology_from_spec
+from ..topologies import Mapping, MappingError, Topology
 from ..traces import Traffic
 from . import store
+from .inputs import planned_calls, planned_network
 from .plan import Run
 from .settings import configure, normalised
 from .sources import Source
@@ -41,7 +42,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         "parameters": json.dumps(normalised(run.settings)),
     }
     traffic = _traffic(results, run.trace.name, run.digest)
-    topology, _ = configure(topology_from_spec(run.topology), run.settings)
+    topology, _ = configure(planned_network(run.topology, run.network), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
     node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
     row["node_of"] = node_of.astype(np.int32)
@@ -96,14 +97,14 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
 
 
 @lru_cache(maxsize=2)
-def _traffic(results: Path, name: str, _digest: str) -> Traffic:
-    return store.load_traffic(results, name)
+def _traffic(results: Path, name: str, digest: str) -> Traffic:
+    return store.load_traffic(results, name, digest)
 
 
 @lru_cache(maxsize=32)
 def _replay(run: Run, nodes: bytes) -> Result:
     """Replay a mapping once, even where several mappers or seeds find the same one."""
-    topology, parameters = configure(topology_from_spec(run.topology), run.settings)
+    topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
     algorithms = tuple(parameters.algorithms.items())
     program = _program(run.trace, run.steps, algorithms, run.digest)
     node_of = np.frombuffer(nodes, dtype=np.int64)
@@ -120,8 +121,8 @@ def _replay(run: Run, nodes: bytes) -> Result:
 
 @lru_cache(maxsize=1)
 def _program(
-    source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], _digest: str
+    source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], digest: str
 ) -> Program:
     if source.kind == "stencil":  # all receives, all sends, wait for all: Lehr's listing 7.2
         return program_of_traffic(source.traffic(), "at_once", name=source.name)
-    return lower(source.calls(steps), dict(algorithms))
+    return lower(planned_calls(source, steps, digest), dict(algorithms))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..topologies import topology_from_spec
-from ..topologies.files import file_and_name
 from ..topologies.spec import FILE
+from .inputs import network_digest
 from .scenario import Exclude, Scenario, canonical_mapper
 from .settings import Settings, normalised
 from .sources import Source
@@ -49,6 +49,8 @@ class Run:
         What reports call those of them that vary; no part of the hash.
     messages : bool
         Whether to keep when each message was sent and delivered.
+    network : str
+        Hash of the topology's file; empty where it has none.
     """
 
     trace: Source
@@ -61,6 +63,7 @@ class Run:
     settings: Settings
     variant: str = ""
     messages: bool = False
+    network: str = ""
 
     @cached_property
     def run_id(self) -> str:
@@ -70,11 +73,10 @@ class Run:
 
     def normal(self) -> dict[str, Any]:
         """Return what determines the result, in one way of writing it."""
-        file = self.topology.startswith(FILE)
         what = {
             "trace": self.trace.name,
             "digest": self.digest,
-            "topology": FILE + digest_of(self.topology) if file else self.topology,
+            "topology": FILE + self.network if self.network else self.topology,
             "mapper": self.mapper,
             "seed": self.seed,
             "engine": self.engine,
@@ -90,7 +92,6 @@ class Run:
 
 def plan(scenario: Scenario, folder: Path) -> list[Run]:
     """Return the runs of a scenario, in its order; `folder` is where the scenario file lies."""
-    digest_of.cache_clear()
     return list({run.run_id: run for run in _runs(scenario, folder.absolute())}.values())
 
 
@@ -100,23 +101,16 @@ def installed() -> str:
     return version("hopmap")
 
 
-@cache
-def digest_of(topology: str) -> str:
-    """Return the hash of the file of a ``file:`` topology, and the name of what is meant in it."""
-    path, name = file_and_name(topology.removeprefix(FILE))
-    digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
-    return f"{digest}:{name}" if name else digest
-
-
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
     axes = [vary.axis for vary in scenario.vary]
     rules = [_rule(exclude) for exclude in scenario.exclude]
     sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
     digests = {trace: source.digest() for trace, source in sources.items()}
     for group in scenario.groups():
-        networks = [topology_from_spec(spec) for spec in group.topologies]
+        built = [topology_from_spec(spec) for spec in group.topologies]
+        networks = [(network, network_digest(network.spec)) for network in built]
         mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
-        for trace, network in product(group.traces, networks):
+        for trace, (network, hashed) in product(group.traces, networks):
             source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
             replayed = source.has_program or source.kind == "stencil"
             engine = (scenario.replay.engine or None) if replayed else None
@@ -137,6 +131,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         variant.settings,
                         variant.label,
                         bool(engine) and scenario.replay.messages,
+                        hashed,
                     )
 
 

@@ -15,7 +15,6 @@ class Plan(NamedTuple):
     """What `save_plan` wrote: runs in order and what they are called now."""
 
     runs: list[str]
-    traces: dict[str, str]
     variant_of: list[str]
     topology_of: list[str]
     variants: dict[str, dict[str, Any]]
@@ -24,7 +23,6 @@ class Plan(NamedTuple):
 def save_plan(
     folder: Path,
     run_ids: Sequence[str],
-    digests: Mapping[str, str],
     labels: Sequence[str] = (),
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     topologies: Sequence[str] = (),
@@ -33,8 +31,6 @@ def save_plan(
 
     Parameters
     ----------
-    digests : mapping of str to str
-        Of each trace.
     labels : sequence of str
         What varies in each run; none where nothing does.
     settings : mapping, optional
@@ -44,37 +40,12 @@ def save_plan(
     """
     plan = {
         "runs": list(run_ids),
-        "traces": dict(digests),
         "variant_of": list(labels),
         "topology_of": list(topologies),
         "variants": {label: dict(each) for label, each in (settings or {}).items()},
     }
     with replacing(folder / "plan.json") as partial:
         partial.write_text(json.dumps(plan, indent=1) + "\n")
-
-
-def load_plan(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the runs of the scenario in order and the digest of each trace.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    plan = read_plan(folder)
-    return plan.runs, plan.traces
-
-
-def load_variants(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """Return what varies in each run, by run_id, and the parameters of each such label.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    plan = read_plan(folder)
-    return dict(zip(plan.runs, plan.variant_of, strict=True)), plan.variants
 
 
 def read_plan(folder: Path) -> Plan:
@@ -90,7 +61,6 @@ def read_plan(folder: Path) -> Plan:
         runs = list(plan["runs"])
         return Plan(
             runs,
-            dict(plan["traces"]),
             list(plan.get("variant_of") or [""] * len(runs)),
             list(plan.get("topology_of") or []),
             dict(plan.get("variants", {})),

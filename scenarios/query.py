@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .gather import gather
-from .plan_file import load_plan
+from .plan_file import read_plan
 from .tables import PARTS, loose_ids, part_files
 
 
@@ -41,21 +42,33 @@ def query(folder: str | Path, sql: str) -> Answer:
     import duckdb
 
     folder = Path(folder)
-    load_plan(folder)  # says so when it holds no results
-    if loose_ids(folder):
+    read_plan(folder)  # says so when it holds no results
+    try:
         gather(folder)
+    except PermissionError:  # somebody else's results
+        if loose_ids(folder):
+            raise
+    while True:
+        parts = {name: part_files(folder, name) for name in PARTS}
+        try:
+            return _answer(parts, sql)
+        except duckdb.Error as error:
+            # Another process may have gathered, and removed parts that we were reading.
+            if all(path.exists() for paths in parts.values() for path in paths):
+                raise QueryError(f"query: {str(error).splitlines()[0]}") from None
+
+
+def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
+    import duckdb
+
     with duckdb.connect() as connection:
-        for name, schema in PARTS.items():
-            files = [str(path) for path in part_files(folder, name)]
-            if files:
-                listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        for name, paths in parts.items():
+            if paths:
+                listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
                 connection.execute(f"CREATE VIEW {name} AS FROM read_parquet([{listed}])")
             else:
-                connection.register(name, schema.empty_table())
-        try:
-            answer = connection.execute(sql)
-            if answer is None:
-                raise QueryError("query: no SQL: expected a statement, like FROM runs")
-            return Answer([name for name, *_ in answer.description or []], answer.fetchall())
-        except duckdb.Error as error:
-            raise QueryError(f"query: {str(error).splitlines()[0]}") from None
+                connection.register(name, PARTS[name].empty_table())
+        answer = connection.execute(sql)
+        if answer is None:
+            raise QueryError("query: no SQL: expected a statement, like FROM runs")
+        return Answer([name for name, *_ in answer.description or []], answer.fetchall())

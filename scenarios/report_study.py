@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from . import store
-from .plan_file import load_plan, load_variants
+from .plan_file import read_plan
 from .scenario_files import flat
 
 DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
@@ -59,7 +59,7 @@ class Case:
     ----------
     trace, topology : str
     variant : str
-        Label of `load_variants`.
+        Label of `Plan.variants`.
     runs : DataFrame
         All runs that went well.
     entries : sequence of Entry
@@ -150,7 +150,7 @@ def load_study(folder: Path) -> Study:
     StoreError
         The folder holds no results.
     """
-    run_ids, _ = load_plan(folder)
+    plan = read_plan(folder)
     runs = store.load_runs(folder)
     # plain objects: thousands of small tables are taken from it, twice as fast as of Arrow's
     runs = runs.astype(dict.fromkeys(runs.select_dtypes("string").columns, object)).copy()
@@ -172,9 +172,9 @@ def load_study(folder: Path) -> Study:
         description=str(given.get("description", "")),
         scenario_text=text,
         settings=tuple(sorted(flat(given.get("parameters", {})))),
-        variants=load_variants(folder)[1],
+        variants=plan.variants,
         steps=steps if isinstance(steps, int) else None,
-        planned=len(run_ids),
+        planned=len(plan.runs),
         runs=well,
         failed=runs[runs["error"].notna()],
         cases=_cases(well),

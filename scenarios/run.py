@@ -16,20 +16,19 @@ from typing import Any, NamedTuple
 
 from ..traces import Traffic
 from ..traces.atomic import replacing
-from ..traces.formats import save_traffic
 from . import store
 from .claims import claimed
 from .console import Progress
 from .failures import debugging, one_line
 from .gather import gather
+from .inputs import planned_traffic
 from .lock_file import write_lock
 from .measure import measure
 from .plan import Run, installed, plan
-from .plan_file import load_plan, save_plan
-from .scenario import Scenario
+from .plan_file import save_plan
+from .scenario import Scenario, ScenarioError
 from .scenario_files import changed, read_toml
 from .store_index import error_of, finished
-from .tables import StoreError
 from .toml_text import toml_text
 from .workers import WorkerError, share
 
@@ -118,6 +117,8 @@ def run_scenario(
     ------
     TraceError
         A trace that cannot be read; errors of single runs are kept in their rows instead.
+    ScenarioError
+        Something in `only` is not in the scenario.
     WorkerError
         Workers cannot be reached or died.
     OSError
@@ -125,10 +126,16 @@ def run_scenario(
     """
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent)
-    save_inputs(path, scenario, runs, results, changes)
     if only is not None:
         wanted = set(only)
-        runs = [run for run in runs if run.run_id in wanted]
+        some = [run for run in runs if run.run_id in wanted]
+        if len(some) < len(wanted):
+            raise ScenarioError(
+                f"{path}: {len(wanted) - len(some)} of {len(wanted)} runs of its list are not in "
+                f"the scenario: it has changed, or a trace or hopmap has: write the list again"
+            )
+    save_inputs(path, scenario, runs, results, changes)
+    runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)
     work = partial(_do, results=results, version=installed(), retry=retry)
     done = 0
@@ -136,9 +143,10 @@ def run_scenario(
         done += what.here
         if progress is not None:
             progress(place, len(todo), str(run))
-        if what.here and done % GATHER_EVERY == 0:
+        if what.here and done % GATHER_EVERY == 0 and only is None:
             gather(results)
-    gather(results)
+    if only is None:  # the tasks of a job array would do it all at once
+        gather(results)
     errors = finished(results)
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
     tried = {run.run_id for run in todo}
@@ -178,9 +186,12 @@ def save_inputs(
     """
     traffic = _new_traffic(runs, results)
     (results / "traffic").mkdir(parents=True, exist_ok=True)
+    digests = {run.trace.name: run.digest for run in runs}
     for name, new in traffic.items():
-        save_traffic(store.traffic_path(results, name), new)
-    if scenario.published:
+        store.save_traffic(results, name, new, digests[name])
+    if not scenario.published:
+        (results / "published.csv").unlink(missing_ok=True)
+    else:
         with replacing(results / "published.csv") as file:
             shutil.copyfile(path.parent / scenario.published.file, file)
     with replacing(results / "scenario.toml") as file:
@@ -196,7 +207,6 @@ def save_inputs(
     save_plan(
         results,
         [run.run_id for run in runs],
-        {run.trace.name: run.digest for run in runs},
         [run.variant for run in runs],
         settings,
         [run.topology for run in runs],
@@ -205,14 +215,10 @@ def save_inputs(
 
 def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     """Read the traffic of every trace that the results do not hold as it is now."""
-    try:
-        _, known = load_plan(results)
-    except StoreError:
-        known = {}
     return {
-        name: run.trace.traffic()
+        name: planned_traffic(run.trace, run.digest)
         for name, run in {run.trace.name: run for run in runs}.items()
-        if known.get(name) != run.digest or not store.traffic_path(results, name).exists()
+        if not store.has_traffic(results, name, run.digest)
     }
 
 

@@ -16,7 +16,7 @@ from ..traces import (
     parse_stencil,
     traffic_of_stencil,
 )
-from ..traces.monitoring import profiles
+from ..traces.formats import files_of
 from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_trace, nas_traffic
 
 STENCIL = "stencil:"
@@ -108,16 +108,32 @@ class Source:
         return trace
 
     def digest(self) -> str:
-        """Hash of everything that determines the traffic and the trace."""
+        """Hash of everything that determines the traffic and the trace, but for hopmap's version.
+
+        Raises
+        ------
+        TraceError
+            No archive, or several.
+        OSError
+            A file cannot be read.
+        """
         digest = hashlib.blake2b(self.kind.encode(), digest_size=16)
         if self.path is None:
             digest.update(self.name.lower().encode())
             return digest.hexdigest()
-        for file in _files(self.path):
+        for file in self._files():
             digest.update(file.name.encode() + b"\0")
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, hashlib.blake2b).digest())
         return digest.hexdigest()
+
+    def _files(self) -> list[Path]:
+        assert self.path is not None
+        if self.kind == "traffic":
+            return files_of(self.path)
+        from ..traces.otf2_archive import archive_files
+
+        return archive_files(self.path)
 
 
 def find_source(text: str | Path, folder: Path | None = None) -> Source:
@@ -160,11 +176,3 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
         f"a benchmark like lu.C.64, or a stencil like stencil:8x8,5pt"
     )
-
-
-def _files(path: Path) -> list[Path]:
-    """All files of an archive, or the traffic file itself."""
-    if path.is_file() and path.suffix != ".otf2":
-        return profiles(path) if path.suffix == ".prof" else [path]
-    folder = path if path.is_dir() else path.parent
-    return sorted(file for file in folder.rglob("*") if file.is_file())

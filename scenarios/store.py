@@ -19,6 +19,7 @@ Every file appears whole or not at all, so that a killed sweep leaves finished r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from numpy.typing import ArrayLike
 from ..simulator import Result
 from ..topologies import Topology
 from ..traces import TraceError, Traffic, formats
+from .plan import installed
 from .plan_file import Plan, read_plan
 from .store_index import index
 from .tables import PARTS, SCHEMA, TABLES, StoreError, part_rows, read_loose, read_part, write_loose
@@ -99,7 +101,7 @@ def _save(folder: Path, name: str, run_id: str, columns: Sequence[Any], rows: in
 def load_runs(folder: str | Path) -> pd.DataFrame:
     """Return the finished runs of the scenario in its order, one row each.
 
-    Columns are those of SCHEMA and ``variant``, a label of `load_variants`.
+    Columns are those of SCHEMA and ``variant``, a label of `Plan.variants`.
 
     Raises
     ------
@@ -188,16 +190,45 @@ def traffic_path(folder: str | Path, trace: str) -> Path:
     return Path(folder) / "traffic" / f"{trace.replace('/', '_')}.npz"  # stencil:9,1/-1 has one
 
 
-def load_traffic(folder: str | Path, trace: str) -> Traffic:
+def save_traffic(folder: Path, trace: str, traffic: Traffic, digest: str) -> None:
+    """Write the traffic of a trace, with the digest of its files and hopmap's version."""
+    path = traffic_path(folder, trace)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made_from = {"made_from": _made_from(digest)}
+    formats.save_traffic(path, replace(traffic, metadata={**traffic.metadata, **made_from}))
+
+
+def has_traffic(folder: Path, trace: str, digest: str) -> bool:
+    """Whether the folder holds what this version reads from a trace whose files have the digest."""
+    try:
+        metadata = formats.load_metadata(traffic_path(folder, trace))
+    except (OSError, TraceError):
+        return False
+    return metadata.get("made_from") == _made_from(digest)
+
+
+def load_traffic(folder: str | Path, trace: str, digest: str | None = None) -> Traffic:
     """Return the traffic of a trace of the scenario.
+
+    Parameters
+    ----------
+    digest : str, optional
+        Of the trace's files, if it matters.
 
     Raises
     ------
     StoreError
-        Not there.
+        Not there, or of other files.
     """
     path = traffic_path(folder, trace)
     try:
-        return formats.load_traffic(path)
+        traffic = formats.load_traffic(path)
     except (OSError, TraceError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from None
+    if digest is not None and traffic.metadata.get("made_from") != _made_from(digest):
+        raise StoreError(f"{path}: of other files or of another version: plan the runs again")
+    return traffic
+
+
+def _made_from(digest: str) -> str:
+    return f"{digest} by hopmap {installed()}"

@@ -207,6 +207,7 @@ def read_part(path: Path, name: str, columns: Sequence[str] | None = None) -> pa
             table = file.read(columns)
     except pa.ArrowInvalid as error:
         raise StoreError(
-            f"{path}: cannot be read ({error}): remove it, and its runs are done again"
+            f"{path}: cannot be read ({error}): remove {path.name} of every table, and its runs "
+            f"are done again"
         ) from None
     return table if columns else conform(table, PARTS[name])

@@ -28,7 +28,7 @@ from .atomic import replacing
 from .matrix_market import read_matrix_market
 from .memory import require_memory
 from .metadata import read_metadata
-from .monitoring import read_monitoring
+from .monitoring import profiles, read_monitoring
 from .scotch import read_scotch, write_scotch
 from .trace import TraceError
 from .traffic import Traffic
@@ -80,6 +80,25 @@ def load_traffic(path: str | Path) -> Traffic:
     except _UNREADABLE as error:
         reason = " ".join(str(error).split())
         raise TraceError(f"{path}: cannot be read as {FORMATS[suffix]}: {reason}") from None
+
+
+def load_metadata(path: str | Path) -> dict[str, Any]:
+    """Read the metadata of an .npz alone; raises as `load_traffic`."""
+    file = Path(path)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return read_metadata(str(_read_column(archive, "metadata", file)), str(file))
+    except _UNREADABLE as error:
+        raise TraceError(f"{path}: cannot be read as {FORMATS['.npz']}: {error}") from None
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """Return the files that `load_traffic` reads for a path: MapLib's come in pairs."""
+    file = Path(path)
+    if file.is_dir() or file.suffix == ".prof":
+        return profiles(file)
+    partner = _partner(file)
+    return [file, partner] if partner is not None and partner.is_file() else [file]
 
 
 def save_traffic(path: str | Path, traffic: Traffic) -> None:
@@ -173,11 +192,18 @@ def _read_sizes(file: Path) -> Traffic:
     return _read_dense(file, as_messages=False)
 
 
+def _partner(file: Path) -> Path | None:
+    """Return the other file of MapLib's messages and bytes, whether it is there or not."""
+    for mine, other in ((".count.csv", ".size.csv"), (".size.csv", ".count.csv")):
+        if file.name.lower().endswith(mine):
+            return file.with_name(file.name[: -len(mine)] + other)
+    return None
+
+
 def _read_dense(file: Path, *, as_messages: bool) -> Traffic:
-    mine, other = (".count.csv", ".size.csv") if as_messages else (".size.csv", ".count.csv")
     matrix = _square(file)
-    partner = file.with_name(file.name[: -len(mine)] + other)
-    if file.name.endswith(mine) and partner.is_file():
+    partner = _partner(file)
+    if partner is not None and partner.is_file():
         second = _square(partner)
         if second.shape != matrix.shape:
             raise TraceError(

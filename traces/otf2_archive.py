@@ -62,6 +62,20 @@ def find_archive(path: str | os.PathLike[str]) -> Path:
     return found[0] if found[0].is_file() else find_archive(found[0])
 
 
+def archive_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of an archive: its anchor, definitions, and one or two a location.
+
+    Raises
+    ------
+    TraceError
+        As `find_archive`.
+    """
+    anchor = find_archive(path)
+    definitions, folder = anchor.with_suffix(".def"), anchor.with_suffix("")
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [anchor, *(file for file in (definitions, *inside) if file.is_file())]
+
+
 @dataclass
 class Archive:
     """An open archive, and how much of it has been read."""

@@ -1,5 +1,6 @@
 """Gathered tables: the same whatever happened before, and never less than what was found."""
 
+import fcntl
 import time
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopmap.scenarios import claims, store
 from hopmap.scenarios import gather as gather_module
-from hopmap.scenarios import store
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.gather import gather
 from hopmap.scenarios.plan_file import save_plan
@@ -43,7 +44,7 @@ def save(folder, run_id, error=None):
 
 
 def planned(folder, runs):
-    save_plan(folder, list(runs), {})
+    save_plan(folder, list(runs))
 
 
 def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
@@ -157,6 +158,57 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
     assert 10 < step < 999
 
 
+@pytest.fixture
+def no_locks(monkeypatch):
+    """A file system without locks, as many parallel ones are."""
+
+    def refuse(*_):
+        raise OSError(claims.NO_LOCKS[0], "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+
+
+@pytest.mark.parametrize("step", ["index", "read_plan", "part_files", "read_loose"])
+def test_two_that_gather_at_once_without_locks_lose_nothing(tmp_path, monkeypatch, no_locks, step):
+    """Whatever one has just looked at, the other then gathers and plans anew."""
+    planned(tmp_path, "abc")
+    for name in "abc":
+        save(tmp_path, name)
+    real, entered = getattr(gather_module, step), []
+
+    def looked(*given):
+        found = real(*given)
+        if not entered:
+            entered.append(True)
+            planned(tmp_path, "cbad")
+            save(tmp_path, "d")
+            gather(tmp_path)
+        return found
+
+    monkeypatch.setattr(gather_module, step, looked)
+    gather(tmp_path)
+    assert entered
+    assert finished(tmp_path) == dict.fromkeys("abcd")
+    for name in "abcd":
+        assert len(store.load_links(tmp_path, name)) == LINE.links
+    gather(tmp_path)
+    assert pd.read_parquet(tmp_path / "runs")["run_id"].tolist() == list("cbad")
+
+
+def test_a_failed_run_that_is_tried_again_while_others_gather_keeps_its_tables(tmp_path):
+    planned(tmp_path, "ab")
+    save(tmp_path, "a", "broken")
+    save(tmp_path, "b")
+    store.save_links(tmp_path, "a", LINE, *([np.arange(LINE.links) + 1] * 2), None)
+    store.save_ranks(tmp_path, "a", [0, 1, 2], None)
+    gather(tmp_path)  # while the new attempt has not written its row yet
+    store.save_run(tmp_path, {"run_id": "a", "hop_bytes": 1})
+    gather(tmp_path)
+    assert finished(tmp_path) == {"a": None, "b": None}
+    assert len(store.load_links(tmp_path, "a")) == LINE.links
+    assert len(store.load_ranks(tmp_path, "a")) == 3
+
+
 def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_path):
     planned(tmp_path, "ab")
     save(tmp_path, "a")
@@ -175,9 +227,9 @@ def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_
 
 def test_what_a_run_is_called_now_is_what_tables_say(tmp_path):
     save(tmp_path, "a")
-    save_plan(tmp_path, ["a"], {}, ["old"], None, ["file:/here/net.graphml"])
+    save_plan(tmp_path, ["a"], ["old"], None, ["file:/here/net.graphml"])
     gather(tmp_path)
-    save_plan(tmp_path, ["a"], {}, ["new"], None, ["file:/there/net.graphml"])
+    save_plan(tmp_path, ["a"], ["new"], None, ["file:/there/net.graphml"])
     for _ in range(2):
         row = store.load_runs(tmp_path).iloc[0]
         assert (row["variant"], row["topology"]) == ("new", "file:/there/net.graphml")
@@ -205,7 +257,7 @@ def test_a_damaged_table_is_named(tmp_path):
     (file,) = part_files(tmp_path, "runs")
     file.write_bytes(b"PAR1 no more")
     damaged = file.rename(file.with_name("part-00000-0.parquet"))  # not what was read before
-    with pytest.raises(StoreError, match=f"{damaged}.* remove it"):
+    with pytest.raises(StoreError, match=f"{damaged}.* remove part-00000-0.parquet of every table"):
         store.load_runs(tmp_path)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from hopmap.scenarios import query as query_module
 from hopmap.scenarios import store
 from hopmap.scenarios.cli import app
 from hopmap.scenarios.plan_file import save_plan
@@ -66,9 +67,29 @@ def test_pandas_reads_a_table_in_one_line(results, table):
 def test_a_run_that_is_still_loose_counts(tmp_path):
     tmp_path.joinpath("out").mkdir()
     store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
-    save_plan(tmp_path / "out", ["a"], {})
+    save_plan(tmp_path / "out", ["a"])
     assert query(tmp_path / "out", "SELECT hop_bytes FROM runs").rows == [(3,)]
     assert query(tmp_path / "out", "FROM messages").rows == []
+
+
+def test_runs_that_are_no_longer_planned_are_not_asked(tmp_path):
+    tmp_path.joinpath("out").mkdir()
+    for name in "ab":
+        store.save_run(tmp_path / "out", {"run_id": name, "hop_bytes": 3})
+    save_plan(tmp_path / "out", ["a", "b"])
+    assert len(query(tmp_path / "out", "FROM runs").rows) == 2
+    save_plan(tmp_path / "out", ["b"])
+    assert query(tmp_path / "out", "SELECT run_id FROM runs").rows == [("b",)]
+
+
+def test_parts_that_vanish_while_they_are_read_are_read_again(tmp_path, monkeypatch):
+    tmp_path.joinpath("out").mkdir()
+    store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
+    save_plan(tmp_path / "out", ["a"])
+    real, former = query_module.part_files, tmp_path / "out" / "runs" / "part-former.parquet"
+    answers = iter([lambda *_: [former]])
+    monkeypatch.setattr(query_module, "part_files", lambda *given: next(answers, real)(*given))
+    assert query(tmp_path / "out", "SELECT hop_bytes FROM runs").rows == [(3,)]
 
 
 def test_the_command_prints_a_table_or_json(results):

@@ -135,7 +135,7 @@ def make_study(
         row |= {"mapper": "broken", "seed": 3, "error": error}
         rows.append(row)
         store.save_run(folder, row)
-    save_plan(folder, [row["run_id"] for row in rows], {})
+    save_plan(folder, [row["run_id"] for row in rows])
     text = f'name = "{name}"\ntraces = ["x"]\n[parameters]\n"link.latency" = "50 ns"\n'
     (folder / "scenario.toml").write_text(text, encoding="utf-8")
     if published is not None:

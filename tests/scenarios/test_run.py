@@ -18,7 +18,7 @@ from hopmap.scenarios import measure as measure_module
 from hopmap.scenarios import store, tables
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
-from hopmap.scenarios.plan_file import load_variants
+from hopmap.scenarios.plan_file import read_plan
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.run import missing, run_scenario
 from hopmap.scenarios.scenario_files import load_scenario
@@ -162,8 +162,8 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     ]
     fast, slow = runs["makespan"][6:]
     assert fast < slow
-    labels, settings = load_variants(tmp_path / "out")
-    assert set(labels.values()) == {"", "radio fast", "radio slow"}
+    *_, labels, _, settings = read_plan(tmp_path / "out")
+    assert set(labels) == {"", "radio fast", "radio slow"}
     assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
 
 

@@ -19,7 +19,7 @@ def folder(tmp_path):
 def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(folder):
     store.save_run(folder, {"run_id": "b", "seed": 1, "node_of": np.array([2, 0, 1])})
     store.save_run(folder, {"run_id": "a", "seed": 2, "hop_bytes": 2**60, "error": "broken"})
-    save_plan(folder, ["b", "not there yet", "a"], {})
+    save_plan(folder, ["b", "not there yet", "a"])
     runs = store.load_runs(folder)
     assert runs["run_id"].tolist() == ["b", "a"]
     assert runs["node_of"][0].tolist() == [2, 0, 1]

@@ -1,0 +1,137 @@
+"""A run reads what its id was made from, or fails; whatever it reads is part of its id."""
+
+import shutil
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from hopmap.scenarios import measure as measure_module
+from hopmap.scenarios import store
+from hopmap.scenarios.plan import plan
+from hopmap.scenarios.run import run_scenario, save_inputs
+from hopmap.scenarios.scenario import ScenarioError
+from hopmap.scenarios.scenario_files import load_scenario
+from hopmap.scenarios.slurm import LIST, share_of
+from hopmap.scenarios.sources import find_source
+from hopmap.traces import Traffic, save_traffic
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def write(folder, trace, topology="mesh:2x2", more=""):
+    file = folder / "study.toml"
+    file.write_text(
+        f'name="s"\ntraces=["{trace}"]\ntopologies=["{topology}"]\nmappers=["sweep"]\n{more}'
+    )
+    return file
+
+
+def sweep(file, out="out", **keywords):
+    return run_scenario(file, load_scenario(file), file.parent / out, **keywords)
+
+
+def network(folder, bandwidth):
+    graph = nx.cycle_graph(4)
+    nx.set_edge_attributes(graph, bandwidth, "bandwidth")
+    nx.write_graphml(graph, folder / "net.graphml")
+
+
+def test_both_files_of_maplib_count(tmp_path):
+    for name, cells in (("count", "0,1\n1,0\n"), ("size", "0,100\n100,0\n")):
+        (tmp_path / f"a.{name}.csv").write_text(cells)
+    for trace in ("a.count.csv", "a.size.csv"):
+        file = write(tmp_path, trace, "mesh:2")
+        sweep(file, trace[2])
+        (tmp_path / "a.size.csv").write_text("0,70\n70,0\n")
+        (tmp_path / "a.count.csv").write_text("0,2\n2,0\n")
+        assert sweep(file, trace[2]).done == 1
+        assert store.load_runs(tmp_path / trace[2])["hop_bytes"].tolist() == [140]
+        (tmp_path / "a.size.csv").write_text("0,100\n100,0\n")
+
+
+def test_results_inside_an_experiment_folder_are_no_part_of_its_trace(tmp_path):
+    shutil.copytree(DATA / "lu.S.4", tmp_path / "experiment")
+    file = write(tmp_path / "experiment", "traces.otf2")
+    assert [sweep(file).done for _ in range(2)] == [1, 0]
+    events = tmp_path / "experiment" / "traces" / "0.evt"
+    before = find_source(tmp_path / "experiment").digest()
+    events.write_bytes(events.read_bytes() + b"\0")
+    assert find_source(tmp_path / "experiment").digest() != before
+
+
+def test_another_version_reads_the_traces_anew(tmp_path, monkeypatch):
+    file = write(tmp_path, "lu.S.4")
+    sweep(file)
+    (first,) = store.load_runs(tmp_path / "out")["hop_bytes"]
+    pair = Traffic.from_pairs(4, [0], [1], [1], [7])
+    monkeypatch.setattr("hopmap.scenarios.sources.nas_traffic", lambda _: pair)
+    assert sweep(file).done == 0
+    for module in ("plan", "run", "store"):
+        monkeypatch.setattr(f"hopmap.scenarios.{module}.installed", lambda: "99")
+    measure_module._traffic.cache_clear()  # a process has one version
+    assert sweep(file).done == 1
+    assert store.load_runs(tmp_path / "out")["hop_bytes"].tolist() == [7] != [first]
+
+
+def test_a_network_that_changes_is_replayed_anew_in_the_same_process(tmp_path):
+    file = write(tmp_path, "lu.S.4", "file:net.graphml")
+    makespans = []
+    for bandwidth in (1e9, 1e6):
+        network(tmp_path, bandwidth)
+        assert sweep(file).done == 1
+        makespans += store.load_runs(tmp_path / "out")["makespan"].tolist()
+    assert makespans[1] > 2 * makespans[0]
+
+
+@pytest.mark.parametrize("changed", ["net.graphml", "lu.S.4"])
+def test_what_changes_between_plan_and_run_fails_the_run(tmp_path, changed):
+    network(tmp_path, 1e9)
+    shutil.copytree(DATA / "lu.S.4", tmp_path / "lu.S.4")
+    file = write(tmp_path, "lu.S.4", "file:net.graphml")
+    scenario = load_scenario(file)
+    runs = plan(scenario, tmp_path)
+    if changed == "net.graphml":
+        network(tmp_path, 1e6)
+        with pytest.raises(ScenarioError, match=r"net\.graphml: changed since the runs were"):
+            measure_first(runs, tmp_path / "out", file, scenario)
+    else:
+        events = tmp_path / "lu.S.4" / "traces" / "0.evt"
+        events.write_bytes(events.read_bytes() + b"\0" * 8)
+        with pytest.raises(ScenarioError, match=r"lu\.S\.4: changed since the runs were planned"):
+            save_inputs(file, scenario, runs, tmp_path / "out")
+
+
+def measure_first(runs, results, file, scenario):
+    results.mkdir()
+    save_inputs(file, scenario, runs, results)
+    measure_module.measure(runs[0], results, {})
+
+
+def test_stored_traffic_of_another_trace_is_not_measured(tmp_path):
+    save_traffic(tmp_path / "a.npz", Traffic.from_pairs(2, [0], [1], [1], [5]))
+    digest = find_source(tmp_path / "a.npz").digest()
+    store.save_traffic(tmp_path, "a", Traffic.from_pairs(2, [0], [1], [1], [5]), digest)
+    assert store.has_traffic(tmp_path, "a", digest)
+    assert store.load_traffic(tmp_path, "a", digest).bytes.tolist() == [5]
+    assert not store.has_traffic(tmp_path, "a", "another")
+    with pytest.raises(store.StoreError, match="plan the runs again"):
+        store.load_traffic(tmp_path, "a", "another")
+
+
+def test_a_share_of_runs_that_are_no_longer_planned_is_an_error(tmp_path):
+    file = write(tmp_path, "lu.S.4")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / LIST).write_text("0123456789abcdef\n")
+    with pytest.raises(ScenarioError, match="1 of 1 runs of its list are not in the scenario"):
+        sweep(file, only=share_of(tmp_path / "out", "0/1"))
+
+
+def test_published_numbers_that_are_dropped_are_gone(tmp_path):
+    (tmp_path / "paper.csv").write_text(
+        "trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max\nlu.S.4,mesh,sweep,1,1,1,1"
+    )
+    sweep(write(tmp_path, "lu.S.4", more='published.file = "paper.csv"\n'))
+    assert (tmp_path / "out" / "published.csv").exists()
+    sweep(write(tmp_path, "lu.S.4"))
+    assert not (tmp_path / "out" / "published.csv").exists()
