@@ -87,7 +87,13 @@ def _formats() -> Entries:
             launcher.name,
             f"launcher: {launcher.summary}; {launcher.direction}; "
             + launcher.command.format(
-                file="FILE", stem="NAME", name="NAME", ranks="N", nodes="NODES", each="K"
+                file="FILE",
+                stem="NAME",
+                module="NAME_mpi4py",
+                ranks="N",
+                nodes="NODES",
+                nodelist="LIST",
+                each="K",
             ),
             launcher.source,
         )

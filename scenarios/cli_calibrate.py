@@ -107,15 +107,20 @@ def _rows(data: PingPong, fit: Fit) -> list[tuple[Any, ...]]:
     ]
 
 
-def _notes(data: PingPong, fit: Fit) -> list[str]:
-    """Say how good the fit is, and what these measurements cannot tell."""
+def _errors(data: PingPong, fit: Fit) -> list[float]:
+    """Relative errors of the measurements that are not left out as wild."""
     from ..simulator.calibration import WILD
 
-    wild = fit.weight < WILD
-    error = abs(fit.predicted / data.time - 1)[~wild].tolist()
+    errors: list[float] = abs(fit.predicted / data.time - 1)[fit.weight >= WILD].tolist()
+    return errors
+
+
+def _notes(data: PingPong, fit: Fit) -> list[str]:
+    """Say how good the fit is, and what these measurements cannot tell."""
+    error = _errors(data, fit)
     notes = [
         f"error {100 * median(error):.2g} % (median), {100 * max(error):.2g} % at most; "
-        f"{wild.sum()} of {len(wild)} measurements left out as wild"
+        f"{len(fit.weight) - len(error)} of {len(fit.weight)} measurements left out as wild"
     ]
     if fit.break_between is None:
         notes.append("eager limit: no break seen; set beyond the largest size")
@@ -132,12 +137,11 @@ def _notes(data: PingPong, fit: Fit) -> list[str]:
 
 
 def _facts(data: PingPong, fit: Fit, notes: list[str]) -> dict[str, Any]:
-    error = abs(fit.predicted / data.time - 1).tolist()
     return {
         "parameters": fit.parameters,
         "break_between": fit.break_between,
         "proportioned": fit.proportioned,
-        "median_error": median(error),
+        "median_error": median(_errors(data, fit)),
         "notes": notes,
         "measurements": [
             {"size": s, "hops": h, "time": t, "fitted": f, "weight": w}

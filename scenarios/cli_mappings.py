@@ -237,8 +237,9 @@ def export(
     if to == "csv":
         text, command = mapping_text(node_of, network), ""
     else:
+        names = names or node_names(network)
         text = export_mapping(to, node_of, network, names, called)
-        command = usage(find_launcher(to), node_of, called)
+        command = usage(find_launcher(to), node_of, called, names)
         if out is not None:
             files = beside(to, network, out, names)
     if out is not None:

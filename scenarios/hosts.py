@@ -25,8 +25,12 @@ def node_names(
     Raises
     ------
     MappingError
-        Both are given, or what is given names more or fewer nodes than there are, or one twice.
+        Both are given, or what is given names more or fewer nodes than there are, or one twice;
+        more nodes than a list of Slurm's can name.
     """
+    if topology.nodes > hostlist.LIMIT:
+        most = f"{hostlist.LIMIT:,} nodes that have names"
+        raise MappingError(f"{topology.spec}: {topology.nodes:,} nodes: expected at most {most}")
     if file is None and nodelist is None:
         return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
     if file is not None and nodelist is not None:

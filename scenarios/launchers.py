@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..topologies import MappingError, Topology, did_you_mean
-from .hosts import NAME, check_names, node_names
+from .hosts import NAME, check_names, compress, node_names
 from .launchers_coordinates import read_map, read_vcoords, write_map, write_vcoords
 from .launchers_cray import read_rank_order, write_rank_order
 from .launchers_hosts import read_hosts, write_hosts, write_machines
@@ -47,8 +47,8 @@ class Launcher:
     direction : str
         What a line says, and of what: "rank -> node: ...".
     command : str
-        How the file is used, with {file}, its {stem} (no suffix) and {name} (no folder), {ranks},
-        {nodes} that are used and {each}, the most ranks on one.
+        How the file is used, with {file}, its {stem} (no suffix), the {module} beside it, {ranks},
+        {nodes} that are used, their {nodelist} and {each}, the most ranks on one.
     source : str
         Where the format is described.
     write : callable
@@ -59,6 +59,8 @@ class Launcher:
         Regular expression of a first line that no other format has; "" where there is none.
     commented : bool
         Whether its readers know comments.
+    named : bool
+        Whether it says nodes by their names.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Launcher:
     read: Callable[[LauncherFile], list[Place]]
     begins: str = ""
     commented: bool = True
+    named: bool = True
 
 
 def export_mapping(
@@ -93,17 +96,20 @@ def export_mapping(
     Raises
     ------
     MappingError
-        Unknown launcher, not one host name a node, a mapping that the format cannot say.
+        Unknown launcher, not one host name a node, no name for a host, a mapping that the format
+        cannot say.
     """
     form = find_launcher(launcher)
     names = node_names(topology) if hosts is None else list(hosts)
     check_names(names, topology, launcher)
+    if form.named and (odd := [name for name in names if not NAME.fullmatch(name)]):
+        raise MappingError(f"{launcher}: host {odd[0]!r}: expected other names: --hosts FILE")
     lines = form.write(node_of, topology, names)
     if form.commented:
         lines = [
             MAPPING + topology.spec,
             comment(FORMAT, f"{form.name}, {form.direction}"),
-            comment(USE, usage(form, node_of, file)),
+            comment(USE, usage(form, node_of, file, names)),
             *names_comment(NODES, names),
             *lines,
         ]
@@ -125,17 +131,24 @@ def find_launcher(name: str) -> Launcher:
     return LAUNCHERS[name]
 
 
-def usage(form: Launcher, node_of: NDArray[np.int64], file: str) -> str:
+def usage(form: Launcher, node_of: NDArray[np.int64], file: str, hosts: Sequence[str]) -> str:
     """Return the command that uses a file."""
-    ranks_on = np.unique(node_of, return_counts=True)[1]
+    used, ranks_on = np.unique(node_of, return_counts=True)
     return form.command.format(
         file=shlex.quote(file),
         stem=shlex.quote(str(Path(file).with_suffix(""))),
-        name=Path(file).stem,
+        module=_module(Path(file)),
         ranks=len(node_of),
-        nodes=len(ranks_on),
+        nodes=len(used),
+        nodelist=shlex.quote(",".join(compress([hosts[node] for node in used]))),
         each=ranks_on.max(),
     )
+
+
+def _module(file: Path) -> str:
+    """Name of the module beside a file of JSON, which Python can import whatever the file's."""
+    name = re.sub(r"\W", "_", file.stem)
+    return f"{'_' * name[:1].isdigit()}{name}_mpi4py"
 
 
 def recognise(lines: Sequence[str]) -> str | None:
@@ -153,23 +166,25 @@ def recognise(lines: Sequence[str]) -> str | None:
     return None
 
 
-def beside(
-    launcher: str, topology: Topology, out: Path, hosts: Sequence[str] | None = None
-) -> dict[Path, str]:
+def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -> dict[Path, str]:
     """Return the files that a launcher needs beside the mapping's, and their text.
 
     The lines of mpi4py beside JSON; the platform with the default parameters beside SimGrid's
-    hosts, unless they are too many for a file of routes.
+    hosts.
+
+    Raises
+    ------
+    TopologyError
+        Too many nodes for SimGrid's platform.
     """
     if launcher == "json":
-        return {out.with_name(f"{out.stem}_mpi4py.py"): SNIPPET.format(file=out.name)}
+        return {out.with_name(f"{_module(out)}.py"): SNIPPET.format(file=out.name)}
     if launcher == "simgrid":
         from ..simulator import Parameters
-        from ..simulator.simgrid import ROUTED_NODES, platform_xml
+        from ..simulator.simgrid import platform_xml
 
-        if topology.nodes <= ROUTED_NODES:
-            text = "".join(platform_xml(topology, Parameters(), names=hosts))
-            return {out.with_name(f"{out.stem}_platform.xml"): text}
+        text = "".join(platform_xml(topology, Parameters(), names=hosts))
+        return {out.with_name(f"{out.stem}_platform.xml"): text}
     return {}
 
 
@@ -201,7 +216,8 @@ LAUNCHERS: dict[str, Launcher] = {
             "Cray MPICH rank order",
             "position -> rank, the inverse of rank -> node: places in order of the nodes",
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} "
-            "--ntasks={ranks} --ntasks-per-node={each} --distribution=block ./a.out",
+            "--nodelist={nodelist} --ntasks={ranks} --ntasks-per-node={each} --distribution=block "
+            "./a.out",
             "HPE, intro_mpi(3) and grid_order(1); ARCHER2 and LUMI documentation",
             write_rank_order,
             read_rank_order,
@@ -226,6 +242,7 @@ LAUNCHERS: dict[str, Launcher] = {
             read_vcoords,
             r"\(\s*\d",
             commented=False,
+            named=False,
         ),
         Launcher(
             "bluegene",
@@ -237,6 +254,7 @@ LAUNCHERS: dict[str, Launcher] = {
             read_map,
             r"\d+(\s+\d+)+$",
             commented=False,
+            named=False,
         ),
         Launcher(
             "simgrid",
@@ -252,13 +270,14 @@ LAUNCHERS: dict[str, Launcher] = {
             "json",
             "JSON in both directions, with lines of mpi4py beside it",
             "rank -> node is node_of, position -> rank is rank_at",
-            "from {name}_mpi4py import comm   (C: MPI_Comm_split(MPI_COMM_WORLD, 0, "
+            "from {module} import comm   (C: MPI_Comm_split(MPI_COMM_WORLD, 0, "
             "rank_at[process], &comm))",
             "MPI 4.1, MPI_COMM_SPLIT",
             write_json,
             read_json,
             r"\{",
             commented=False,
+            named=False,
         ),
     )
 }

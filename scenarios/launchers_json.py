@@ -37,6 +37,10 @@ if world.size != len(rank_at):
 here = world.Split_type(MPI.COMM_TYPE_SHARED).size
 if world.allreduce(here != node_of.count(node_of[rank_at[world.rank]])):
     raise SystemExit("nodes have not the processes that are expected: start them node after node")
+host = MPI.Get_processor_name().partition(".")[0]
+hosts = [name.partition(".")[0] for name in plan["host_of"]]  # rank -> host, or node0, node1, ...
+if world.allreduce(host in hosts) and world.allreduce(host != hosts[rank_at[world.rank]]):
+    raise SystemExit("hosts come in another order than in the file: export with --nodelist")
 comm = world.Split(key=rank_at[world.rank])
 '''
 

@@ -106,34 +106,14 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
     ScenarioError
         No equals sign, a table that is none, or a parameter that the scenario varies.
     """
-
-    def expect_fixed(name: str) -> None:
-        if any(name in vary.get("parameters", {}) for vary in given.get("vary") or []):
-            raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
-
     given = dict(given)
-    files = [change for change in changes if "=" not in change and change.endswith(".toml")]
-    try:
-        tables = [parameters_in(file) for file in files]
-    except SettingError as error:
-        raise ScenarioError(str(error)) from None
-    for table in tables:
-        for name in table:
-            expect_fixed(name)
-        given["parameters"] = {**given.get("parameters", {}), **table}
-    for change in [change for change in changes if change not in files]:
-        key, equals, text = (part.strip() for part in change.partition("="))
-        if not equals or not key or not text:
-            raise ScenarioError(f"--set {change!r}: expected key=value, like replay.engine=flow")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
+    varied = _varied(given)
+    for key, value in _pairs(changes):
         section, dot, name = key.partition(".")
         if section not in Scenario.model_fields:
             section, dot, name = "parameters", ".", key
-        if section == "parameters":
-            expect_fixed(name)
+        if section == "parameters" and name in varied:
+            raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
         if dot:
             table = given.get(section, {})
             if not isinstance(table, dict):
@@ -142,6 +122,32 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
         else:
             given[section] = [value] if section in LISTS and not isinstance(value, list) else value
     return given
+
+
+def _varied(given: dict[str, Any]) -> set[str]:
+    """Return the parameters that a scenario varies, whatever else it says instead of tables."""
+    vary = given.get("vary")
+    listed = vary if isinstance(vary, list) else []
+    tables = [each.get("parameters") for each in listed if isinstance(each, dict)]
+    return {key for table in tables if isinstance(table, dict) for key in table}
+
+
+def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
+    """Split changes into keys and values, those of files first."""
+    files = [change for change in changes if "=" not in change and change.endswith(".toml")]
+    try:
+        pairs = [(f"parameters.{k}", v) for file in files for k, v in parameters_in(file).items()]
+    except SettingError as error:
+        raise ScenarioError(str(error)) from None
+    for change in [change for change in changes if change not in files]:
+        key, equals, text = (part.strip() for part in change.partition("="))
+        if not equals or not key or not text:
+            raise ScenarioError(f"--set {change!r}: expected key=value, like replay.engine=flow")
+        try:
+            pairs.append((key, tomllib.loads(f"value = {text}")["value"]))
+        except tomllib.TOMLDecodeError:
+            pairs.append((key, text))
+    return pairs
 
 
 def _with_networks_beside(scenario: Scenario, path: Path) -> Scenario:

@@ -113,5 +113,20 @@ def check_axes(
             if key in seen:
                 raise SettingError(f"{key}: varied twice: expected once")
             seen.add(key)
+        _check_points(each, topologies)
         for point in zip(*each.parameters.values(), strict=True):
             check_settings({**fixed, **dict(zip(each.parameters, point, strict=True))}, topologies)
+
+
+def _check_points(varied: Axis, topologies: Sequence[Topology]) -> None:
+    """Raise an error where points that differ are the same on a topology that lacks some keys."""
+    for topology in topologies:
+        known = set(known_keys([topology]))
+        kept = [values for key, values in varied.parameters.items() if key in known]
+        points = list(zip(*kept, strict=True))
+        if len(set(points)) < len(points):
+            lacking = ", ".join(key for key in varied.parameters if key not in known)
+            raise SettingError(
+                f"{varied.name}: two of its points are one on {topology.spec}, which has no "
+                f"{lacking}: expected points that differ there, too, or another scenario for it"
+            )

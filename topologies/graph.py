@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from .graph_kernels import GraphRouter, breadth_first
+from .graph_kernels import FARTHEST, GraphRouter, breadth_first
 from .grid import DEFAULT_LINK
 from .topology import LinkKind, Topology, TopologyError, check_size
 
@@ -72,7 +72,8 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
     link_from, link_to = both[:, 0].astype(np.int32), both[:, 1].astype(np.int32)
     starts = np.searchsorted(link_from, np.arange(len(labels) + 1)).astype(np.int64)
     hops = np.empty((len(hosts), len(labels)), dtype=np.int16)
-    breadth_first(starts, link_to, hops)
+    if not breadth_first(starts, link_to, hops):
+        raise TopologyError(f"{spec}: a way of more than {FARTHEST:,} links: expected shorter ones")
     if (hops[0] < 0).any():
         lost = sorted(number, key=number.__getitem__)[int(np.argmax(hops[0] < 0))]
         raise TopologyError(

@@ -44,11 +44,18 @@ def graph_link(router: GraphRouter, here: int, target: int, source: int) -> int:
     return int(link)
 
 
+FARTHEST = 2**15 - 1
+"""Links of a way, which the tables of hops have 16 bits for."""
+
+
 @njit(cache=True)
 def breadth_first(
     starts: NDArray[np.int64], link_to: NDArray[np.int32], hops: NDArray[np.int16]
-) -> None:
-    """Fill ``hops[node, vertex]`` for the node of every row; -1 where there is no way."""
+) -> bool:
+    """Fill ``hops[node, vertex]`` for the node of every row; -1 where there is no way.
+
+    False, with hops half-filled, where a way has more than `FARTHEST` links.
+    """
     queue = np.empty(hops.shape[1], dtype=np.int32)
     for node in range(hops.shape[0]):
         row = hops[node]
@@ -62,6 +69,9 @@ def breadth_first(
             for link in range(starts[here], starts[here + 1]):
                 there = link_to[link]
                 if row[there] < 0:
+                    if row[here] == FARTHEST:
+                        return False
                     row[there] = row[here] + 1
                     queue[tail] = there
                     tail += 1
+    return True

@@ -36,6 +36,15 @@ def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
     TopologyError
         No YAML, or not of that form.
     """
+    try:
+        return _network(text, spec, wanted)
+    except TopologyError:
+        raise
+    except ValueError as error:  # YAML can say whole numbers that Python does not print
+        raise TopologyError(f"{spec}: {error}") from None
+
+
+def _network(text: str, spec: str, wanted: str) -> Topology:
     import yaml
 
     try:

@@ -3,14 +3,17 @@
 import json
 import re
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from hopmap.scenarios.launchers import LAUNCHERS, export_mapping, recognise
+from hopmap.scenarios.cli import app
+from hopmap.scenarios.launchers import LAUNCHERS, beside, export_mapping, recognise
 from hopmap.scenarios.mapping_files import named_hosts, named_topology, read_mapping
-from hopmap.topologies import MappingError, mesh, topology_from_spec, torus
+from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
 
 NETWORKS = ["torus:2x3x2", "mesh:7", "haec:2x2x2", "cluster:3*2+1*4", "torus:2x3x4x1x2", "mesh:9x2"]
 FUGAKU_S = 3  # dimensions of a job
@@ -99,7 +102,37 @@ def test_crays_rank_order_names_the_nodes_that_are_filled():
     assert "# ranks on each: 2\n# filled: node0\n# filled: node[2-3]\n" in text.replace(
         "node0,node[2-3]", "node0\n# filled: node[2-3]"
     )
-    assert "srun --nodes=3 --ntasks=5 --ntasks-per-node=2" in text
+    assert (
+        "srun --nodes=3 --nodelist='node0,node[2-3]' --ntasks=5 --ntasks-per-node=2 "
+        "--distribution=block" in text
+    )
+
+
+def test_names_that_only_a_topology_has_need_not_be_names_of_hosts():
+    odd = ["(0, 0)", "(0, 1)"]
+    assert json.loads(export_mapping("json", np.array([1]), mesh((2,)), odd))["host_of"] == odd[1:]
+    assert said("fugaku", [1], mesh((2,)), odd) == ["(1)"]
+
+
+def test_files_beside_have_the_same_names(tmp_path):
+    """Also those that a network's file gives; and Python can import the module, whatever a name."""
+    graph = nx.relabel_nodes(nx.path_graph(3), {0: "alpha", 1: "beta", 2: "gamma"})
+    nx.write_graphml(graph, tmp_path / "net.graphml")
+    (tmp_path / "map.csv").write_text("rank,node\n0,2\n1,0\n")
+    for to, out in (("simgrid", "hosts.txt"), ("json", "2nd-map.v1.json")):
+        words = [tmp_path / "map.csv", "-t", f"file:{tmp_path / 'net.graphml'}", "--to", to]
+        result = CliRunner().invoke(app, ["export", *map(str, words), "--out", str(tmp_path / out)])
+        assert result.exit_code == 0, result.output
+    platform = (tmp_path / "hosts_platform.xml").read_text()
+    assert re.findall('host id="([^"]+)"', platform) == ["alpha", "beta", "gamma"]
+    assert (tmp_path / "hosts.txt").read_text().split() == ["gamma", "alpha"]
+    assert "from _2nd_map_v1_mpi4py import comm" in result.output
+    assert (tmp_path / "_2nd_map_v1_mpi4py.py").exists()
+
+
+def test_hosts_of_simgrid_come_with_their_platform_or_not_at_all(tmp_path):
+    with pytest.raises(TopologyError, match="expected at most 1024, since every pair"):
+        beside("simgrid", mesh((40, 40)), tmp_path / "hosts", [f"n{n}" for n in range(1600)])
 
 
 def test_coordinates_begin_with_x():
@@ -175,6 +208,8 @@ def test_a_rank_order_that_another_tool_wrote_fills_the_slots_of_all_nodes(tmp_p
             "4 dimensions: expected a mesh or torus of 1 to 3",
         ),
         ("fugaku", [0], topology_from_spec("cluster:2*1"), None, "cluster:2 has no coordinates"),
+        ("openmpi", [0], mesh((2,)), ["a", "b c"], "openmpi: host 'b c': expected other names"),
+        ("slurm", [0], mesh((300_000,)), None, "300,000 nodes: expected at most 262,144 nodes"),
         ("bluegene", [0], topology_from_spec("hypercube:7"), None, "7 dimensions"),
     ],
 )

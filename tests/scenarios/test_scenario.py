@@ -257,3 +257,15 @@ def test_what_cannot_be_set_is_named(tmp_path, change, said):
     with pytest.raises(ScenarioError) as caught:
         load_scenario(file, [change])
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", ["vary = 3", "vary = [3]", "[[vary]]\nparameters = 4"])
+def test_what_is_wrong_in_the_file_is_named_when_something_is_set_too(tmp_path, wrong):
+    with pytest.raises(ScenarioError, match="vary"):
+        load_scenario(write(tmp_path, more=wrong), ["link.bandwidth=1GB/s"])
+
+
+def test_parameters_that_are_no_table_are_named_when_a_file_of_some_is_set(tmp_path):
+    (tmp_path / "fit.toml").write_text("[parameters]\ngap = 1e-6\n")
+    with pytest.raises(ScenarioError, match="parameters"):
+        load_scenario(write(tmp_path, more="parameters = 3"), [str(tmp_path / "fit.toml")])

@@ -196,6 +196,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
         assert done.returncode == 0, done.stderr
         assert f"{RUNS // 2} runs: {RUNS // 2} done now, 0 before" in done.stdout
         assert len(finished(results)) == RUNS // 2 * (task + 1)
+    assert sweep(file, results).done == 0  # which gathers what they found
     assert fingerprint(results) == undisturbed
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2

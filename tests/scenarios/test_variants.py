@@ -37,6 +37,13 @@ def test_links_that_a_network_lacks_do_not_vary_on_it():
     assert [v.settings for v in variants([mixed], {}, MESH)] == [(("gap", 0),), (("gap", 1),)]
 
 
+def test_points_that_are_one_where_some_keys_are_lacking_are_refused():
+    both = axis("speed", None, {"link.bandwidth": [1e9, 1e9], SPEED: [1e9, 2e9]})
+    check_axes([both], {}, [HAEC])
+    with pytest.raises(SettingError, match=f"two of its points are one on mesh:2x2, .* no {SPEED}"):
+        check_axes([both], {}, [HAEC, MESH])
+
+
 def test_without_axes_there_is_one_variant_without_a_label():
     assert variants([], {"gap": 1}, HAEC) == [("", (("gap", 1),))]
 

@@ -131,5 +131,17 @@ def test_a_file_that_is_no_graphml_is_refused_in_one_line(tmp_path, text):
     assert "\n" not in str(caught.value)
 
 
+def test_a_way_that_is_too_long_is_refused():
+    chain = nx.path_graph(2**15 + 1)
+    nx.set_node_attributes(chain, False, "host")
+    for end in (0, 2**15):
+        chain.nodes[end]["host"] = True
+    with pytest.raises(TopologyError, match="a way of more than 32,767 links"):
+        from_networkx(chain)
+    chain.remove_node(2**15)
+    chain.nodes[2**15 - 1]["host"] = True
+    assert from_networkx(chain).diameter() == 2**15 - 1
+
+
 def test_the_limit_keeps_the_table_within_128_mib():
     assert graphs.LIMIT * 2 == 128 * 2**20

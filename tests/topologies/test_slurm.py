@@ -175,6 +175,7 @@ def test_a_conf_that_makes_no_sense_is_refused_by_line(text, message):
         ("- topology: a\n  flat: true", "expected tree, block, ring or torus3d"),
         ("- topology: a\n  tree: 3", "switches: expected a list"),
         ("- topology: [a]", "expected topology: NAME"),
+        ("- topology: 1" + 3000 * ":1" + "\n  flat: true", "Exceeds the limit"),
         (document(a=torus3d(nodes="n[1-23]")), "23 nodes: expected 4 x 3 x 2"),
         (document(a=torus3d(nodes="n[1-23],n1")), "node n1 twice"),
         (document(a=torus3d(dims={"x": 4, "y": "three"}, nodes="n1")), "expected whole numbers x"),
