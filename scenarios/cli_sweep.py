@@ -126,7 +126,7 @@ def run(
             return
         save_inputs(path, loaded, runs, results.absolute(), changes)
         words = [str(path.absolute()), "--out", str(results.absolute())]
-        words += [word for change in changes for word in ("--set", change)]
+        words += [word for change in changes for word in ("--set", _anywhere(change))]
         words += ["--failed"] if failed else []
         ids = [run.run_id for run in todo]
         script = write_slurm_array(results.absolute(), ids, words, tasks, workers)
@@ -186,6 +186,11 @@ def query(
         print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
     elif answer.columns:
         print_table(answer.columns, answer.rows)
+
+
+def _anywhere(change: str) -> str:
+    """Return what --set was given so that it means the same in another folder."""
+    return change if "=" in change else str(Path(change).absolute())
 
 
 def _runs(number: int) -> str:

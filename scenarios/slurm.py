@@ -91,5 +91,5 @@ def share_of(results: Path, share: str) -> list[str]:
 
 def _quoted(path: Path) -> str:
     """Quote a path for a comment of sbatch, where a shell's quotes count but % is a field."""
-    text = str(path)
+    text = str(path.parent).replace("%", "%%") + f"/{path.name}"
     return f'"{text}"' if " " in text else text

@@ -149,6 +149,12 @@ def _dask(scheduler: str) -> Iterator[Executor]:
             f"tcp://host:8786, or the JSON file that dask scheduler wrote"
         ) from None
     with client:
+        threads = [worker["nthreads"] for worker in client.scheduler_info()["workers"].values()]
+        if max(threads, default=1) > 1:
+            raise WorkerError(
+                f"--scheduler {scheduler}: a worker with {max(threads)} threads: expected dask "
+                "worker --nthreads 1, or runs would disturb each other's times"
+            )
         yield client.get_executor(pure=False)
 
 

@@ -19,6 +19,7 @@ spcl/LogGOPSim, src/LogGOPSim/txt2bin.re.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -141,10 +142,10 @@ def _begins(program: Program, strands: range) -> dict[int, str]:
 
 def _nanoseconds(program: Program, scale: float) -> Ints:
     """Return computation before each row, its sums along a strand right to a nanosecond."""
-    worked = np.cumsum(program.compute * scale / NANOSECOND)
-    done = np.concatenate(([0.0], worked))
-    base = np.repeat(done[program.offsets[:-1]], np.diff(program.offsets))
-    rounded: Ints = (np.rint(done[1:] - base) - np.rint(done[:-1] - base)).astype(np.int64)
+    worked = program.compute * scale / NANOSECOND
+    rounded = np.empty(len(worked), dtype=np.int64)
+    for begin, end in pairwise(program.offsets.tolist()):  # a sum of all would lose nanoseconds
+        rounded[begin:end] = np.diff(np.rint(np.cumsum(worked[begin:end])), prepend=0)
     return rounded
 
 

@@ -353,11 +353,12 @@ def _read_metis(file: Path) -> Traffic:
             f"{file}: {len(neighbours)} entries for {edges} edges: expected each edge twice"
         )
     once = (src < neighbours) & (weight != 0)
-    back = src > neighbours
-    if sorted(zip(src[src < neighbours], neighbours[src < neighbours], strict=True)) != sorted(
-        zip(neighbours[back], src[back], strict=True)
-    ):
-        raise TraceError(f"{file}: an edge is listed at one of its ends only")
+    ends = [np.stack((src, neighbours, weight)), np.stack((neighbours, src, weight))]  # as u < v
+    forth, back = (rows[:, rows[0] < rows[1]].T for rows in ends)
+    for columns, what in ((2, "is listed at one of its ends only"), (3, "has two weights")):
+        one, other = (rows[np.lexsort(rows.T[::-1]), :columns] for rows in (forth, back))
+        if not np.array_equal(one, other):
+            raise TraceError(f"{file}: an edge {what}")
     return Traffic.from_pairs(
         vertices,
         src[once],

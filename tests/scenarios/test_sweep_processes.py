@@ -149,6 +149,17 @@ def test_a_dask_cluster_finds_the_same(undisturbed, tmp_path):
     assert fingerprint(results) == undisturbed
 
 
+def test_workers_of_dask_have_one_thread(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+        ) as cluster,
+        pytest.raises(WorkerError, match="a worker with 2 threads: expected dask worker --nth"),
+    ):
+        sweep(write(tmp_path), tmp_path / "out", scheduler=cluster.scheduler_address)
+
+
 def test_a_scheduler_file_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "FILE_SECONDS", 0.1)
     with pytest.raises(WorkerError, match=r"gone\.json: no such file after 0\.1 s"):

@@ -125,6 +125,7 @@ def test_matrixmarket_from_elsewhere(tmp_path):
         ("a.graph", "2 1\n3\n1\n", ["neighbour 3", "1..2"]),
         ("a.graph", "2 1\n2\n\n", ["expected each edge twice"]),
         ("a.graph", "3 1\n2\n3\n\n", ["one of its ends only"]),
+        ("a.graph", "2 1 001\n2 5\n1 9\n", ["an edge has two weights"]),
         ("a.npz", "not a zip", ["cannot be read"]),
         ("a.txt", "x", ["unknown kind", ".graph"]),
     ],
