@@ -73,8 +73,8 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             row |= {"energy": result.energy.total, "energy_transfer": transfer}
         if run.messages:
             store.save_messages(results, run.run_id, result)
-    busy = None if result is None else result.link_busy
-    store.save_links(results, run.run_id, topology, messages, size, busy)
+    replayed = () if result is None else (result.link_bytes, result.link_busy)
+    store.save_links(results, run.run_id, topology, messages, size, *replayed)
     store.save_ranks(results, run.run_id, node_of, result)
 
 

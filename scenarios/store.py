@@ -49,13 +49,22 @@ def save_links(
     topology: Topology,
     messages: ArrayLike,
     bytes: ArrayLike,  # noqa: A002 - the field's own word
-    busy: ArrayLike | None,
+    replayed: ArrayLike | None = None,
+    busy: ArrayLike | None = None,
 ) -> None:
-    """Write what each link carries, and for how many seconds it was busy when replayed.
+    """Write what each link carries of the traffic that was mapped, and what of the replay.
+
+    Parameters
+    ----------
+    messages, bytes : array_like, shape (links,)
+        Of the whole run's traffic, from point to point.
+    replayed, busy : array_like, shape (links,), optional
+        Bytes of all that was replayed, collectives too and perhaps some time steps only; seconds.
 
     Links that carry nothing have no row: a few ranks on a large machine use few of its links.
     """
-    carried = [np.asarray(messages), np.asarray(bytes), None if busy is None else np.asarray(busy)]
+    given = (messages, bytes, replayed, busy)
+    carried = [None if each is None else np.asarray(each) for each in given]
     used = np.flatnonzero(np.any([each > 0 for each in carried if each is not None], axis=0))
     kinds = pa.array([kind.name for kind in topology.kinds], pa.string())
     columns = [

@@ -95,7 +95,8 @@ TABLES = {
             ("kind", pa.string()),
             ("messages", _INT),
             ("bytes", _INT),
-            ("busy", _REAL),  # seconds, null where nothing was replayed
+            ("replayed_bytes", _INT),  # as in "runs"; null where nothing was replayed, as busy
+            ("busy", _REAL),  # seconds
         ]
     ),
     "messages": pa.schema(

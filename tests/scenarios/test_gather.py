@@ -37,7 +37,7 @@ def save(folder, run_id, error=None):
     number = sum(map(ord, run_id))
     if error is None:
         loads = np.arange(LINE.links) + number
-        store.save_links(folder, run_id, LINE, loads, loads * 8, None)
+        store.save_links(folder, run_id, LINE, loads, loads * 8)
         store.save_ranks(folder, run_id, [number, 0, 1], None)
     row = {"run_id": run_id, "hop_bytes": number, "mapping_seconds": time.perf_counter()}
     store.save_run(folder, row | {"error": error})
@@ -199,7 +199,7 @@ def test_a_failed_run_that_is_tried_again_while_others_gather_keeps_its_tables(t
     planned(tmp_path, "ab")
     save(tmp_path, "a", "broken")
     save(tmp_path, "b")
-    store.save_links(tmp_path, "a", LINE, *([np.arange(LINE.links) + 1] * 2), None)
+    store.save_links(tmp_path, "a", LINE, *([np.arange(LINE.links) + 1] * 2))
     store.save_ranks(tmp_path, "a", [0, 1, 2], None)
     gather(tmp_path)  # while the new attempt has not written its row yet
     store.save_run(tmp_path, {"run_id": "a", "hop_bytes": 1})

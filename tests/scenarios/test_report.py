@@ -128,7 +128,6 @@ def make_study(
                         topology,
                         topology.loads(u, v, traffic.messages),
                         topology.loads(u, v, traffic.bytes),
-                        None,
                     )
     for place, error in enumerate(failed):
         row = {"run_id": f"bad{place}", "trace": "grid.8x4", "topology": "mesh:4x4x2"}

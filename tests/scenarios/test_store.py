@@ -31,12 +31,14 @@ def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(fold
 def test_links_know_their_ends_and_kinds(folder):
     topology = haec((2, 2, 2))
     loads = np.arange(1, topology.links + 1)
-    store.save_links(folder, "a", topology, loads, loads * 8, loads / 4)
+    store.save_links(folder, "a", topology, loads, loads * 8, loads * 9, loads / 4)
     links = store.load_links(folder, "a")
-    assert links.columns.tolist() == ["link", "from", "to", "kind", "messages", "bytes", "busy"]
+    replayed = ["replayed_bytes", "busy"]
+    assert links.columns.tolist() == ["link", "from", "to", "kind", "messages", "bytes", *replayed]
     assert links["to"].tolist() == topology.link_to.tolist()
     assert set(links["kind"]) == {"optical", "wireless"}
     assert links["bytes"].tolist() == (loads * 8).tolist()
+    assert links["replayed_bytes"].tolist() == (loads * 9).tolist()
 
 
 def test_only_links_that_carry_something_have_a_row(folder):
@@ -44,12 +46,12 @@ def test_only_links_that_carry_something_have_a_row(folder):
     nothing = np.zeros(network.links, dtype=int)
     one, busy = nothing.copy(), nothing.astype(float)
     one[2] = busy[4] = 1  # a message without bytes; bytes of a collective, which is no message
-    store.save_links(folder, "a", network, one, nothing, busy)
+    store.save_links(folder, "a", network, one, nothing, nothing, busy)
     links = store.load_links(folder, "a")
     assert links["link"].tolist() == [2, 4]
     assert links["from"].tolist() == network.link_from[[2, 4]].tolist()
     assert links["messages"].tolist() == [1, 0]
-    store.save_links(folder, "b", network, nothing, nothing, None)
+    store.save_links(folder, "b", network, nothing, nothing)
     assert store.load_links(folder, "b").empty
 
 
