@@ -161,6 +161,11 @@ def run(
         _print_runs(load_runs(results))
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
+    alone = [source.name for source in loaded.sources(path.parent) if source.kind == "traffic"]
+    if alone and loaded.replay.engine and loaded.replay.rounds is None:
+        warn(
+            f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"
+        )
     if outcome.failed:
         _warn_of_failed(outcome, results)
         raise typer.Exit(SOME_FAILED)

@@ -60,7 +60,7 @@ def read_traffic(
 
 def warn_if_silent(source: Source, traffic: Traffic, collectives: Collectives) -> None:
     """Say what to do about a program that sends in collectives only, like NAS FT."""
-    ignored = collectives is Collectives.IGNORE and (source.has_program or source.is_monitored)
+    ignored = collectives is Collectives.IGNORE and source.has_collectives
     if ignored and traffic.pairs == 0 and traffic.ranks > 1:
         how = "count collectives with --collectives expand"
         warn(f"{source.name}: no point-to-point messages: {how}")

@@ -7,7 +7,7 @@ result must not be kept under the id of what was planned.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
@@ -15,6 +15,8 @@ from ..topologies import Topology, topology_from_spec
 from ..topologies.files import file_and_name
 from ..topologies.spec import FILE
 from ..traces import Folded, Trace, Traffic
+from .cli_arguments import Collectives
+from .expanded import read_traffic
 from .scenario import ScenarioError
 from .sources import Source
 
@@ -36,8 +38,15 @@ def network_digest(topology: str) -> str:
     return f"{digest}:{name}" if name else digest
 
 
-def planned_traffic(source: Source, digest: str) -> Traffic:
+def planned_traffic(
+    source: Source, digest: str, algorithms: Mapping[str, str] | None = None
+) -> Traffic:
     """Read the traffic of the source that had this digest.
+
+    Parameters
+    ----------
+    algorithms : mapping of str to str, optional
+        Of collectives, by operation: adds what they send; those that are not named, by default.
 
     Raises
     ------
@@ -46,7 +55,13 @@ def planned_traffic(source: Source, digest: str) -> Traffic:
     ScenarioError
         It is another one by now.
     """
-    return _unchanged(source.name, source.traffic, source.digest, digest)
+
+    def read() -> Traffic:
+        if algorithms is None:
+            return source.traffic()
+        return read_traffic(source, Collectives.EXPAND, algorithms).traffic
+
+    return _unchanged(source.name, read, source.digest, digest)
 
 
 def planned_calls(source: Source, steps: int | None, digest: str) -> Trace | Folded:

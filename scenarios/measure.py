@@ -14,7 +14,7 @@ from ..simulator import Program, Result, evaluate, link_loads, lower, program_of
 from ..topologies import Mapping, MappingError, Topology
 from ..traces import Traffic
 from . import store
-from .inputs import planned_calls, planned_network
+from .inputs import planned_calls, planned_network, planned_traffic
 from .plan import Run
 from .settings import configure, normalised
 from .sources import Source
@@ -41,7 +41,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         "engine": run.engine,
         "parameters": json.dumps(normalised(run.settings)),
     }
-    traffic = _traffic(results, run.trace.name, run.digest)
+    traffic = _traffic(results, run.trace.name, run.traffic_of)
     topology, _ = configure(planned_network(run.topology, run.network), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
     node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
@@ -97,8 +97,8 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
 
 
 @lru_cache(maxsize=2)
-def _traffic(results: Path, name: str, digest: str) -> Traffic:
-    return store.load_traffic(results, name, digest)
+def _traffic(results: Path, name: str, made_of: str) -> Traffic:
+    return store.load_traffic(results, name, made_of)
 
 
 @lru_cache(maxsize=32)
@@ -106,7 +106,7 @@ def _replay(run: Run, nodes: bytes) -> Result:
     """Replay a mapping once, even where several mappers or seeds find the same one."""
     topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
     algorithms = tuple(parameters.algorithms.items())
-    program = _program(run.trace, run.steps, algorithms, run.digest)
+    program = _program(run.trace, run.steps, run.rounds, algorithms, run.digest)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None
     return simulate(
@@ -121,8 +121,14 @@ def _replay(run: Run, nodes: bytes) -> Result:
 
 @lru_cache(maxsize=1)
 def _program(
-    source: Source, steps: int | None, algorithms: tuple[tuple[str, str], ...], digest: str
+    source: Source,
+    steps: int | None,
+    rounds: int | None,
+    algorithms: tuple[tuple[str, str], ...],
+    digest: str,
 ) -> Program:
     if source.kind == "stencil":  # all receives, all sends, wait for all: Lehr's listing 7.2
         return program_of_traffic(source.traffic(), "at_once", name=source.name)
+    if source.kind == "traffic":
+        return program_of_traffic(planned_traffic(source, digest), rounds=rounds, name=source.name)
     return lower(planned_calls(source, steps, digest), dict(algorithms))

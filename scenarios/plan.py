@@ -19,7 +19,7 @@ from typing import Any
 from ..topologies import topology_from_spec
 from ..topologies.spec import FILE
 from .inputs import network_digest
-from .scenario import Exclude, Scenario, canonical_mapper
+from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
 from .settings import Settings, normalised
 from .sources import Source
 from .variants import variants
@@ -51,6 +51,10 @@ class Run:
         Whether to keep when each message was sent and delivered.
     network : str
         Hash of the topology's file; empty where it has none.
+    rounds : int or None
+        Rounds in which a file of traffic is replayed.
+    expanded : bool
+        Whether the traffic that is mapped has the messages of collectives.
     """
 
     trace: Source
@@ -64,6 +68,8 @@ class Run:
     variant: str = ""
     messages: bool = False
     network: str = ""
+    rounds: int | None = None
+    expanded: bool = False
 
     @cached_property
     def run_id(self) -> str:
@@ -83,7 +89,20 @@ class Run:
             "steps": self.steps,
             "parameters": normalised(self.settings),
         }
-        return what | ({"messages": True} if self.messages else {})
+        more = {"messages": self.messages, "rounds": self.rounds, "expanded": self.expanded}
+        return what | {key: value for key, value in more.items() if value}
+
+    @property
+    def algorithms(self) -> dict[str, str]:
+        """Algorithms of collectives that are set, by operation."""
+        prefix = "collective."
+        given = {key: str(v) for key, v in self.settings if key.startswith(prefix)}
+        return {key.removeprefix(prefix): value for key, value in given.items()}
+
+    @property
+    def traffic_of(self) -> str:
+        """What determines the traffic that is mapped: the trace, and how collectives send."""
+        return f"{self.digest} {sorted(self.algorithms.items())}" if self.expanded else self.digest
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.topology, self.variant)))
@@ -91,8 +110,19 @@ class Run:
 
 
 def plan(scenario: Scenario, folder: Path) -> list[Run]:
-    """Return the runs of a scenario, in its order; `folder` is where the scenario file lies."""
-    return list({run.run_id: run for run in _runs(scenario, folder.absolute())}.values())
+    """Return the runs of a scenario, in its order; `folder` is where the scenario file lies.
+
+    Raises
+    ------
+    ScenarioError
+        All are excluded.
+    TraceError, OSError
+        A trace or the file of a network cannot be read.
+    """
+    runs = {run.run_id: run for run in _runs(scenario, folder.absolute())}
+    if not runs:
+        raise ScenarioError(f"scenario {scenario.name!r}: exclude leaves nothing to run")
+    return list(runs.values())
 
 
 @cache
@@ -112,8 +142,11 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
         mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
         for trace, (network, hashed) in product(group.traces, networks):
             source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
-            replayed = source.has_program or source.kind == "stencil"
+            alone = source.kind == "traffic"  # whose messages come in rounds, if at all
+            replayed = scenario.replay.rounds is not None if alone else True
             engine = (scenario.replay.engine or None) if replayed else None
+            rounds = scenario.replay.rounds if engine and alone else None
+            expanded = scenario.collectives == "expand" and source.has_collectives
             steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
             for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
                 cell = (trace, network.spec, mapper, unequal)
@@ -132,6 +165,8 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         variant.label,
                         bool(engine) and scenario.replay.messages,
                         hashed,
+                        rounds,
+                        expanded,
                     )
 
 

@@ -22,10 +22,11 @@ from .plots_mapping import mapping_view
 from .plots_network import link_loads
 from .plots_relations import scatter, tau_map, variation
 from .plots_turn import turnable
+from .published import PARTS
 from .report_study import DEFAULT, Case, Entry, Study
 from .report_suites import case_grids, count_suite_figures, suite_figures, suites_of
 from .report_summary import excess, measure
-from .report_tables import PARTS, topology_of
+from .report_tables import topology_of
 from .report_units import count, data
 from .tables import StoreError
 

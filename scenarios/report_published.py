@@ -6,31 +6,17 @@ from typing import Any
 
 import pandas as pd
 
+from .published import KEYS, PARTS
 from .report_study import Case, Entry, Study, number
-from .report_tables import PARTS, Cell, whole
+from .report_tables import Cell, whole
 from .report_units import MISSING, change, count
-from .tables import StoreError
-
-KEYS = ("trace", "topology", "mapper")
 
 
 def published_tables(study: Study) -> list[dict[str, Any]]:
-    """Set published IeNPC beside ours in both conventions; one table a trace, same cells marked.
-
-    Raises
-    ------
-    StoreError
-        The published file lacks a column.
-    """
+    """Set published IeNPC beside ours in both conventions; one table a trace, same cells marked."""
     if study.published is None:
         return []
     theirs = study.published
-    missing = [key for key in KEYS if key not in theirs]
-    if missing:
-        raise StoreError(
-            f"{study.folder / 'published.csv'}: no column {missing[0]!r}: expected the header "
-            f"{','.join(KEYS)},{','.join(f'ienpc_{part}' for part in PARTS)}"
-        )
     keys = {key: theirs[key].astype(str).str.strip().str.casefold() for key in KEYS}
     tables = []
     for trace in study.traces():

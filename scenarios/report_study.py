@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from . import store
 from .plan_file import read_plan
+from .published import read_published
 from .scenario_files import flat
 
 DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
@@ -148,7 +149,7 @@ def load_study(folder: Path) -> Study:
     Raises
     ------
     StoreError
-        The folder holds no results.
+        The folder holds no results, or damaged ones.
     """
     plan = read_plan(folder)
     runs = store.load_runs(folder)
@@ -163,7 +164,7 @@ def load_study(folder: Path) -> Study:
         given = {}
     published = None
     if (folder / "published.csv").is_file():
-        published = pd.read_csv(folder / "published.csv", comment="#", skipinitialspace=True)
+        published = read_published(folder / "published.csv")
     well = runs[runs["error"].isna()]
     steps = given.get("replay", {}).get("steps")
     return Study(

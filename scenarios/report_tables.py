@@ -17,7 +17,6 @@ from .report_units import MISSING, change, count, data, duration, joules, runtim
 from .settings import configure
 
 FAILED = 200  # runs that are listed
-PARTS = ("total", "avg", "min", "max")
 
 
 class Cell(NamedTuple):

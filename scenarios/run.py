@@ -186,9 +186,9 @@ def save_inputs(
     """
     traffic = _new_traffic(runs, results)
     (results / "traffic").mkdir(parents=True, exist_ok=True)
-    digests = {run.trace.name: run.digest for run in runs}
+    made_of = {run.trace.name: run.traffic_of for run in runs}
     for name, new in traffic.items():
-        store.save_traffic(results, name, new, digests[name])
+        store.save_traffic(results, name, new, made_of[name])
     if not scenario.published:
         (results / "published.csv").unlink(missing_ok=True)
     else:
@@ -216,9 +216,9 @@ def save_inputs(
 def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     """Read the traffic of every trace that the results do not hold as it is now."""
     return {
-        name: planned_traffic(run.trace, run.digest)
+        name: planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
         for name, run in {run.trace.name: run for run in runs}.items()
-        if not store.has_traffic(results, name, run.digest)
+        if not store.has_traffic(results, name, run.traffic_of)
     }
 
 

@@ -39,12 +39,16 @@ class Replay(_Section):
     steps : int, optional
         Time steps to replay of a generated benchmark; all of them when left out.
         Metrics are of the whole run all the same.
+    rounds : int, optional
+        Rounds in which files of traffic are replayed, 1 for all at once; measured only when left
+        out. Stencils are always replayed at once.
     messages : bool
         Whether to keep when each message was sent and delivered, in the table "messages".
     """
 
     engine: Text | Literal[False] = "simpy"
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
+    rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     messages: StrictBool = False
 
 
@@ -141,6 +145,8 @@ class Scenario(_Section):
         Engine, and how much of generated benchmarks.
     parameters : dict
         Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
+    collectives : {"ignore", "expand"}
+        Whether mappers and metrics see what the collectives of a trace send, too.
     published : Published, optional
         Numbers to compare with.
     suites : list of str
@@ -159,6 +165,7 @@ class Scenario(_Section):
     seeds: Seeds = [0]
     replay: Replay = Replay()
     parameters: dict[str, Given] = {}
+    collectives: Literal["ignore", "expand"] = "ignore"
     published: Published | None = None
     include: list[Include] = []
     exclude: list[Exclude] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..topologies import Topology, did_you_mean, topology_from_spec
+from .published import check_published
 from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
 from .settings import check_settings
 from .sources import Source, find_source
@@ -20,18 +21,28 @@ T = TypeVar("T")
 
 
 class Crossed(NamedTuple):
-    """What a scenario crosses: topologies by spec, mappers as they are always written.
+    """What a scenario crosses: traces and their names, topologies, mappers as always written.
 
     Each of `cells` is a number of traces, mappers and seeds, and the topology that they run on.
     """
 
+    traces: set[str]
+    names: set[str]
     topologies: dict[str, Topology]
     mappers: set[str]
     cells: list[tuple[int, str]]
 
 
-def check_scenario(scenario: Scenario, path: Path) -> None:
+NOTHING = Crossed(set(), set(), {}, set(), [])
+
+
+def check_scenario(scenario: Scenario, path: Path, before: Crossed = NOTHING) -> Crossed:
     """Check that all that a scenario names is there, once, and not too much.
+
+    Parameters
+    ----------
+    before : Crossed
+        What the file crosses without ``--set``; rules may be about that, too.
 
     Raises
     ------
@@ -43,8 +54,13 @@ def check_scenario(scenario: Scenario, path: Path) -> None:
     _each(f"{path}: suites", scenario.suites, suite_cases)
     _once(f"{path}: suites", scenario.suites)
     crossed = _check_groups(scenario, path)
+    known = crossed._replace(
+        traces=crossed.traces | before.traces,
+        topologies=crossed.topologies | before.topologies,
+        mappers=crossed.mappers | before.mappers,
+    )
     for place, rule in enumerate(scenario.exclude):
-        _check_rule(f"{path}: exclude[{place}]", rule, scenario, crossed)
+        _check_rule(f"{path}: exclude[{place}]", rule, known)
     _check_parameters(scenario, path, crossed)
     engine = scenario.replay.engine
     if engine and engine not in ENGINES:
@@ -52,10 +68,14 @@ def check_scenario(scenario: Scenario, path: Path) -> None:
             f"{path}: replay.engine: {engine!r}{did_you_mean(engine, ENGINES)}: "
             f"expected false or one of {', '.join(ENGINES)}"
         )
-    if scenario.published and not (path.parent / scenario.published.file).is_file():
-        raise ScenarioError(
-            f"{path}: published.file: {scenario.published.file!r}: expected a CSV file beside it"
+    if scenario.published:
+        file = path.parent / scenario.published.file
+        _each(
+            f"{path}: published.file",
+            [file],
+            lambda file: check_published(file, crossed.names, crossed.topologies),
         )
+    return crossed
 
 
 def _check_groups(scenario: Scenario, path: Path) -> Crossed:
@@ -81,15 +101,15 @@ def _check_groups(scenario: Scenario, path: Path) -> Crossed:
                 raise ScenarioError(
                     f"{at}traces: two are called {source.name!r}: expected unlike names"
                 )
-    return Crossed(topologies, mappers, cells)
+    return Crossed(set(scenario.traced()), set(sources), topologies, mappers, cells)
 
 
-def _check_rule(at: str, rule: Exclude, scenario: Scenario, crossed: Crossed) -> None:
+def _check_rule(at: str, rule: Exclude, crossed: Crossed) -> None:
     """Check that a rule says something, and of what is there."""
     specs = _each(f"{at}.topologies", rule.topologies or [], topology_from_spec)
     names = _each(f"{at}.mappers", rule.mappers or [], canonical_mapper)
     unused = [
-        *(f".traces: {t!r}" for t in rule.traces or [] if t not in scenario.traced()),
+        *(f".traces: {t!r}" for t in rule.traces or [] if t not in crossed.traces),
         *(f".topologies: {t.spec!r}" for t in specs if t.spec not in crossed.topologies),
         *(f".mappers: {mapper!r}" for mapper in names if mapper not in crossed.mappers),
         *([": empty"] if rule == Exclude() else []),
@@ -103,6 +123,12 @@ def _check_parameters(scenario: Scenario, path: Path, crossed: Crossed) -> None:
     every = list(crossed.topologies.values())
     _each(f"{path}: parameters", [scenario.parameters], lambda given: check_settings(given, every))
     axes = _each(f"{path}: vary", scenario.vary, lambda vary: vary.axis)
+    if scenario.collectives == "expand":
+        for key in (key for axis in axes for key in axis.parameters if key.startswith("collect")):
+            raise ScenarioError(
+                f"{path}: vary: {key}: expected no algorithms to vary where collectives are "
+                f"expanded, since they change the traffic that is mapped"
+            )
     _each(f"{path}: vary", [axes], lambda all_of: check_axes(all_of, scenario.parameters, every))
     points = {topology.spec: count_variants(axes, topology) for topology in every}
     runs = sum(cells * points[spec] for cells, spec in crossed.cells)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ..topologies import did_you_mean
+from ..simulator import KEYS
+from ..topologies import Topology, TopologyError, did_you_mean, topology_from_spec
 from ..topologies.spec import FILE
 from .scenario import Exclude, Include, Published, Replay, Scenario, ScenarioError, Vary
-from .scenario_checks import check_scenario
-from .settings import SettingError, parameters_in
+from .scenario_checks import NOTHING, check_scenario
+from .settings import SettingError, known_keys, parameters_in
 
 SHIPPED = Path(__file__).parent
 LISTS = ("traces", "topologies", "suites", "mappers", "seeds")
@@ -58,7 +60,19 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
         Unreadable or not TOML, a key unknown or missing, a value out of range, a trace that is
         not there, a topology, mapper or parameter that does not exist, too many runs.
     """
-    given = changed(read_toml(path), changes, Path(path))
+    given, before = read_toml(path), NOTHING
+    if changes:
+        with suppress(ScenarioError):  # which may be what is set right
+            before = check_scenario(_valid(given, Path(path)), Path(path))
+    scenario = _valid(changed(given, changes, Path(path)), Path(path))
+    if before is not NOTHING:
+        scenario = _without_parameters_of(before.topologies.values(), scenario, given)
+    check_scenario(scenario, Path(path), before)
+    return scenario
+
+
+def _valid(given: dict[str, Any], path: Path) -> Scenario:
+    """Make a scenario of what a file says."""
     try:
         scenario = Scenario.model_validate(given)
     except ValidationError as error:
@@ -66,9 +80,25 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
     for key in ("traces", "topologies"):
         if not scenario.suites and not getattr(scenario, key):
             raise ScenarioError(f"{path}: key {key!r} is missing")
-    scenario = _with_networks_beside(scenario, Path(path))
-    check_scenario(scenario, Path(path))
-    return scenario
+    return _with_networks_beside(scenario, path)
+
+
+def _without_parameters_of(
+    before: Iterable[Topology], scenario: Scenario, given: dict[str, Any]
+) -> Scenario:
+    """Leave out what the file gives of parameters of topologies that were set away."""
+    specs = {spec for group in scenario.groups() for spec in group.topologies}
+    try:
+        now = known_keys([topology_from_spec(spec) for spec in specs])
+    except TopologyError:
+        return scenario  # which has not been checked yet
+    gone = set(known_keys(before)).difference(now)
+    kept = {
+        key: value
+        for key, value in scenario.parameters.items()
+        if key not in gone or given["parameters"].get(key) != value
+    }
+    return scenario.model_copy(update={"parameters": kept})
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -111,6 +141,9 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
     for key, value in _pairs(changes):
         section, dot, name = key.partition(".")
         if section not in Scenario.model_fields:
+            hint = "" if dot or key in KEYS else did_you_mean(key, Scenario.model_fields)
+            if hint:
+                raise ScenarioError(f"--set {key}: unknown key{hint}")
             section, dot, name = "parameters", ".", key
         if section == "parameters" and name in varied:
             raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
@@ -201,6 +234,10 @@ def _one_line(error: ValidationError) -> str:
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
     if first["type"] == "missing":
         return f"key {key!r} is missing"
+    if first["type"] == "too_short":
+        expected = "at least one"
+    if first["type"].startswith("model_"):
+        expected = f"a table [{key}]"
     if first["type"] == "extra_forbidden":
         sections: dict[str, type[BaseModel]] = {
             "replay": Replay,

@@ -55,6 +55,11 @@ class Source:
             and bool(path.is_dir() or path.suffix == ".prof")
         )
 
+    @property
+    def has_collectives(self) -> bool:
+        """Whether it is known what its collectives send."""
+        return self.has_program or self.is_monitored
+
     def traffic(self) -> Traffic:
         """Read or compute who sends how much to whom.
 

@@ -199,30 +199,30 @@ def traffic_path(folder: str | Path, trace: str) -> Path:
     return Path(folder) / "traffic" / f"{trace.replace('/', '_')}.npz"  # stencil:9,1/-1 has one
 
 
-def save_traffic(folder: Path, trace: str, traffic: Traffic, digest: str) -> None:
-    """Write the traffic of a trace, with the digest of its files and hopmap's version."""
+def save_traffic(folder: Path, trace: str, traffic: Traffic, made_of: str) -> None:
+    """Write the traffic of a trace, with hopmap's version and what it is made of: `traffic_of`."""
     path = traffic_path(folder, trace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    made_from = {"made_from": _made_from(digest)}
-    formats.save_traffic(path, replace(traffic, metadata={**traffic.metadata, **made_from}))
+    metadata = {**traffic.metadata, "made_from": _made_from(made_of)}
+    formats.save_traffic(path, replace(traffic, metadata=metadata))
 
 
-def has_traffic(folder: Path, trace: str, digest: str) -> bool:
-    """Whether the folder holds what this version reads from a trace whose files have the digest."""
+def has_traffic(folder: Path, trace: str, made_of: str) -> bool:
+    """Whether the folder holds what this version made of it."""
     try:
         metadata = formats.load_metadata(traffic_path(folder, trace))
     except (OSError, TraceError):
         return False
-    return metadata.get("made_from") == _made_from(digest)
+    return metadata.get("made_from") == _made_from(made_of)
 
 
-def load_traffic(folder: str | Path, trace: str, digest: str | None = None) -> Traffic:
+def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> Traffic:
     """Return the traffic of a trace of the scenario.
 
     Parameters
     ----------
-    digest : str, optional
-        Of the trace's files, if it matters.
+    made_of : str, optional
+        What it has to be made of, see `save_traffic`; anything when left out.
 
     Raises
     ------
@@ -234,10 +234,10 @@ def load_traffic(folder: str | Path, trace: str, digest: str | None = None) -> T
         traffic = formats.load_traffic(path)
     except (OSError, TraceError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from None
-    if digest is not None and traffic.metadata.get("made_from") != _made_from(digest):
+    if made_of is not None and traffic.metadata.get("made_from") != _made_from(made_of):
         raise StoreError(f"{path}: of other files or of another version: plan the runs again")
     return traffic
 
 
-def _made_from(digest: str) -> str:
-    return f"{digest} by hopmap {installed()}"
+def _made_from(made_of: str) -> str:
+    return f"{made_of} by hopmap {installed()}"

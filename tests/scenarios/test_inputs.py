@@ -8,13 +8,17 @@ import pytest
 
 from hopmap.scenarios import measure as measure_module
 from hopmap.scenarios import store
+from hopmap.scenarios.cli_arguments import Collectives
+from hopmap.scenarios.expanded import read_traffic
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.run import run_scenario, save_inputs
 from hopmap.scenarios.scenario import ScenarioError
 from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.scenarios.slurm import LIST, share_of
 from hopmap.scenarios.sources import find_source
-from hopmap.traces import Traffic, save_traffic
+from hopmap.simulator import program_of_traffic, simulate
+from hopmap.topologies import mesh
+from hopmap.traces import Traffic, load_traffic, save_traffic
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -135,3 +139,32 @@ def test_published_numbers_that_are_dropped_are_gone(tmp_path):
     assert (tmp_path / "out" / "published.csv").exists()
     sweep(write(tmp_path, "lu.S.4"))
     assert not (tmp_path / "out" / "published.csv").exists()
+
+
+def test_expanded_collectives_are_mapped_and_measured(tmp_path):
+    """IS sends next to nothing from point to point, and nearly all in collectives."""
+    plain = write(tmp_path, "is.S.4")
+    sweep(plain, "plain")
+    sweep(write(tmp_path, "is.S.4", more='collectives = "expand"\n'), "expanded")
+    expected = [read_traffic(find_source("is.S.4"), how, {}).traffic for how in Collectives]
+    for folder, traffic in zip(("plain", "expanded"), expected, strict=True):
+        assert store.load_traffic(tmp_path / folder, "is.S.4").same_as(traffic)
+    ids = [store.load_runs(tmp_path / folder)["run_id"][0] for folder in ("plain", "expanded")]
+    assert ids[0] != ids[1]
+    more = 'collectives = "expand"\nparameters."collective.alltoallv" = "linear"\n'
+    assert sweep(write(tmp_path, "is.S.4", more=more), "expanded").done == 1
+
+
+def test_files_of_traffic_are_replayed_in_as_many_rounds_as_are_asked_for(tmp_path):
+    save_traffic(tmp_path / "ring.npz", Traffic.from_pairs(4, [0, 1], [1, 2], [6, 4], [60, 40]))
+    sweep(write(tmp_path, "ring.npz"))
+    assert store.load_runs(tmp_path / "out")["makespan"].isna().all()
+    found = []
+    for rounds in (1, 3):
+        sweep(write(tmp_path, "ring.npz", more=f"replay.rounds = {rounds}\n"))
+        (row,) = store.load_runs(tmp_path / "out").to_dict("records")
+        program = program_of_traffic(load_traffic(tmp_path / "ring.npz"), rounds=rounds)
+        assert row["makespan"] == simulate(program, mesh((2, 2)), range(4)).makespan
+        assert row["replayed_hop_bytes"] == row["hop_bytes"]
+        found.append(row["makespan"])
+    assert found[0] < found[1]

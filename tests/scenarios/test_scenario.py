@@ -1,5 +1,6 @@
 """Scenario files: what is accepted, and one line for everything else."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_traffic_of_stencils_needs_no_file(tmp_path):
 
 
 def test_sections_are_read(tmp_path):
-    (tmp_path / "paper.csv").write_text("trace,topology,mapper,ienpc_total\n")
+    (tmp_path / "paper.csv").write_text("trace,topology,mapper,ienpc_total\nLU.S.4,Mesh,scan,1\n")
     more = """
         seeds = [3, 1]
         [replay]
@@ -115,7 +116,7 @@ def test_every_shipped_scenario_is_right(entry):
         ({}, "[parameters]\n'link.bandwidth' = 0", "bandwidth 0.0: expected > 0"),
         ({}, "[parameters]\n'switching' = 'fast'", "switching 'fast': expected one of"),
         ({}, "[parameters]\n'eager_limit' = [1]", r"parameters.eager_limit: \[1\]: expected"),
-        ({}, "[published]\nfile = 'none.csv'", "published.file: 'none.csv': expected a CSV file"),
+        ({}, "[published]\nfile = 'none.csv'", "none.csv: cannot be read as CSV .No such file"),
         ({}, "[published", "cannot be read as a scenario"),
         ({}, "[[include]]\ntraces = ['lu.S.4']", r"key 'include\[0\].topologies' is missing"),
         (
@@ -250,6 +251,9 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
         ("gap=3", "--set gap: "),
         ("nowhere.toml", "--set nowhere.toml: cannot be read"),
         ("name.x=3", "--set name.x: 'name' has no keys"),
+        ("mapper=sweep", "--set mapper: unknown key (did you mean mappers?)"),
+        ("seeds=[]", "seeds: []: expected at least one"),
+        ("replay=false", "replay: False: expected a table [replay]"),
     ],
 )
 def test_what_cannot_be_set_is_named(tmp_path, change, said):
@@ -269,3 +273,49 @@ def test_parameters_that_are_no_table_are_named_when_a_file_of_some_is_set(tmp_p
     (tmp_path / "fit.toml").write_text("[parameters]\ngap = 1e-6\n")
     with pytest.raises(ScenarioError, match="parameters"):
         load_scenario(write(tmp_path, more="parameters = 3"), [str(tmp_path / "fit.toml")])
+
+
+def test_what_is_set_away_may_still_be_excluded_and_have_parameters(tmp_path):
+    more = (
+        '[parameters]\n"link.wireless.bandwidth" = "1 GB/s"\n"link.bandwidth" = "2 GB/s"\n'
+        '[[exclude]]\nmappers = ["random"]\ntopologies = ["haec:2x2x2"]\n'
+    )
+    lists = {"traces": ["lu.S.4"], "topologies": ["mesh:2x2", "haec:2x2x2"]}
+    lists["mappers"] = ["sweep", "random"]
+    file = write(tmp_path, more, **{key: json.dumps(value) for key, value in lists.items()})
+    assert len(plan(load_scenario(file), tmp_path)) == 3
+    for change in ("mappers=sweep", "topologies=mesh:2x2"):
+        scenario = load_scenario(file, [change])
+        assert len(plan(scenario, tmp_path)) == 2
+    assert scenario.parameters == {"link.bandwidth": "2 GB/s"}
+    with pytest.raises(ScenarioError, match=r"unknown parameter 'link\.wireless\.latency'"):
+        load_scenario(file, ["topologies=mesh:2x2", "link.wireless.latency=1us"])
+    with pytest.raises(ScenarioError, match=r"exclude\[0\]\..*: expected something"):
+        file.write_text(file.read_text().replace('"random"]\nt', '"gray"]\nt'))
+        load_scenario(file, ["topologies=mesh:2x2"])
+
+
+def test_a_scenario_without_a_run_is_refused(tmp_path):
+    file = write(tmp_path, more='[[exclude]]\nmappers = ["sweep"]\n', mappers='["sweep"]')
+    with pytest.raises(ScenarioError, match="exclude leaves nothing to run"):
+        plan(load_scenario(file), tmp_path)
+
+
+def test_algorithms_do_not_vary_where_collectives_are_expanded(tmp_path):
+    more = '[[vary]]\nparameters."collective.allreduce" = ["ring", "linear"]\n'
+    with pytest.raises(ScenarioError, match=r"vary: collective\.allreduce: expected no algorithms"):
+        load_scenario(write(tmp_path, more='collectives = "expand"\n' + more))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("topology,mapper,ienpc_total\nmesh,sweep,1\n", "no column 'trace': expected the header"),
+        ("", "cannot be read as CSV"),
+        ("trace,topology,mapper\nlu.S.4,torus:2x2,sweep\n", "first about lu.S.4 on torus:2x2"),
+    ],
+)
+def test_published_numbers_are_looked_at_before_anything_runs(tmp_path, text, said):
+    (tmp_path / "paper.csv").write_text(text)
+    with pytest.raises(ScenarioError, match=said):
+        load_scenario(write(tmp_path, more='published.file = "paper.csv"\n'))
