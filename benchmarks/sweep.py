@@ -28,7 +28,6 @@ from hopmap.scenarios.settings import configure
 from hopmap.simulator import evaluate, link_loads, lower, simulate
 from hopmap.topologies import topology_from_spec
 
-
 FEW = 16
 
 

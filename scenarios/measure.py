@@ -35,7 +35,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     row |= {
         "run_id": run.run_id,
         "trace": run.trace.name,
-        "topology": run.topology,
+        "topology": run.called,
         "mapper": run.mapper,
         "seed": run.seed,
         "engine": run.engine,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -55,6 +56,8 @@ class Run:
         Rounds in which a file of traffic is replayed.
     expanded : bool
         Whether the traffic that is mapped has the messages of collectives.
+    called : str
+        What tables and reports call the topology: a file by its place beside the scenario.
     """
 
     trace: Source
@@ -70,6 +73,7 @@ class Run:
     network: str = ""
     rounds: int | None = None
     expanded: bool = False
+    called: str = ""
 
     @cached_property
     def run_id(self) -> str:
@@ -105,7 +109,7 @@ class Run:
         return f"{self.digest} {sorted(self.algorithms.items())}" if self.expanded else self.digest
 
     def __str__(self) -> str:
-        where = ", ".join(filter(None, (self.topology, self.variant)))
+        where = ", ".join(filter(None, (self.called or self.topology, self.variant)))
         return f"{self.trace.name} on {where} by {self.mapper}, seed {self.seed}"
 
 
@@ -167,7 +171,14 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         hashed,
                         rounds,
                         expanded,
+                        _called(network.spec, folder),
                     )
+
+
+def _called(spec: str, folder: Path) -> str:
+    if not spec.startswith(FILE):
+        return spec
+    return FILE + os.path.relpath(spec.removeprefix(FILE), folder.resolve())
 
 
 def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:

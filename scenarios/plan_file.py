@@ -12,12 +12,13 @@ from .tables import StoreError
 
 
 class Plan(NamedTuple):
-    """What `save_plan` wrote: runs in order and what they are called now."""
+    """What `save_plan` wrote: runs in order, what they are called now, where networks lie."""
 
     runs: list[str]
     variant_of: list[str]
     topology_of: list[str]
     variants: dict[str, dict[str, Any]]
+    networks: dict[str, str]
 
 
 def save_plan(
@@ -26,6 +27,7 @@ def save_plan(
     labels: Sequence[str] = (),
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     topologies: Sequence[str] = (),
+    networks: Mapping[str, str] | None = None,
 ) -> None:
     """Write which runs the scenario consists of, in order.
 
@@ -37,12 +39,15 @@ def save_plan(
         Parameters by label.
     topologies : sequence of str
         What the topology of each run is called: a file may have been moved since it was run.
+    networks : mapping of str to str, optional
+        Specs of the topologies that are called otherwise.
     """
     plan = {
         "runs": list(run_ids),
         "variant_of": list(labels),
         "topology_of": list(topologies),
         "variants": {label: dict(each) for label, each in (settings or {}).items()},
+        "networks": dict(networks or {}),
     }
     with replacing(folder / "plan.json") as partial:
         partial.write_text(json.dumps(plan, indent=1) + "\n")
@@ -64,6 +69,7 @@ def read_plan(folder: Path) -> Plan:
             list(plan.get("variant_of") or [""] * len(runs)),
             list(plan.get("topology_of") or []),
             dict(plan.get("variants", {})),
+            dict(plan.get("networks", {})),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None

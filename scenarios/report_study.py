@@ -103,12 +103,17 @@ class Study:
     scenario_text: str
     settings: tuple[tuple[str, Any], ...]
     variants: Mapping[str, Mapping[str, Any]]
+    networks: Mapping[str, str]
     steps: int | None
     planned: int
     runs: pd.DataFrame
     failed: pd.DataFrame
     cases: Sequence[Case]
     published: pd.DataFrame | None
+
+    def spec_of(self, topology: str) -> str:
+        """Return the spec of what is called so: of a file, where it lies."""
+        return self.networks.get(topology, topology)
 
     def traces(self) -> list[str]:
         """Return the traces that have a case, in the scenario's order."""
@@ -174,6 +179,7 @@ def load_study(folder: Path) -> Study:
         scenario_text=text,
         settings=tuple(sorted(flat(given.get("parameters", {})))),
         variants=plan.variants,
+        networks=plan.networks,
         steps=steps if isinstance(steps, int) else None,
         planned=len(plan.runs),
         runs=well,

@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 
 def topology_of(study: Study, case: Case) -> Topology:
     """Build a case's topology with the link speeds that the scenario sets."""
-    return _configured(case.topology, study.settings_of(case))
+    return _configured(study.spec_of(case.topology), study.settings_of(case))
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +82,7 @@ def link_rows(study: Study) -> list[dict[str, Any]]:
     """List the links of every topology by kind, with their speeds and where these come from."""
     rows: list[dict[str, Any]] = []
     for spec in study.topologies():
-        bare = topology_from_spec(spec)
+        bare = topology_from_spec(study.spec_of(spec))
         shown: set[LinkKind] = set()
         for case in {c.variant: c for c in study.cases if c.topology == spec}.values():
             topology = topology_of(study, case)

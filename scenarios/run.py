@@ -209,7 +209,8 @@ def save_inputs(
         [run.run_id for run in runs],
         [run.variant for run in runs],
         settings,
-        [run.topology for run in runs],
+        [run.called for run in runs],
+        {run.called: run.topology for run in runs if run.network},
     )
 
 

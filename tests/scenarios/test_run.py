@@ -162,7 +162,7 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     ]
     fast, slow = runs["makespan"][6:]
     assert fast < slow
-    *_, labels, _, settings = read_plan(tmp_path / "out")
+    _, labels, _, settings, _ = read_plan(tmp_path / "out")
     assert set(labels) == {"", "radio fast", "radio slow"}
     assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
 
@@ -386,7 +386,11 @@ def test_a_moved_study_is_not_run_again_and_knows_where_its_network_lies(tmp_pat
     assert sweep(file, here / "out").done == 1
     here.rename(there)
     assert sweep(there / "study.toml", there / "out").done == 0
-    assert store.load_runs(there / "out")["topology"].tolist() == [f"file:{there / 'net.graphml'}"]
+    assert store.load_runs(there / "out")["topology"].tolist() == ["file:net.graphml"]
+    assert read_plan(there / "out").networks == {
+        "file:net.graphml": f"file:{there / 'net.graphml'}"
+    }
+    assert "file:net.graphml" in write_report(there / "out").read_text()
 
 
 def test_what_was_set_over_the_file_is_in_the_copy_of_it(tmp_path):
