@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from ..topologies import Mapping, MappingError, Topology, check_mapping
 from ..traces.atomic import replacing
+from .console import note
 from .hosts import expand
 from .launchers import find_launcher, recognise
 from .launchers_json import document_of
 from .launchers_text import MAPPING, NODES, Place, comments, launcher_file
+from .same_nodes import same_nodes
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -46,18 +48,13 @@ def named_topology(path: str | Path) -> str:
     MappingError
         Unreadable file, or neither of them.
     """
-    lines = _lines(path)
-    for line in lines[:1]:
-        if line.startswith(MAPPING):
-            return line.removeprefix(MAPPING)
-        if line.startswith("{"):
-            named = document_of("\n".join(lines), str(path)).get("topology")
-            if isinstance(named, str):
-                return named
-    raise MappingError(
-        f"{path}: does not name its topology: expected --topology, "
-        f"or a first line like {MAPPING}torus:4x4x4"
-    )
+    named = _named(_lines(path), str(path))
+    if named is None:
+        raise MappingError(
+            f"{path}: does not name its topology: expected --topology, "
+            f"or a first line like {MAPPING}torus:4x4x4"
+        )
+    return named
 
 
 def named_hosts(path: str | Path) -> list[str] | None:
@@ -75,6 +72,8 @@ def read_mapping(
     hosts: Sequence[str] | None = None,
 ) -> Mapping:
     """Read a mapping: our CSV, MapLib's file, or a launcher's (see `launchers.recognise`).
+
+    A file that names another network is taken all the same, with a `note`: its nodes may be others.
 
     Parameters
     ----------
@@ -120,7 +119,25 @@ def read_mapping(
                 f"0..{topology.nodes - 1}"
             )
         node_of[rank] = node
-    return check_mapping(node_of, topology, ranks, name=name)
+    checked = check_mapping(node_of, topology, ranks, name=name)
+    named = _named(lines, name)
+    if named is not None and not same_nodes(named, topology):
+        note(
+            f"{name}: a mapping on {named}, taken for one on {topology.spec}: "
+            "node numbers may mean other nodes"
+        )
+    return checked
+
+
+def _named(lines: list[str], name: str) -> str | None:
+    """Return the spec that the first line or a JSON document names, None without one."""
+    first = lines[0] if lines else ""
+    if first.startswith(MAPPING):
+        return first.removeprefix(MAPPING)
+    if first.startswith("{"):
+        named = document_of("\n".join(lines), name).get("topology")
+        return named if isinstance(named, str) else None
+    return None
 
 
 def _header(lines: list[str]) -> str:

@@ -34,6 +34,13 @@ def hopmap(*words):
     return result.stdout
 
 
+def noted(*words):
+    """Run a command that works; return what it says beside its result."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stderr.splitlines()
+
+
 def as_json(*words):
     return json.loads(hopmap(*words, "--json"))
 
@@ -409,11 +416,34 @@ def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_pat
     rankfile = tmp_path / "rankfile"
     names = ["--nodelist", "node[08-10],gpu7"]
     hopmap("export", mapping, "--to", "openmpi", *names, "--out", rankfile)
-    machine = ["--topology", "torus:2x2"]
+    machine = ["--topology", "mesh:2x2"]
     for command in ("evaluate", "simulate"):
         by_csv, by_rankfile = (as_json(command, LU, m, *machine) for m in (mapping, rankfile))
         assert {**by_csv, "wall_seconds": 0} == {**by_rankfile, "wall_seconds": 0}
     assert hopmap("export", rankfile, "--to", "csv") == mapping.read_text()
+
+
+def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_path):
+    """With the result, not with an error; slots and options make no other network."""
+    said = (
+        f"hopmap: {mapping}: a mapping on mesh:2x2, taken for one on mesh:4: "
+        "node numbers may mean other nodes"
+    )
+    bound = ["map", LU, "-m", "bokhari(jumps=0)", "--initial", mapping]
+    convert = ["convert", LU, "--to", "simgrid", "--out", tmp_path / "sg", "--mapping", mapping]
+    for words in (
+        ["export", mapping, "--to", "openmpi"],
+        ["export", mapping, "--to", "csv", "--json"],
+        ["evaluate", LU, mapping],
+        ["simulate", LU, mapping, "--engine", "compiled"],
+        ["explain", LU, mapping, "--no-doubled"],
+        bound,
+        convert,
+    ):
+        assert noted(*words, "-t", "mesh:4") == [said]
+        assert noted(*words, "-t", "mesh:2x2*2") == []
+    words = map(str, ["simulate", LU, mapping, "-t", "mesh:4", "--engine", "x"])
+    assert "mapping on" not in CliRunner().invoke(app, list(words)).stderr
 
 
 def test_a_file_that_does_not_show_its_format_or_names_is_told_them(mapping, tmp_path):
