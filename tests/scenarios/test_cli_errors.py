@@ -87,6 +87,7 @@ BAD = {
     "export map.csv --to cray --out empty": "empty: is a folder: expected a file to write",
     "export map.csv --to cary": "launcher 'cary' (did you mean cray?): expected one of openmpi",
     f"{FLOW} --steps 2": "--steps: only for a benchmark like lu.C.64",
+    "calibrate pairs.csv --out new.json": "--out new.json: expected a name ending in .toml",
     "run frist": "frist: no such file or shipped scenario (did you mean first?)",
     "run first --tasks 3": "--tasks: expected --slurm-array with it",
     "run first --slurm-array --share 0/4": "--slurm-array: expected neither --scheduler nor --sh",
