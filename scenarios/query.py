@@ -55,7 +55,13 @@ def query(folder: str | Path, sql: str) -> Answer:
         except duckdb.Error as error:
             # Another process may have gathered, and removed parts that we were reading.
             if all(path.exists() for paths in parts.values() for path in paths):
-                raise QueryError(f"query: {str(error).splitlines()[0]}") from None
+                raise QueryError(f"query: {_reason(str(error))}") from None
+
+
+def _reason(message: str) -> str:
+    """Return DuckDB's message, with the names it suggests, without the statement and its caret."""
+    lines = message.partition("\n\nLINE ")[0].splitlines()
+    return " ".join(line.strip() for line in lines if line.strip())
 
 
 def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
