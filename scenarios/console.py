@@ -69,7 +69,7 @@ def print_table(
     columns : sequence of str
         Headings.
     rows : sequence of sequences
-        Integers get thousands separators, floats four significant digits, None a dash.
+        Numbers get thousands separators, floats four significant digits at least, None a dash.
     left : int
         Columns that are aligned to the left; the others are to the right.
     """
@@ -139,7 +139,7 @@ def _show(cell: object) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 1e4 else f"{cell:.4g}"
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:,.4g}"
     return str(cell)
 
 
