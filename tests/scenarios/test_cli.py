@@ -569,6 +569,18 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
     assert hopmap("report", out) == f"report: {out / 'report.html'}\n"
 
 
+def test_run_says_what_figures_of_several_seeds_are(tmp_path):
+    said = "of runs: hops and link where hop-bytes are least, least runtime, mean mapping time"
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2"]\n'
+        'mappers = ["sweep", "random"]\nseeds = [0, 1]\n[replay]\nengine = false\n'
+    )
+    words = ("run", file, "--no-report", "--out")
+    assert said in hopmap(*words, tmp_path / "two").splitlines()
+    assert said not in hopmap(*words, tmp_path / "one", "--set", "seeds=[0]").splitlines()
+
+
 def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
