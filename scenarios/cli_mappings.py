@@ -219,14 +219,13 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
-    from ..topologies import topology_from_spec
     from ..traces.atomic import replacing
     from .hosts import node_names
     from .launchers import beside, export_mapping, find_launcher, usage
-    from .mapping_files import mapping_text, named_hosts, named_topology, read_mapping
+    from .mapping_files import mapping_text, named_hosts, network_of, read_mapping
 
     check_out(out)
-    network = topology_from_spec(topology or named_topology(mapping))
+    network = network_of(mapping, topology)
     if hosts is None and nodelist is None:
         names = named_hosts(mapping)
     else:

@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import Mapping, MappingError, Topology, check_mapping
+from ..topologies import (
+    Mapping,
+    MappingError,
+    Topology,
+    TopologyError,
+    check_mapping,
+    topology_from_spec,
+)
 from ..traces.atomic import replacing
 from .console import note
 from .hosts import expand
@@ -55,6 +62,25 @@ def named_topology(path: str | Path) -> str:
             f"or a first line like {MAPPING}torus:4x4x4"
         )
     return named
+
+
+def network_of(path: str | Path, given: str | None) -> Topology:
+    """Return the topology of the spec that is given, else of the one that a mapping file names.
+
+    Raises
+    ------
+    TopologyError
+        The spec that is given makes no network.
+    MappingError
+        The file names none, or one that makes none here, like a file in another folder.
+    """
+    if given is not None:
+        return topology_from_spec(given)
+    named = named_topology(path)
+    try:
+        return topology_from_spec(named)
+    except TopologyError as error:
+        raise MappingError(f"{path} names {error}: -t (--topology) tells another") from None
 
 
 def named_hosts(path: str | Path) -> list[str] | None:
