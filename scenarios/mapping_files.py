@@ -118,7 +118,7 @@ def read_mapping(
     maplib = len(lines) > 1 and lines[1].startswith("x_coord")
     csv_rows = _header(lines).replace(" ", "") == "rank,node"
     if form is None and not maplib and not csv_rows:
-        form = recognise(lines)
+        form = recognise(lines, Path(path).name)
     if form is not None:
         places = find_launcher(form).read(launcher_file(name, lines, topology, hosts))
     elif maplib:
@@ -188,7 +188,10 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
         row = [cell.strip(' "') for cell in line.split(",")]
         if not header:
             if row != ["rank", "node"]:
-                raise MappingError(f"{name}: line {number} is {line[:40]!r}: expected rank,node")
+                raise MappingError(
+                    f"{name}: line {number} is {line[:40]!r}: expected rank,node (if a launcher's: "
+                    f"hopmap export {name} --from LAUNCHER --to csv)"
+                )
             header = True
             continue
         if len(row) != 2 or not all(map(_WHOLE.fullmatch, row)):
