@@ -183,15 +183,22 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
     TopologyError
         Too many nodes for SimGrid's platform.
     """
+    paths = paths_beside(launcher, out)
     if launcher == "json":
-        return {out.with_name(f"{_module(out)}.py"): SNIPPET.format(file=out.name)}
+        return dict.fromkeys(paths, SNIPPET.format(file=out.name))
     if launcher == "simgrid":
         from ..simulator import Parameters
         from ..simulator.simgrid import platform_xml
 
         text = "".join(platform_xml(topology, Parameters(), names=hosts))
-        return {out.with_name(f"{out.stem}_platform.xml"): text}
+        return dict.fromkeys(paths, text)
     return {}
+
+
+def paths_beside(launcher: str, out: Path) -> list[Path]:
+    """Return the names of the files that `beside` makes."""
+    names = {"json": f"{_module(out)}.py", "simgrid": f"{out.stem}_platform.xml"}
+    return [out.with_name(names[launcher])] if launcher in names else []
 
 
 LAUNCHERS: dict[str, Launcher] = {

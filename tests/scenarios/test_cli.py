@@ -407,8 +407,8 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert f"mpirun --map-by rankfile:file={out}" in said
     assert out.read_text().count("\nrank ") == 4
     (tmp_path / "hosts").write_text("a\nb\nc\nd\n")
-    shown = as_json("export", mapping, "--to", "simgrid", "--hosts", tmp_path / "hosts")
-    assert shown["text"] == "a\nb\nd\nc\n"
+    words = ["export", mapping, "--to", "slurm", "--hosts", tmp_path / "hosts"]
+    assert as_json(*words)["text"].endswith("\na\nb\nd\nc\n")
 
 
 def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_path):
@@ -460,8 +460,33 @@ def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):
     said = hopmap("export", mapping, "--to", "simgrid", "--out", tmp_path / "hosts.txt")
     assert f"-platform {tmp_path}/hosts_platform.xml" in said
     assert 'host id="node3"' in (tmp_path / "hosts_platform.xml").read_text()
-    hopmap("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
+    facts = as_json("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
+    assert facts["beside"] == [str(tmp_path / "plan_mpi4py.py")]
     assert "with_name('plan.json')" in (tmp_path / "plan_mpi4py.py").read_text()
+
+
+def test_a_text_without_comments_has_its_command_beside_it(mapping, tmp_path):
+    """And what --out writes beside the file; text that has comments says it all itself."""
+    box = tmp_path / "box.csv"
+    hopmap("map", LU, "-t", "mesh:2x2x1", "-m", "sweep", "--out", box)
+    use = "hopmap: use it: "
+    more = "hopmap: --out FILE writes FILE_{} as well, which is needed beside it"
+    for to, said in {
+        "fugaku": [f"{use}mpiexec -n 4 --vcoordfile FILE ./a.out"],
+        "bluegene": [f"{use}runjob --np 4 --ranks-per-node 1 --mapping FILE : ./a.out"],
+        "simgrid": [
+            more.format("platform.xml"),
+            f"{use}smpirun -hostfile FILE -platform FILE_platform.xml ./a.out",
+        ],
+        "openmpi": [],
+        "csv": [],
+    }.items():
+        assert noted("export", box, "--to", to) == said
+        assert noted("export", box, "--to", to, "--json") == said[:-1]
+        assert noted("export", box, "--to", to, "--out", tmp_path / "written") == []
+    beside, command = noted("export", box, "--to", "json")
+    assert beside == more.format("mpi4py.py")
+    assert command.startswith(f"{use}from FILE_mpi4py import comm ")
 
 
 def test_convert_writes_a_schedule_of_goal(tmp_path):
