@@ -12,7 +12,6 @@ from .gather import gather
 from .plan_file import read_plan
 from .tables import PARTS, loose_ids, part_files
 
-
 _MESSAGES = re.compile(r"\b(from|join)\s+messages\b", flags=re.IGNORECASE)
 
 

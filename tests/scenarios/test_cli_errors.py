@@ -89,8 +89,7 @@ BAD = {
     "export map.csv --to cary": "launcher 'cary' (did you mean cray?): expected one of openmpi",
     f"{FLOW} --steps 2": "--steps: only for a benchmark like lu.C.64",
     "calibrate pairs.csv --out new.json": "--out new.json: expected a name ending in .toml",
-    "export moved.csv --to slurm": "moved.csv names file:gone.graphml: cannot be read (No such file "
-    "or directory): -t (--topology) tells another",
+    "export moved.csv --to slurm": "moved.csv names file:gone.graphml: cannot be read (No such f",
     "convert lu.S.4 --to simgrid --out new --mapping moved.csv": "-t (--topology) tells another",
     "run frist": "frist: no such file or shipped scenario (did you mean first?)",
     "run first --tasks 3": "--tasks: expected --slurm-array with it",

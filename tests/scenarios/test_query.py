@@ -123,7 +123,7 @@ def test_a_mistake_is_one_line(results, tmp_path):
     assert (answer.exit_code, len(answer.stderr.splitlines())) == (2, 1)
     assert '"nothing" not found' in answer.stderr
     assert "LINE" not in answer.stderr
-    with pytest.raises(QueryError, match='not found.* Candidate bindings: "makespan"'):
+    with pytest.raises(QueryError, match=r'not found.* Candidate bindings: "makespan"'):
         query(results, "SELECT makspan FROM runs")
     with pytest.raises(QueryError, match='run does not exist! Did you mean "runs'):
         query(results, "FROM run")
