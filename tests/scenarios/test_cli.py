@@ -595,7 +595,7 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
 
 
 def test_run_says_what_figures_of_several_seeds_are(tmp_path):
-    said = "of runs: hops and link where hop-bytes are least, least runtime, mean mapping time"
+    said = "of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time"
     file = tmp_path / "study.toml"
     file.write_text(
         f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2"]\n'
