@@ -51,6 +51,8 @@ def calibrate(
     from .pingpong_files import read_pingpong
 
     check_picture(plot)
+    if out is not None and out.suffix != ".toml":
+        raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
     check_out(out, plot)
     with working("fitting"):
         data = read_pingpong(pingpong, hops=hops, round_trip=round_trip)

@@ -49,7 +49,7 @@ def convert(
     from ..simulator.tit import INDEX, fill_tit
     from ..topologies import topology_from_spec
     from ..traces.atomic import replacing_folder
-    from .mapping_files import named_topology
+    from .mapping_files import network_of
     from .settings import check_settings, configure, parse_settings
     from .sources import find_source
 
@@ -64,8 +64,8 @@ def convert(
         raise typer.BadParameter(f"{option}: expected --mapping FILE as well")
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())):
         raise typer.BadParameter(f"--out {out}: expected a new folder, or one written by convert")
-    spec = topology or (named_topology(mapping) if mapping is not None else "mesh:1")
-    network, given = topology_from_spec(spec), parse_settings(settings or [])
+    network = topology_from_spec("mesh:1") if mapping is None else network_of(mapping, topology)
+    given = parse_settings(settings or [])
     check_settings(dict(given), [network])
     network, parameters = configure(network, given)
     source = find_source(trace)

@@ -12,7 +12,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from .console import print_json, warn
+from .console import hold_notes, print_json, warn
 from .failures import debugging, is_explained, one_line, printable
 
 WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
@@ -31,6 +31,7 @@ class OneLineGroup(TyperGroup):
         extra["standalone_mode"] = False
         given = list(sys.argv[1:] if args is None else args)
         code, line = 0, ""
+        hold_notes()
         try:
             result = super().main(given, prog_name, **extra)
             code = result if isinstance(result, int) else 0
@@ -43,6 +44,7 @@ class OneLineGroup(TyperGroup):
         if code == INTERRUPTED:
             line = "interrupted"
         if line:
+            hold_notes()
             warn(line)
             if "--json" in given:
                 print_json({"error": line})

@@ -23,7 +23,7 @@ from .cli_arguments import (
     check_out,
     check_picture,
 )
-from .console import print_json, print_table, say, working
+from .console import note, print_json, print_table, say, working
 from .report_units import joules
 from .units import show_seconds
 
@@ -219,14 +219,13 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
-    from ..topologies import topology_from_spec
     from ..traces.atomic import replacing
     from .hosts import node_names
-    from .launchers import beside, export_mapping, find_launcher, usage
-    from .mapping_files import mapping_text, named_hosts, named_topology, read_mapping
+    from .launchers import beside, export_mapping, find_launcher, paths_beside, usage
+    from .mapping_files import mapping_text, named_hosts, network_of, read_mapping
 
     check_out(out)
-    network = topology_from_spec(topology or named_topology(mapping))
+    network = network_of(mapping, topology)
     if hosts is None and nodelist is None:
         names = named_hosts(mapping)
     else:
@@ -247,11 +246,17 @@ def export(
     for path, content in files.items():
         with replacing(path) as partial:
             partial.write_text(content, encoding="utf-8")
+    other = [str(path) for path in paths_beside(to, Path(called))]
+    if other and out is None:
+        note(f"--out FILE writes {', '.join(other)} as well, which is needed beside it")
     if as_json:
         shown = {"out": str(out)} if files else {"text": text}
-        print_json({"launcher": to, "ranks": len(node_of), "command": command} | shown)
+        facts = {"launcher": to, "ranks": len(node_of), "command": command, "beside": other}
+        print_json(facts | shown)
         return
     if not files:
+        if command and not find_launcher(to).commented:
+            note(f"use it: {command}")
         say(text.rstrip("\n"))
     for path in files:
         say(f"written: {path}")

@@ -6,9 +6,11 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from .compiling import announce_compilation
+from .failures import printable
 
 
 class Progress(Protocol):
@@ -18,13 +20,37 @@ class Progress(Protocol):
         """Show that `done` of `total` (None: unknown) is over."""
 
 
+_notes: ContextVar[list[str]] = ContextVar("notes")
+
+
+def hold_notes() -> None:
+    """Forget the notes that wait, and have those to come wait for a result."""
+    _notes.set([])
+
+
+def note(text: str) -> None:
+    """Have `warn` say this when the first line of the result comes.
+
+    An error comes without it, and so does what no command has called for.
+    """
+    _notes.get([]).append(printable(text))
+
+
+def _tell_notes() -> None:
+    notes = _notes.get([])
+    while notes:
+        warn(notes.pop(0))
+
+
 def print_json(value: object) -> None:
     """Print one JSON document; integers stay integers, numpy's scalars and arrays are converted."""
+    _tell_notes()
     print(json.dumps(value, default=_plain, ensure_ascii=False))  # noqa: T201
 
 
 def say(text: str = "") -> None:
     """Print a line of result on stdout."""
+    _tell_notes()
     print(text)  # noqa: T201
 
 
@@ -43,7 +69,7 @@ def print_table(
     columns : sequence of str
         Headings.
     rows : sequence of sequences
-        Integers get thousands separators, floats four significant digits, None a dash.
+        Numbers get thousands separators, floats four significant digits at least, None a dash.
     left : int
         Columns that are aligned to the left; the others are to the right.
     """
@@ -113,7 +139,7 @@ def _show(cell: object) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 1e4 else f"{cell:.4g}"
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:,.4g}"
     return str(cell)
 
 

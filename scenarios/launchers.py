@@ -57,6 +57,8 @@ class Launcher:
         ``(file) -> places``, the inverse.
     begins : str
         Regular expression of a first line that no other format has; "" where there is none.
+    called : str
+        What the names of its files begin with, where the launcher asks for one.
     commented : bool
         Whether its readers know comments.
     named : bool
@@ -71,6 +73,7 @@ class Launcher:
     write: Callable[[NDArray[np.int64], Topology, Sequence[str]], list[str]]
     read: Callable[[LauncherFile], list[Place]]
     begins: str = ""
+    called: str = ""
     commented: bool = True
     named: bool = True
 
@@ -151,18 +154,21 @@ def _module(file: Path) -> str:
     return f"{'_' * name[:1].isdigit()}{name}_mpi4py"
 
 
-def recognise(lines: Sequence[str]) -> str | None:
-    """Return the launcher whose file this is: by its comment, else by its first line.
+def recognise(lines: Sequence[str], name: str = "") -> str | None:
+    """Return the launcher whose file this is: by its comment, its first line, or its name.
 
-    A rank order of Cray's is known by hopmap's comment only: ``0,3`` may be anything.
+    Of Cray's rank order the lines do not tell: ``0,3`` may be anything.
     """
     named = comments(lines).get(FORMAT, "").partition(",")[0]
     if named in LAUNCHERS:
         return named
     first = next(filter(None, map(content, lines)), "")
-    for name, form in LAUNCHERS.items():
+    for launcher, form in LAUNCHERS.items():
         if form.begins and re.match(form.begins, first):
-            return name
+            return launcher
+    for launcher, form in LAUNCHERS.items():
+        if form.called and name.upper().startswith(form.called):
+            return launcher
     return None
 
 
@@ -177,15 +183,22 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
     TopologyError
         Too many nodes for SimGrid's platform.
     """
+    paths = paths_beside(launcher, out)
     if launcher == "json":
-        return {out.with_name(f"{_module(out)}.py"): SNIPPET.format(file=out.name)}
+        return dict.fromkeys(paths, SNIPPET.format(file=out.name))
     if launcher == "simgrid":
         from ..simulator import Parameters
         from ..simulator.simgrid import platform_xml
 
         text = "".join(platform_xml(topology, Parameters(), names=hosts))
-        return {out.with_name(f"{out.stem}_platform.xml"): text}
+        return dict.fromkeys(paths, text)
     return {}
+
+
+def paths_beside(launcher: str, out: Path) -> list[Path]:
+    """Return the names of the files that `beside` makes."""
+    names = {"json": f"{_module(out)}.py", "simgrid": f"{out.stem}_platform.xml"}
+    return [out.with_name(names[launcher])] if launcher in names else []
 
 
 LAUNCHERS: dict[str, Launcher] = {
@@ -221,6 +234,7 @@ LAUNCHERS: dict[str, Launcher] = {
             "HPE, intro_mpi(3) and grid_order(1); ARCHER2 and LUMI documentation",
             write_rank_order,
             read_rank_order,
+            called="MPICH_RANK_ORDER",
         ),
         Launcher(
             "intel",

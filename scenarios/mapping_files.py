@@ -9,12 +9,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import Mapping, MappingError, Topology, check_mapping
+from ..topologies import (
+    Mapping,
+    MappingError,
+    Topology,
+    TopologyError,
+    check_mapping,
+    topology_from_spec,
+)
 from ..traces.atomic import replacing
+from .console import note
 from .hosts import expand
 from .launchers import find_launcher, recognise
 from .launchers_json import document_of
 from .launchers_text import MAPPING, NODES, Place, comments, launcher_file
+from .same_nodes import same_nodes
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -46,18 +55,32 @@ def named_topology(path: str | Path) -> str:
     MappingError
         Unreadable file, or neither of them.
     """
-    lines = _lines(path)
-    for line in lines[:1]:
-        if line.startswith(MAPPING):
-            return line.removeprefix(MAPPING)
-        if line.startswith("{"):
-            named = document_of("\n".join(lines), str(path)).get("topology")
-            if isinstance(named, str):
-                return named
-    raise MappingError(
-        f"{path}: does not name its topology: expected --topology, "
-        f"or a first line like {MAPPING}torus:4x4x4"
-    )
+    named = _named(_lines(path), str(path))
+    if named is None:
+        raise MappingError(
+            f"{path}: does not name its topology: expected --topology, "
+            f"or a first line like {MAPPING}torus:4x4x4"
+        )
+    return named
+
+
+def network_of(path: str | Path, given: str | None) -> Topology:
+    """Return the topology of the spec that is given, else of the one that a mapping file names.
+
+    Raises
+    ------
+    TopologyError
+        The spec that is given makes no network.
+    MappingError
+        The file names none, or one that makes none here, like a file in another folder.
+    """
+    if given is not None:
+        return topology_from_spec(given)
+    named = named_topology(path)
+    try:
+        return topology_from_spec(named)
+    except TopologyError as error:
+        raise MappingError(f"{path} names {error}: -t (--topology) tells another") from None
 
 
 def named_hosts(path: str | Path) -> list[str] | None:
@@ -76,6 +99,8 @@ def read_mapping(
 ) -> Mapping:
     """Read a mapping: our CSV, MapLib's file, or a launcher's (see `launchers.recognise`).
 
+    A file that names another network is taken all the same, with a `note`: its nodes may be others.
+
     Parameters
     ----------
     form : str, optional
@@ -93,7 +118,7 @@ def read_mapping(
     maplib = len(lines) > 1 and lines[1].startswith("x_coord")
     csv_rows = _header(lines).replace(" ", "") == "rank,node"
     if form is None and not maplib and not csv_rows:
-        form = recognise(lines)
+        form = recognise(lines, Path(path).name)
     if form is not None:
         places = find_launcher(form).read(launcher_file(name, lines, topology, hosts))
     elif maplib:
@@ -120,7 +145,25 @@ def read_mapping(
                 f"0..{topology.nodes - 1}"
             )
         node_of[rank] = node
-    return check_mapping(node_of, topology, ranks, name=name)
+    checked = check_mapping(node_of, topology, ranks, name=name)
+    named = _named(lines, name)
+    if named is not None and not same_nodes(named, topology):
+        note(
+            f"{name}: a mapping on {named}, taken for one on {topology.spec}: "
+            "node numbers may mean other nodes"
+        )
+    return checked
+
+
+def _named(lines: list[str], name: str) -> str | None:
+    """Return the spec that the first line or a JSON document names, None without one."""
+    first = lines[0] if lines else ""
+    if first.startswith(MAPPING):
+        return first.removeprefix(MAPPING)
+    if first.startswith("{"):
+        named = document_of("\n".join(lines), name).get("topology")
+        return named if isinstance(named, str) else None
+    return None
 
 
 def _header(lines: list[str]) -> str:
@@ -145,7 +188,10 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
         row = [cell.strip(' "') for cell in line.split(",")]
         if not header:
             if row != ["rank", "node"]:
-                raise MappingError(f"{name}: line {number} is {line[:40]!r}: expected rank,node")
+                raise MappingError(
+                    f"{name}: line {number} is {line[:40]!r}: expected rank,node (if a launcher's: "
+                    f"hopmap export {name} --from LAUNCHER --to csv)"
+                )
             header = True
             continue
         if len(row) != 2 or not all(map(_WHOLE.fullmatch, row)):

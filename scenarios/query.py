@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .console import note
 from .gather import gather
 from .plan_file import read_plan
 from .tables import PARTS, loose_ids, part_files
+
+_MESSAGES = re.compile(r"\b(from|join)\s+messages\b", flags=re.IGNORECASE)
 
 
 class QueryError(ValueError):
@@ -51,11 +55,21 @@ def query(folder: str | Path, sql: str) -> Answer:
     while True:
         parts = {name: part_files(folder, name) for name in PARTS}
         try:
-            return _answer(parts, sql)
+            answer = _answer(parts, sql)
         except duckdb.Error as error:
             # Another process may have gathered, and removed parts that we were reading.
             if all(path.exists() for paths in parts.values() for path in paths):
-                raise QueryError(f"query: {str(error).splitlines()[0]}") from None
+                raise QueryError(f"query: {_reason(str(error))}") from None
+        else:
+            if not parts["messages"] and _MESSAGES.search(sql):
+                note("messages were not recorded: expected messages = true in [replay]")
+            return answer
+
+
+def _reason(message: str) -> str:
+    """Return DuckDB's message, with the names it suggests, without the statement and its caret."""
+    lines = message.partition("\n\nLINE ")[0].splitlines()
+    return " ".join(line.strip() for line in lines if line.strip())
 
 
 def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:

@@ -23,9 +23,14 @@ ZONES = {
 ROUTED_NODES = 1024  # with these the file has a million routes
 ENVELOPE = 16  # bytes that SimGrid adds to every message, src/smpi/mpi/smpi_request.cpp
 
-HEADER = """<?xml version='1.0'?>
+# XML has no two hyphens in a comment, so that options stand there without theirs.
+HEADER = f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
+  <!-- Assumed where nobody set them: bandwidths and latencies, those of the topology (a preset, a
+       file) or else the defaults of "hopmap list parameters"; {FLOPS:g} flop/s for every host.
+       "hopmap convert" to simgrid, with a mapping and its option set (link.bandwidth=10GB/s),
+       writes others. -->
 """
 
 

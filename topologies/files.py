@@ -52,6 +52,12 @@ def from_file(path: str) -> Topology:
             content = stream.read(LARGEST + 1)
         text = content.decode("utf-8-sig")
     except OSError as error:
+        plain, _, slots = path.rpartition("*")
+        if file_and_name(plain)[0].is_file():
+            raise TopologyError(
+                f"{spec}: *{slots} is not for files, which say slots themselves (GraphML: the "
+                f"attribute slots of a node, SimGrid: core of a host): expected file:{plain}"
+            ) from None
         raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         text = ""

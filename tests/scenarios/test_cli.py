@@ -34,6 +34,13 @@ def hopmap(*words):
     return result.stdout
 
 
+def noted(*words):
+    """Run a command that works; return what it says beside its result."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stderr.splitlines()
+
+
 def as_json(*words):
     return json.loads(hopmap(*words, "--json"))
 
@@ -400,8 +407,8 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert f"mpirun --map-by rankfile:file={out}" in said
     assert out.read_text().count("\nrank ") == 4
     (tmp_path / "hosts").write_text("a\nb\nc\nd\n")
-    shown = as_json("export", mapping, "--to", "simgrid", "--hosts", tmp_path / "hosts")
-    assert shown["text"] == "a\nb\nd\nc\n"
+    words = ["export", mapping, "--to", "slurm", "--hosts", tmp_path / "hosts"]
+    assert as_json(*words)["text"].endswith("\na\nb\nd\nc\n")
 
 
 def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_path):
@@ -409,11 +416,34 @@ def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_pat
     rankfile = tmp_path / "rankfile"
     names = ["--nodelist", "node[08-10],gpu7"]
     hopmap("export", mapping, "--to", "openmpi", *names, "--out", rankfile)
-    machine = ["--topology", "torus:2x2"]
+    machine = ["--topology", "mesh:2x2"]
     for command in ("evaluate", "simulate"):
         by_csv, by_rankfile = (as_json(command, LU, m, *machine) for m in (mapping, rankfile))
         assert {**by_csv, "wall_seconds": 0} == {**by_rankfile, "wall_seconds": 0}
     assert hopmap("export", rankfile, "--to", "csv") == mapping.read_text()
+
+
+def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_path):
+    """With the result, not with an error; slots and options make no other network."""
+    said = (
+        f"hopmap: {mapping}: a mapping on mesh:2x2, taken for one on mesh:4: "
+        "node numbers may mean other nodes"
+    )
+    bound = ["map", LU, "-m", "bokhari(jumps=0)", "--initial", mapping]
+    convert = ["convert", LU, "--to", "simgrid", "--out", tmp_path / "sg", "--mapping", mapping]
+    for words in (
+        ["export", mapping, "--to", "openmpi"],
+        ["export", mapping, "--to", "csv", "--json"],
+        ["evaluate", LU, mapping],
+        ["simulate", LU, mapping, "--engine", "compiled"],
+        ["explain", LU, mapping, "--no-doubled"],
+        bound,
+        convert,
+    ):
+        assert noted(*words, "-t", "mesh:4") == [said]
+        assert noted(*words, "-t", "mesh:2x2*2") == []
+    words = map(str, ["simulate", LU, mapping, "-t", "mesh:4", "--engine", "x"])
+    assert "mapping on" not in CliRunner().invoke(app, list(words)).stderr
 
 
 def test_a_file_that_does_not_show_its_format_or_names_is_told_them(mapping, tmp_path):
@@ -430,8 +460,33 @@ def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):
     said = hopmap("export", mapping, "--to", "simgrid", "--out", tmp_path / "hosts.txt")
     assert f"-platform {tmp_path}/hosts_platform.xml" in said
     assert 'host id="node3"' in (tmp_path / "hosts_platform.xml").read_text()
-    hopmap("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
+    facts = as_json("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
+    assert facts["beside"] == [str(tmp_path / "plan_mpi4py.py")]
     assert "with_name('plan.json')" in (tmp_path / "plan_mpi4py.py").read_text()
+
+
+def test_a_text_without_comments_has_its_command_beside_it(mapping, tmp_path):
+    """And what --out writes beside the file; text that has comments says it all itself."""
+    box = tmp_path / "box.csv"
+    hopmap("map", LU, "-t", "mesh:2x2x1", "-m", "sweep", "--out", box)
+    use = "hopmap: use it: "
+    more = "hopmap: --out FILE writes FILE_{} as well, which is needed beside it"
+    for to, said in {
+        "fugaku": [f"{use}mpiexec -n 4 --vcoordfile FILE ./a.out"],
+        "bluegene": [f"{use}runjob --np 4 --ranks-per-node 1 --mapping FILE : ./a.out"],
+        "simgrid": [
+            more.format("platform.xml"),
+            f"{use}smpirun -hostfile FILE -platform FILE_platform.xml ./a.out",
+        ],
+        "openmpi": [],
+        "csv": [],
+    }.items():
+        assert noted("export", box, "--to", to) == said
+        assert noted("export", box, "--to", to, "--json") == said[:-1]
+        assert noted("export", box, "--to", to, "--out", tmp_path / "written") == []
+    beside, command = noted("export", box, "--to", "json")
+    assert beside == more.format("mpi4py.py")
+    assert command.startswith(f"{use}from FILE_mpi4py import comm ")
 
 
 def test_convert_writes_a_schedule_of_goal(tmp_path):
@@ -537,6 +592,18 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
     }
     assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs missing")
     assert hopmap("report", out) == f"report: {out / 'report.html'}\n"
+
+
+def test_run_says_what_figures_of_several_seeds_are(tmp_path):
+    said = "of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time"
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2"]\n'
+        'mappers = ["sweep", "random"]\nseeds = [0, 1]\n[replay]\nengine = false\n'
+    )
+    words = ("run", file, "--no-report", "--out")
+    assert said in hopmap(*words, tmp_path / "two").splitlines()
+    assert said not in hopmap(*words, tmp_path / "one", "--set", "seeds=[0]").splitlines()
 
 
 def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):

@@ -38,6 +38,7 @@ def here(tmp_path, monkeypatch):
     Path("short.csv").write_text("rank,node\n0,0\n1,1\n")
     Path("twice.csv").write_text("rank,node\n0,0\n1,1\n2,2\n3,2\n")
     Path("map.csv").write_text("# hopmap mapping on mesh:4\nrank,node\n0,0\n1,1\n2,2\n3,3\n")
+    Path("moved.csv").write_text("# hopmap mapping on file:gone.graphml\nrank,node\n0,0\n")
     Path("wrong.toml").write_text(SCENARIO + "seed = [1]\n")
     Path("right.toml").write_text(SCENARIO + "[replay]\nengine = false\n")
     Path("file").write_text("in the way")
@@ -87,6 +88,9 @@ BAD = {
     "export map.csv --to cray --out empty": "empty: is a folder: expected a file to write",
     "export map.csv --to cary": "launcher 'cary' (did you mean cray?): expected one of openmpi",
     f"{FLOW} --steps 2": "--steps: only for a benchmark like lu.C.64",
+    "calibrate pairs.csv --out new.json": "--out new.json: expected a name ending in .toml",
+    "export moved.csv --to slurm": "moved.csv names file:gone.graphml: cannot be read (No such f",
+    "convert lu.S.4 --to simgrid --out new --mapping moved.csv": "-t (--topology) tells another",
     "run frist": "frist: no such file or shipped scenario (did you mean first?)",
     "run first --tasks 3": "--tasks: expected --slurm-array with it",
     "run first --slurm-array --share 0/4": "--slurm-array: expected neither --scheduler nor --sh",

@@ -188,9 +188,21 @@ def test_a_rank_order_that_another_tool_wrote_fills_the_slots_of_all_nodes(tmp_p
     """It looks like anything, so that its format has to be said."""
     (tmp_path / "order").write_text("# grid_order -R -c 2 -g 4\n0,2-3\n1\n")
     network = mesh((2,), slots=2)
-    with pytest.raises(MappingError, match="expected rank,node"):
+    with pytest.raises(MappingError, match=r"expected rank,node .* --from LAUNCHER --to csv"):
         read_mapping(tmp_path / "order", network)
     assert read_mapping(tmp_path / "order", network, form="cray").tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["MPICH_RANK_ORDER", "mpich_rank_order.Grid"])
+def test_a_rank_order_is_known_by_the_name_that_cray_asks_for(tmp_path, name):
+    """But what its lines say goes first."""
+    network = mesh((2,), slots=2)
+    (tmp_path / name).write_text("0,2-3\n1\n")
+    assert read_mapping(tmp_path / name, network).tolist() == [0, 1, 0, 1]
+    (tmp_path / name).write_text("rank,node\n0,1\n")
+    assert read_mapping(tmp_path / name, network).tolist() == [1]
+    (tmp_path / name).write_text("node1\nnode0\n")
+    assert read_mapping(tmp_path / name, network).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,20 @@ def test_the_command_prints_a_table_or_json(results):
     assert found == [{"mapper": "scan", "seed": 0}, {"mapper": "sweep", "seed": 0}]
 
 
+def test_messages_that_were_not_recorded_are_not_counted_as_none_without_a_word(results, tmp_path):
+    store.save_run(tmp_path, {"run_id": "a", "hop_bytes": 3})
+    save_plan(tmp_path, ["a"])
+    said = "hopmap: messages were not recorded: expected messages = true in [replay]\n"
+    for folder, sql, stderr in (
+        (tmp_path, "SELECT count(*) FROM messages", said),
+        (tmp_path, "FROM runs LEFT\njoin Messages USING (run_id)", said),
+        (tmp_path, "SELECT 3 AS messages FROM runs", ""),
+        (results, "SELECT count(*) FROM messages", ""),
+    ):
+        answer = CliRunner().invoke(app, ["query", str(folder), sql])
+        assert (answer.exit_code, answer.stderr) == (0, stderr)
+
+
 def test_a_mistake_is_one_line(results, tmp_path):
     with pytest.raises(QueryError, match="no SQL: expected a statement"):
         query(results, " ")
@@ -108,5 +122,10 @@ def test_a_mistake_is_one_line(results, tmp_path):
     answer = CliRunner().invoke(app, ["query", str(results), "SELECT nothing FROM runs"])
     assert (answer.exit_code, len(answer.stderr.splitlines())) == (2, 1)
     assert '"nothing" not found' in answer.stderr
+    assert "LINE" not in answer.stderr
+    with pytest.raises(QueryError, match=r'not found.* Candidate bindings: "makespan"'):
+        query(results, "SELECT makspan FROM runs")
+    with pytest.raises(QueryError, match='run does not exist! Did you mean "runs'):
+        query(results, "FROM run")
     with pytest.raises(StoreError, match="no results"):
         query(tmp_path, "FROM runs")

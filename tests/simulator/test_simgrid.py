@@ -83,6 +83,15 @@ def test_a_torus_of_simgrid_has_the_links_of_the_topology():
     }
 
 
+@pytest.mark.parametrize("zone", ["routes", "torus"])
+def test_a_platform_says_that_its_figures_are_assumed_and_who_writes_others(zone):
+    text = "".join(platform_xml(torus((3,)), Parameters(), zone))
+    (said,) = re.findall("<!-- (.*?) -->", text, flags=re.DOTALL)
+    for part in ("Assumed", "hopmap list parameters", "1e+09 flop/s", "hopmap convert"):
+        assert part in said
+    assert "--" not in said
+
+
 @pytest.mark.parametrize(
     "spec",
     [

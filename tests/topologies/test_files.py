@@ -67,6 +67,15 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
             topology_from_spec(f"file:{path}")
 
 
+def test_slots_behind_a_files_name_are_answered_with_where_they_stand(tmp_path):
+    file = tmp_path / "net.graphml"
+    file.write_text(FILES["graphml"])
+    where = "attribute slots of a node, SimGrid: core of a host): expected file:"
+    with pytest.raises(TopologyError, match=r"\*4 is not for files") as error:
+        topology_from_spec(f"file:{file}*4")
+    assert str(error.value).endswith(f"{where}{file}")
+
+
 def test_entities_that_explode_are_refused(tmp_path):
     bomb = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
     file = tmp_path / "bomb.xml"

@@ -1,0 +1,44 @@
+"""Whether a node's number means the same node on two networks, as far as their specs tell."""
+
+from __future__ import annotations
+
+import re
+
+from ..topologies import PRESETS, Topology, TopologyError, topology_from_spec
+from ..topologies.files import file_and_name
+from ..topologies.spec import FILE
+
+
+def same_nodes(named: str, topology: Topology) -> bool:
+    """Return whether a spec differs from a topology's in slots and options at most.
+
+    Parameters
+    ----------
+    named : str
+        The spec that a mapping's file names, as somebody may have written it.
+    """
+    used = topology.spec
+    files = [spec.startswith(FILE) for spec in (named, used)]
+    if any(files):
+        return all(files) and _same_file(named.removeprefix(FILE), used.removeprefix(FILE))
+    if _shape(named) == _shape(used):
+        return True
+    try:
+        return _shape(topology_from_spec(named).spec) == _shape(used)  # torus:04x4
+    except TopologyError:
+        return False
+
+
+def _shape(spec: str) -> str:
+    """Return a spec without slots and options; of a preset, of the network that it is."""
+    shape = re.split("[*,]", spec, maxsplit=1)[0]
+    family, _, name = shape.partition(":")
+    return _shape(PRESETS[name].spec) if family == "preset" and name in PRESETS else shape
+
+
+def _same_file(named: str, used: str) -> bool:
+    """Compare two files; only their names where one was named in another folder."""
+    (one, part), (other, wanted) = file_and_name(named), file_and_name(used)
+    if part != wanted:
+        return False
+    return one.samefile(other) if one.exists() and other.exists() else one.name == other.name
