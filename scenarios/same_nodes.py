@@ -9,6 +9,9 @@ from ..topologies.files import file_and_name
 from ..topologies.spec import FILE
 
 
+BOXES = ("mesh", "torus", "haec")
+
+
 def same_nodes(named: str, topology: Topology) -> bool:
     """Return whether a spec differs from a topology's in slots and options at most.
 
@@ -30,10 +33,14 @@ def same_nodes(named: str, topology: Topology) -> bool:
 
 
 def _shape(spec: str) -> str:
-    """Return a spec without slots and options; of a preset, of the network that it is."""
-    shape = re.split("[*,]", spec, maxsplit=1)[0]
-    family, _, name = shape.partition(":")
-    return _shape(PRESETS[name].spec) if family == "preset" and name in PRESETS else shape
+    """Return a spec without slots and options; of a preset, of the network that it is.
+
+    Meshes, tori and HAEC Boxes of the same sizes number their nodes alike.
+    """
+    family, _, name = re.split("[*,]", spec, maxsplit=1)[0].partition(":")
+    if family == "preset" and name in PRESETS:
+        return _shape(PRESETS[name].spec)
+    return f"{'box' if family in BOXES else family}:{name}"
 
 
 def _same_file(named: str, used: str) -> bool:

@@ -16,6 +16,7 @@ from hopmap.topologies import mesh, topology_from_spec
         ("fattree:4x4,routing=ecmp,seed=3", "fattree:4x4"),
         ("preset:bgq*16", "torus:4x4x4x4x2"),
         ("torus:4x4x4x4x2", "preset:bgq"),
+        ("mesh:4x2x2", "haec:4x2x2*2"),
     ],
 )
 def test_slots_options_and_spelling_do_not_renumber(named, used):
@@ -23,7 +24,7 @@ def test_slots_options_and_spelling_do_not_renumber(named, used):
 
 
 @pytest.mark.parametrize(
-    "named", ["mesh:4x4", "torus:4x2x2", "torus:16", "preset:bgq", "file:net.graphml", "tours:4x4"]
+    "named", ["mesh:4x2x2", "torus:2x8", "torus:16", "preset:bgq", "file:net.graphml", "tours:4x4"]
 )
 def test_other_networks_are_other_nodes(named):
     assert not same_nodes(named, topology_from_spec("torus:4x4"))
