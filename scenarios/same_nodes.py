@@ -8,7 +8,6 @@ from ..topologies import PRESETS, Topology, TopologyError, topology_from_spec
 from ..topologies.files import file_and_name
 from ..topologies.spec import FILE
 
-
 BOXES = ("mesh", "torus", "haec")
 
 
