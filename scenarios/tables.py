@@ -6,6 +6,7 @@ The row of the table "runs" is written last: where it is, all of the run is.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -157,7 +158,7 @@ def write_loose(folder: Path, name: str, run_id: str, rows: pa.Table) -> None:
     (folder / "loose").mkdir(parents=True, exist_ok=True)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with (
-        _deaf_to_sigterm(),
+        deaf_to_sigterm(),
         replacing(loose_path(folder, name, run_id)) as partial,
         pa.ipc.new_file(str(partial), rows.schema, options=options) as file,
     ):
@@ -165,12 +166,20 @@ def write_loose(folder: Path, name: str, run_id: str, rows: pa.Table) -> None:
 
 
 @contextmanager
-def _deaf_to_sigterm() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+def deaf_to_sigterm() -> Iterator[None]:
+    """Put SIGTERM off, also where it comes to another thread, such as one of numpy's."""
+    came: list[int] = []
+    try:
+        before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    except ValueError:  # not the main thread, as in a worker of Dask, which nobody terminates
+        yield
+        return
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        if came:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def read_loose(folder: Path, name: str, run_id: str) -> pa.Table | None:

@@ -17,7 +17,9 @@ def study_of(case_of):
     def make(tmp_path, *tables):
         cases = [case_of(table) for table in tables]
         runs = pd.concat(tables).assign(trace="t", topology="mesh:2x2", variant="")
-        return Study(tmp_path, "s", "", "", (), {}, None, len(runs), runs, runs[:0], cases, None)
+        return Study(
+            tmp_path, "s", "", "", (), {}, {}, None, len(runs), runs, runs[:0], cases, None
+        )
 
     return make
 

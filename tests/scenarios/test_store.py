@@ -1,5 +1,9 @@
 """What is stored comes back, and a folder without results says so."""
 
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -89,3 +93,22 @@ def test_a_run_whose_file_a_power_cut_damaged_is_not_finished(folder):
     assert finished(folder) == {"b": None}
     with pytest.raises(KeyError):
         error_of(folder, "a")
+
+
+def test_a_file_that_is_being_written_is_finished_before_sigterm_ends_the_process():
+    """Also where the signal comes to another thread than that which writes."""
+    program = (
+        "import threading, time\n"
+        "from hopmap.scenarios.tables import deaf_to_sigterm\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "with deaf_to_sigterm():\n"
+        "    print('begun', flush=True)\n"
+        "    time.sleep(0.5)\n"
+        "    print('written', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    process.terminate()
+    assert process.communicate(timeout=30)[0] == "written\n"
+    assert process.returncode == -signal.SIGTERM
