@@ -24,7 +24,7 @@ from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
-    from ..simulator import Bound
+    from ..simulator import Bound, Parameters
 
 
 def simulate(
@@ -54,7 +54,7 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import lower_bounds
+    from ..simulator import ENGINES, lower_bounds
     from ..simulator import simulate as replay
     from ..traces import Trace
     from .expanded import chosen_rows
@@ -91,7 +91,7 @@ def simulate(
     bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
-        *_bound_rows(engine, bounds),
+        *_bound_rows(bounds, shared=_shares(engine, given.parameters)),
         ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("  communicating", show_seconds(float(result.communicate.mean()))),
         ("  waiting", show_seconds(float(result.wait.mean()))),
@@ -100,9 +100,10 @@ def simulate(
         *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
-        ("packet hops served", summary["events"]),
-        ("replayed in", show_seconds(summary["wall_seconds"])),
     ]
+    if ENGINES[engine].packets:
+        rows.append(("packet hops served", summary["events"]))
+    rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
@@ -110,9 +111,14 @@ def simulate(
         say(f"written: {path}")
 
 
-def _bound_rows(engine: str, bounds: Mapping[str, Bound]) -> list[tuple[str, object]]:
+def _shares(engine: str, parameters: Parameters) -> bool:
+    """Whether messages share servers that pass no more than their bandwidth."""
+    faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
+    return engine != "analytic" and not (engine == "flow" and faster)
+
+
+def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str, object]]:
     """Show the longest rank, and what needs longest besides where messages share servers."""
-    shared = engine in ("simpy", "compiled")
     other = next((name for name in bounds if name != "rank"), None) if shared else None
     return [
         (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))

@@ -324,10 +324,17 @@ def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
     assert re.search(
         r"makespan +\S+ m?s\n  at least, link \d -> \d +\S+ m?s\n  at least, rank", slow
     )
+    flows = hopmap(*words, "--set", "link.bandwidth=1MB/s", "--engine", "flow")
+    assert re.search("at least, link.*", flows)[0] == re.search("at least, link.*", slow)[0]
+    faster = hopmap(*words, "--engine", "flow", "--set", "flow.bandwidth_factor=2")
+    assert "at least, link" not in faster
     # Without contention a link takes any number of messages at once.
     alone = hopmap(*words, "--engine", "analytic")
     assert "at least, rank" in alone
     assert "at least, link" not in alone
+    # Only packets are served hop by hop.
+    assert "packet hops served" in slow
+    assert "packet hops" not in flows + alone
 
 
 def test_explain_says_why(mapping):
