@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +22,11 @@ from .cli_arguments import (
 from .cli_explain import bound_label
 from .console import print_json, print_table, say, working
 from .report_units import joules
-from .units import show_seconds
+from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from ..simulator import Bound, Parameters
+    from ..topologies import LinkKind
 
 
 def simulate(
@@ -86,7 +88,8 @@ def simulate(
         files.write(recording, given.program, result, given.network, given.node_of, title)
     summary = result.summary()
     if as_json:
-        print_json(summary | {"algorithms": given.program.chosen})
+        kinds = [asdict(kind) for kind in given.network.kinds]
+        print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
         return
     bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
@@ -107,8 +110,21 @@ def simulate(
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
+    for line in link_lines(given.network.kinds):
+        say(line)
     for path in files.paths:
         say(f"written: {path}")
+
+
+def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
+    """Say how fast links are and who says so, a line for all kinds that are alike."""
+    alike: dict[str, list[str]] = {}
+    for kind in kinds:
+        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
+        alike.setdefault(speeds, []).append(kind.name)
+    if len(alike) == 1:
+        return [f"links: {speeds}" for speeds in alike]
+    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]
 
 
 def _shares(engine: str, parameters: Parameters) -> bool:
