@@ -161,8 +161,8 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
 
     def cell(column: str, text: Any, spread: bool = False) -> Cell:
         value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
-        low, high = (text(number(end)) for end in ends)
-        return Cell(text(value), value, f"{low} to {high}" if spread and low != high else "")
+        low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
+        return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
 
     def against(column: str) -> Cell:
         value = entry.value(column)
