@@ -123,11 +123,22 @@ _WORDS = {"collective": "algorithm of ", "energy": "energy of "}
 def _parameters() -> Entries:
     from ..simulator import KEYS, Parameters
     from ..simulator.energy import LINK as ENERGY_LINK
+    from ..topologies import haec, mesh
     from .settings import LINK_UNITS
 
     defaults = Parameters()
+    plain, boxes = mesh((2,)).kinds[0], haec((1, 1, 2)).kinds
+
+    def note(quantity: str) -> str:
+        of_haec = ", ".join(f"{kind.name} {getattr(kind, quantity)}" for kind in boxes)
+        return f"of haec {of_haec}; presets and files have their own"
+
     links = [
-        _entry(f"{prefix}.{quantity}", f"{quantity} of {what}", parameters=[_value(unit, None)])
+        _entry(
+            f"{prefix}.{quantity}",
+            f"{quantity} of {what}; {note(quantity)}",
+            parameters=[_value(unit, getattr(plain, quantity))],
+        )
         for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
         for quantity, unit in LINK_UNITS.items()
     ] + [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +22,11 @@ from .cli_arguments import (
 from .cli_explain import bound_label
 from .console import print_json, print_table, say, working
 from .report_units import joules
-from .units import show_seconds
+from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from ..simulator import Bound
+    from ..simulator import Bound, Parameters
+    from ..topologies import LinkKind
 
 
 def simulate(
@@ -54,7 +56,7 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import lower_bounds
+    from ..simulator import ENGINES, lower_bounds
     from ..simulator import simulate as replay
     from ..traces import Trace
     from .expanded import chosen_rows
@@ -86,12 +88,13 @@ def simulate(
         files.write(recording, given.program, result, given.network, given.node_of, title)
     summary = result.summary()
     if as_json:
-        print_json(summary | {"algorithms": given.program.chosen})
+        kinds = [asdict(kind) for kind in given.network.kinds]
+        print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
         return
     bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
-        *_bound_rows(engine, bounds),
+        *_bound_rows(bounds, shared=_shares(engine, given.parameters)),
         ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("  communicating", show_seconds(float(result.communicate.mean()))),
         ("  waiting", show_seconds(float(result.wait.mean()))),
@@ -100,19 +103,38 @@ def simulate(
         *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
-        ("packet hops served", summary["events"]),
-        ("replayed in", show_seconds(summary["wall_seconds"])),
     ]
+    if ENGINES[engine].packets:
+        rows.append(("packet hops served", summary["events"]))
+    rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
+    for line in link_lines(given.network.kinds):
+        say(line)
     for path in files.paths:
         say(f"written: {path}")
 
 
-def _bound_rows(engine: str, bounds: Mapping[str, Bound]) -> list[tuple[str, object]]:
+def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
+    """Say how fast links are and who says so, a line for all kinds that are alike."""
+    alike: dict[str, list[str]] = {}
+    for kind in kinds:
+        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
+        alike.setdefault(speeds, []).append(kind.name)
+    if len(alike) == 1:
+        return [f"links: {speeds}" for speeds in alike]
+    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]
+
+
+def _shares(engine: str, parameters: Parameters) -> bool:
+    """Whether messages share servers that pass no more than their bandwidth."""
+    faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
+    return engine != "analytic" and not (engine == "flow" and faster)
+
+
+def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str, object]]:
     """Show the longest rank, and what needs longest besides where messages share servers."""
-    shared = engine in ("simpy", "compiled")
     other = next((name for name in bounds if name != "rank"), None) if shared else None
     return [
         (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .units import show_bytes
 
 _MARKERS = "osD^vP"
 _ROW, _COLUMNS = 0.22, 2  # inches a row of cells, columns of a legend
+LETTERS = 38  # of the smallest text that fit side by side below an axis
 
 
 def diverging() -> Colormap:
@@ -51,9 +53,10 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         ("runtime, energy", [r.outcomes for r in relations]),
     ]
     blocks.append(_Block("of each other", pairs))
+    common, variants = shared([r.case.variant for r in relations])
     heads = [
-        "\n".join(label(line, 21, 1) for line in (r.case.topology, r.case.variant) if line)
-        for r in relations
+        "\n".join(label(line, 21, 1) for line in (r.case.topology, variant) if line)
+        for r, variant in zip(relations, variants, strict=True)
     ]
     left, foot = 2.02, 0.12
     head = 0.4 + 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
@@ -68,6 +71,7 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         axes.set_axis_off()
         axes.set(xlim=(0, width), ylim=(0, height))
         axes.text(0.08, height - 0.08, label(title, 45), va="top", weight="bold", fontsize=9)
+        axes.text(0.08, height - head + 0.05, label(common, 26), va="bottom", size=SMALL)
         for place, text in enumerate(heads):
             x = left + (place + 0.5) * cell
             axes.text(
@@ -172,11 +176,15 @@ def variation(
     scale, unit = time_unit(max(known, default=1.0))
     mappers = list(runtimes)
     legend = 0.17 * -(-len(mappers) // _COLUMNS)
-    height = 3.05 + legend
+    common, rests = shared(points)
+    letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
+    ticks = [label(rest, letters) for rest in rests]
+    foot = 0.5 + 0.14 * max((tick.count("\n") for tick in ticks), default=0)
+    height = 2.55 + foot + legend
     with style():
         figure = new_figure(height)
         figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
-        bottom = 0.5 + legend
+        bottom = foot + legend
         axes = figure.add_axes(
             (
                 0.62 / WIDTH,
@@ -189,8 +197,7 @@ def variation(
         for place, row in enumerate(runtimes.values()):
             values = [np.nan if value is None else value / scale for value in row]
             axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
-        common, ticks = _shared(points)
-        axes.set_xticks(x, [label(tick, 16, 1) for tick in ticks])
+        axes.set_xticks(x, ticks)
         axes.set_xlabel(label(common, 40, 1))
         axes.set_xlim(-0.15, len(points) - 0.85)
         axes.grid(axis="y")
@@ -201,13 +208,32 @@ def variation(
     return figure
 
 
-def _shared(points: Sequence[str]) -> tuple[str, list[str]]:
-    """Split labels into the words that all begin with, and the rest of each."""
-    words = [point.split(" ") for point in points]
-    same = 0
-    while len(points) > 1 and all(len(w) > same + 1 and w[same] == words[0][same] for w in words):
-        same += 1
-    return " ".join(words[0][:same]), [" ".join(w[same:]) for w in words]
+def shared(points: Sequence[str]) -> tuple[str, list[str]]:
+    """Split labels, part by part, into the words that all begin with, and the rest of each."""
+    parts = [point.split(", ") for point in points]
+    if len(points) < 2 or len(set(map(len, parts))) > 1:
+        return "", list(points)
+    common: list[str] = []
+    rests: list[list[str]] = [[] for _ in points]
+    for column in zip(*parts, strict=True):
+        words = [part.split(" ") for part in column]
+        same = len(words[0])
+        if len(set(column)) > 1:  # a word is left of each
+            named = takewhile(_is_name, zip(*(w[:-1] for w in words), strict=False))
+            same = len(list(named))
+        common.append(" ".join(words[0][:same]))
+        for rest, w in zip(rests, words, strict=True):
+            rest.append(" ".join(w[same:]))
+    return _listed(common), [_listed(rest) for rest in rests]
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    """Whether words that stand at one place are the same, and not the number of a value."""
+    return len(set(words)) == 1 and not words[0][:1].isdigit()
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def mark(place: int) -> dict[str, Any]:

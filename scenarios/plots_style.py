@@ -177,21 +177,25 @@ def png_bytes(figure: Figure) -> bytes:
 
 
 def label(text: str, width: int = 22, lines: int = 2) -> str:
-    """Make any name fit a figure: no control characters, pipelines broken at their bars, cut."""
+    """Make any name fit a figure: no control characters, broken at bars and commas, cut.
+
+    What tells names apart is often their end, so that it is the middle that is left out.
+    """
     clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
     clean = " ".join(clean.split())
     if len(clean) <= width:
         return clean
     rows: list[str] = []
-    for stage in clean.split(" | "):
-        piece = stage if not rows else f"| {stage}"
+    for piece in re.split(r" (?=\| )|(?<=,) ", clean):
         if rows and len(rows[-1]) + 1 + len(piece) <= width:
             rows[-1] += " " + piece
         else:
             rows.append(piece)
-    if len(rows) > lines:
-        rows = [*rows[: lines - 1], rows[lines - 1] + " …"]
-    return "\n".join(row if len(row) <= width else row[: width - 1] + "…" for row in rows)
+    rows = [*rows[: lines - 1], " ".join(rows[lines - 1 :])] if len(rows) > lines else rows
+    end = (width - 1) // 2
+    return "\n".join(
+        row if len(row) <= width else f"{row[: width - 1 - end]}…{row[-end:]}" for row in rows
+    )
 
 
 def margin(labels: Sequence[str], inches_per_letter: float = 0.0735) -> float:

@@ -82,38 +82,38 @@ def link_rows(study: Study) -> list[dict[str, Any]]:
     """List the links of every topology by kind, with their speeds and where these come from."""
     rows: list[dict[str, Any]] = []
     for spec in study.topologies():
-        bare = topology_from_spec(study.spec_of(spec))
+        cases = {c.variant: c for c in study.cases if c.topology == spec}.values()
+        topologies = [topology_of(study, case) for case in cases]
+        vary = len({topology.kinds for topology in topologies}) > 1
         shown: set[LinkKind] = set()
-        for case in {c.variant: c for c in study.cases if c.topology == spec}.values():
-            topology = topology_of(study, case)
+        for case, topology in zip(cases, topologies, strict=True):
             numbers = np.bincount(topology.link_kind, minlength=len(topology.kinds))
             new = [place for place, kind in enumerate(topology.kinds) if kind not in shown]
             for place in new:
                 kind, first = topology.kinds[place], place == new[0]
                 # kinds that the variant leaves as they are stand there once
-                name = "" if not first else case.where if shown else spec
+                name = case.where if vary else spec
                 rows.append(
                     {
-                        "topology": name,
+                        "topology": name if first else "",
                         "nodes": count(topology.nodes) if first and not shown else "",
                         "kind": kind.name,
                         "links": count(int(numbers[place])),
                         "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
                         "latency": duration(kind.latency),
-                        "sources": _sources(bare.kinds[place], kind),
+                        "sources": _sources(kind),
                     }
                 )
             shown.update(topology.kinds)
     return rows
 
 
-def _sources(bare: LinkKind, kind: LinkKind) -> list[tuple[str, str]]:
+def _sources(kind: LinkKind) -> list[tuple[str, str]]:
     """Say where bandwidth and latency come from; once where both come from the same place."""
-    sources = [
-        (name, bare.provenance if getattr(bare, name) == getattr(kind, name) else kind.provenance)
-        for name in ("bandwidth", "latency")
-    ]
-    return sources if sources[0][1] != sources[1][1] else [("", sources[0][1])]
+    bandwidth, latency = kind.sources
+    if bandwidth == latency:
+        return [("", bandwidth)]
+    return [("bandwidth", bandwidth), ("latency", latency)]
 
 
 NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
@@ -160,8 +160,8 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
 
     def cell(column: str, text: Any, spread: bool = False) -> Cell:
         value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
-        low, high = (text(number(end)) for end in ends)
-        return Cell(text(value), value, f"{low} to {high}" if spread and low != high else "")
+        low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
+        return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
 
     def against(column: str) -> Cell:
         value = entry.value(column)

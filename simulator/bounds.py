@@ -1,6 +1,7 @@
 """Lower bounds: what no replay of packets can be faster than, from the program and its plan alone.
 
-A server serves one packet at a time, so that it takes bytes / bandwidth for all that crosses it; a
+A server serves one packet at a time, or flows that have no more than its bandwidth together, so
+that it takes bytes / bandwidth for all that crosses it, but for the engine without contention; a
 rank is busy for all that it computes and for every overhead; LogGP's end point passes one message
 at a time. Only messages count that some rank waits for: an eager message that is never received
 may still be under way when the last rank has finished.

@@ -21,6 +21,7 @@ from .partial_cube import PartialCube as PartialCube
 from .partial_cube import partial_cube as partial_cube
 from .presets import PRESETS as PRESETS
 from .presets import Preset as Preset
+from .routed import from_routes as from_routes
 from .spec import FAMILIES as FAMILIES
 from .spec import Family as Family
 from .spec import did_you_mean as did_you_mean

@@ -141,13 +141,15 @@ def _kind(kinds: dict[str, LinkKind], given: Mapping[str, Any], what: str) -> in
             raise TopologyError(
                 f"{what}: {key} {given[key]!r}: expected a number in {unit}"
             ) from None
-    stated = "assumed" if not {"bandwidth", "latency"} & set(given) else "given by the graph"
+    wide, late = (
+        "given by the graph" if key in given else "assumed" for key in ("bandwidth", "latency")
+    )
     name = str(given.get("kind", ""))
     if not name:
         alike = [k.name for k in kinds.values() if [k.bandwidth, k.latency] == speeds]
         name = alike[0] if alike else "link" + (str(len(kinds) + 1) if kinds else "")
     try:
-        kind = kinds.setdefault(name, LinkKind(name, speeds[0], speeds[1], stated))
+        kind = kinds.setdefault(name, LinkKind(name, speeds[0], speeds[1], (wide, late)))
     except TopologyError as error:
         raise TopologyError(f"{what}: {error}") from None
     if [kind.bandwidth, kind.latency] != speeds:

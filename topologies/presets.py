@@ -253,15 +253,8 @@ def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = N
         slots=plain.slots if slots is None else np.full_like(plain.slots, slots),
         link_kind=link_kind,
         kinds=tuple(
-            LinkKind(links.kind, links.bandwidth.value, links.latency.value, _provenance(links))
-            for links in chosen.links
+            LinkKind(kind, bandwidth.value, latency.value, (bandwidth.source, latency.source))
+            for kind, bandwidth, latency, _ in chosen.links
         ),
         parameters={key: figure.value for key, figure in chosen.parameters.items()},
     )
-
-
-def _provenance(links: Links) -> str:
-    """Say where the two figures are from, in one line."""
-    if links.bandwidth.source == links.latency.source:
-        return links.bandwidth.source
-    return f"bandwidth: {links.bandwidth.source}; latency: {links.latency.source}"

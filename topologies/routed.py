@@ -74,7 +74,7 @@ def from_routes(
     if len(alike) > 256:
         raise TopologyError(f"{spec}: {len(alike)} different speeds of links: expected 256 at most")
     named = tuple(
-        LinkKind(f"link{k + 1}" if k else "link", *speed, "given by the platform")
+        LinkKind(f"link{k + 1}" if k else "link", *speed, ("given by the platform",) * 2)
         for speed, k in alike.items()
     )
     return Topology(

@@ -47,7 +47,7 @@ def from_cluster(element: Element, spec: str) -> Topology:
         )
     if not element.get("bb_bw") or shape in ("TORUS", "FAT_TREE"):
         topology = topology.with_links(bandwidth=link.bandwidth, latency=link.latency)
-        kinds = (replace(kind, provenance="given by the platform") for kind in topology.kinds)
+        kinds = (replace(kind, sources=("given by the platform",) * 2) for kind in topology.kinds)
         topology = replace(topology, kinds=tuple(kinds))
     memory = (
         speed_of(element, "loopback_bw", "loopback_lat", spec)

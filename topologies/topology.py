@@ -22,6 +22,7 @@ from .tree_kernels import TreeRouter
 MOST_NODES, MOST_SLOTS = 2**24, 2**26
 MOST_LINKS = 2**26
 MOST_LEVELS = 32  # dimensions of a box, levels of a tree
+USER = "set by the user"  # source of a speed from `with_links`
 
 
 class TopologyError(ValueError):
@@ -61,20 +62,26 @@ class LinkKind:
         bytes/s, each direction.
     latency : float
         seconds from a packet's head entering the link to its reaching the next node.
-    provenance : str
-        "assumed", or the source of the two figures.
+    sources : (str, str)
+        Where bandwidth and latency are from; "assumed" where nobody says so.
     """
 
     name: str
     bandwidth: float
     latency: float
-    provenance: str = "assumed"
+    sources: tuple[str, str] = ("assumed", "assumed")
 
     def __post_init__(self) -> None:
         if not 0 < self.bandwidth < np.inf:
             raise TopologyError(f"link kind {self.name}: bandwidth {self.bandwidth}: expected > 0")
         if not 0 <= self.latency < np.inf:
             raise TopologyError(f"link kind {self.name}: latency {self.latency}: expected >= 0")
+
+    @property
+    def provenance(self) -> str:
+        """Where the two figures are from, in one line."""
+        bandwidth, latency = self.sources
+        return bandwidth if bandwidth == latency else f"bandwidth: {bandwidth}; latency: {latency}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,19 +230,17 @@ class Topology:
             raise TopologyError(
                 f"{self.spec} has no links of kind {kind!r}: expected one of {', '.join(names)}"
             )
-        changes: dict[str, float | str] = {}
-        if bandwidth is not None:
-            changes["bandwidth"] = bandwidth
-        if latency is not None:
-            changes["latency"] = latency
-        if not changes:
-            return self
-        changes["provenance"] = "set by the user"
-        kinds = tuple(
-            replace(k, **changes) if kind in (None, k.name) else k  # type: ignore[arg-type]
-            for k in self.kinds
-        )
-        return replace(self, kinds=kinds)
+        kinds = list(self.kinds)
+        for place in (place for place, name in enumerate(names) if kind in (None, name)):
+            if bandwidth is not None:
+                before = kinds[place]
+                sources = (USER, before.sources[1])
+                kinds[place] = replace(before, bandwidth=bandwidth, sources=sources)
+            if latency is not None:
+                before = kinds[place]
+                sources = (before.sources[0], USER)
+                kinds[place] = replace(before, latency=latency, sources=sources)
+        return replace(self, kinds=tuple(kinds))
 
     def _node_pairs(
         self, source: ArrayLike, target: ArrayLike

@@ -303,6 +303,7 @@ def test_simulate_has_designs_keys(mapping):
         "links",
         "energy",
         "algorithms",
+        "link_kinds",
     }
     assert summary["links"].keys() == {"max_busy", "max_messages", "max_bytes"}
     slow = as_json(
@@ -312,6 +313,36 @@ def test_simulate_has_designs_keys(mapping):
     )
     assert slow["makespan"] > summary["makespan"]
     assert "makespan" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2")
+
+
+def test_simulate_says_which_link_speeds_it_used_and_where_they_are_from(mapping, tmp_path):
+    words = ("simulate", LU, mapping, "-t")
+    assert "\nlinks: 10 GB/s, 100 ns, assumed\n" in hopmap(*words, "mesh:2x2")
+    same = hopmap(*words, "mesh:2x2", "--set", "link.bandwidth=10GB/s")
+    assert "\nlinks: 10 GB/s, 100 ns, bandwidth: set by the user; latency: assumed\n" in same
+    place = hopmap("map", LU, "-t", "fattree:2x2", "-m", "sweep", "--out", tmp_path / "fat.csv")
+    assert place
+    words = ("simulate", LU, tmp_path / "fat.csv", "-t", "fattree:2x2")
+    assert "\nlinks: 10 GB/s, 100 ns, assumed\n" in hopmap(*words)
+    slow = ("--set", "link.level2.latency=1us", "--set", "link.level2.bandwidth=1GB/s")
+    lines = hopmap(*words, *slow).splitlines()
+    assert "links level1: 10 GB/s, 100 ns, assumed" in lines
+    assert "links level2: 1 GB/s, 1 us, set by the user" in lines
+    assert as_json(*words, *slow)["link_kinds"][1] == {
+        "name": "level2",
+        "bandwidth": 1e9,
+        "latency": 1e-6,
+        "sources": ["set by the user", "set by the user"],
+    }
+
+
+def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
+    values = {e["name"]: e["parameters"][0]["default"] for e in as_json("list", "parameters")}
+    assert [name for name, value in values.items() if value is None] == []
+    assert (values["link.bandwidth"], values["link.latency"]) == (10e9, 100e-9)
+    assert "link.bandwidth" in (text := hopmap("list", "parameters"))
+    assert "value = 10000000000.0  (bytes/s)" in text
+    assert "optical 31250000000.0, wireless 12500000000.0" in text
 
 
 @pytest.mark.parametrize("engine", ["flow", "analytic"])
@@ -331,10 +362,17 @@ def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
     assert re.search(
         r"makespan +\S+ m?s\n  at least, link \d -> \d +\S+ m?s\n  at least, rank", slow
     )
+    flows = hopmap(*words, "--set", "link.bandwidth=1MB/s", "--engine", "flow")
+    assert re.search("at least, link.*", flows)[0] == re.search("at least, link.*", slow)[0]
+    faster = hopmap(*words, "--engine", "flow", "--set", "flow.bandwidth_factor=2")
+    assert "at least, link" not in faster
     # Without contention a link takes any number of messages at once.
     alone = hopmap(*words, "--engine", "analytic")
     assert "at least, rank" in alone
     assert "at least, link" not in alone
+    # Only packets are served hop by hop.
+    assert "packet hops served" in slow
+    assert "packet hops" not in flows + alone
 
 
 def test_explain_says_why(mapping):

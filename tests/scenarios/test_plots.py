@@ -16,6 +16,7 @@ from hopmap.scenarios.plots_compare import excess_strips
 from hopmap.scenarios.plots_layout import link_steps, slices, stack
 from hopmap.scenarios.plots_mapping import mapping_view
 from hopmap.scenarios.plots_network import link_loads
+from hopmap.scenarios.plots_relations import shared
 from hopmap.scenarios.plots_saturation import latency_throughput
 from hopmap.scenarios.plots_style import label, svg_text
 from hopmap.scenarios.plots_turn import turnable
@@ -155,8 +156,21 @@ def test_no_backend_is_chosen() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_what_all_variants_have_in_common_is_said_once() -> None:
+    points = ["link.bandwidth 10 GB/s, eager_limit 1 kB", "link.bandwidth 1 GB/s, eager_limit 1 MB"]
+    assert shared(points) == ("link.bandwidth, eager_limit", ["10 GB/s, 1 kB", "1 GB/s, 1 MB"])
+    together = ["a, b 1 us, 2 us", "a, b 3 us, 2 us"]
+    assert shared(together) == ("a, b, 2 us", ["1 us", "3 us"])
+    assert shared(["latency 1", "latency 1 us"]) == ("latency", ["1", "1 us"])
+    assert shared(["net low", "net low loss"]) == ("net", ["low", "low loss"])
+    assert shared(["latency 1 us"]) == ("", ["latency 1 us"])
+    assert shared(["", "latency 1 us, gap 2 us"]) == ("", ["", "latency 1 us, gap 2 us"])
+
+
 def test_labels_fit() -> None:
-    assert label("topdown | local_search", 12) == "topdown\n| local_sea…"
+    assert label("topdown | local_search", 12) == "topdown\n| loca…earch"
+    title = "runtime on cluster:4*4, link.bandwidth 10 GB/s, eager_limit 64 kB"
+    assert label(title, 45) == "runtime on cluster:4*4,\nlink.bandwidth 10 GB/s, eager_limit 64 kB"
     assert label("a\x00b\nc") == "a b c"
 
 

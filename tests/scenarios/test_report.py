@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -18,8 +19,10 @@ from hopmap.scenarios.plan_file import save_plan
 from hopmap.scenarios.report import write_report
 from hopmap.scenarios.report_published import published_tables
 from hopmap.scenarios.report_study import load_study
-from hopmap.scenarios.report_tables import headline, main_table
+from hopmap.scenarios.report_tables import headline, link_rows, main_table
 from hopmap.scenarios.report_units import change, compact, count, data, duration, joules, runtime
+from hopmap.scenarios.run import run_scenario
+from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.scenarios.tables import StoreError
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -216,6 +219,38 @@ def test_everything_is_on_the_page(tmp_path: Path) -> None:
         assert ElementTree.parse(figure).getroot().tag.endswith("svg")
         assert figure.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     assert not list(tmp_path.glob(".partial*"))
+
+
+def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
+    pair = nx.path_graph(2)
+    nx.set_edge_attributes(pair, {(0, 1): {"bandwidth": 2e9, "kind": "copper"}})
+    nx.write_graphml(pair, tmp_path / "pair.graphml")
+    (tmp_path / "study.toml").write_text(
+        f"""
+        name = "speeds"
+        traces = ["stencil:2,star"]
+        topologies = ["haec:2x2x2", "file:{(tmp_path / "pair.graphml").as_posix()}"]
+        mappers = ["sweep"]
+        [[vary]]
+        parameters."link.optical.bandwidth" = ["31.25 GB/s", "20 GB/s"]
+        """
+    )
+    path = tmp_path / "study.toml"
+    run_scenario(path, load_scenario(path), tmp_path / "study")
+    rows = [
+        (row["topology"].rpartition("/pair")[2], row["bandwidth"], row["sources"])
+        for row in link_rows(load_study(tmp_path / "study"))
+    ]
+    user, graph = (
+        [("bandwidth", source), ("latency", "assumed")]
+        for source in ("set by the user", "given by the graph")
+    )
+    assert rows == [
+        ("haec:2x2x2, link.optical.bandwidth 31.25 GB/s", "31.25 GB/s", user),  # the default
+        ("", "12.5 GB/s", [("", "assumed")]),
+        ("haec:2x2x2, link.optical.bandwidth 20 GB/s", "20 GB/s", user),
+        (".graphml", "2 GB/s", graph),
+    ]
 
 
 def test_figures_in_the_page_are_those_in_the_folder(tmp_path: Path) -> None:

@@ -206,6 +206,13 @@ def test_nothing_sticks_out_overlaps_or_is_too_small(
     assert browser.complaints() == []
 
 
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_tables_of_seeds_and_variants_fit_a_desktop(browser: Browser, page: Path) -> None:
+    browser.open(page, 1280)
+    tables = "[...document.querySelectorAll('.scroll')]"
+    assert browser.value(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
+
+
 def test_a_click_on_a_header_sorts_and_another_turns_the_order(
     browser: Browser, page: Path
 ) -> None:

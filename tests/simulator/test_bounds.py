@@ -23,7 +23,7 @@ FREE = Parameters(
 )
 
 
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("engine", ["simpy", "compiled", "flow"])
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_no_replay_is_faster_than_any_bound(drawn_runs, engine, data):

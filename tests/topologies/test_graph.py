@@ -88,7 +88,10 @@ def test_edges_without_a_kind_share_one_a_speed():
     graph = nx.path_graph(4)
     nx.set_edge_attributes(graph, {(1, 2): 4e9}, "bandwidth")
     assert [k.name for k in from_networkx(graph).kinds] == ["link", "link2"]
-    assert [k.provenance for k in from_networkx(graph).kinds] == ["assumed", "given by the graph"]
+    assert [k.sources for k in from_networkx(graph).kinds] == [
+        ("assumed", "assumed"),
+        ("given by the graph", "assumed"),
+    ]
 
 
 def changed(change) -> nx.Graph:
