@@ -238,7 +238,7 @@ def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     run_scenario(path, load_scenario(path), tmp_path / "study")
     rows = [
-        (row["topology"].rpartition("/pair")[2], row["bandwidth"], row["sources"])
+        (row["topology"], row["bandwidth"], row["sources"])
         for row in link_rows(load_study(tmp_path / "study"))
     ]
     user, graph = (
@@ -249,7 +249,7 @@ def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
         ("haec:2x2x2, link.optical.bandwidth 31.25 GB/s", "31.25 GB/s", user),  # the default
         ("", "12.5 GB/s", [("", "assumed")]),
         ("haec:2x2x2, link.optical.bandwidth 20 GB/s", "20 GB/s", user),
-        (".graphml", "2 GB/s", graph),
+        ("file:pair.graphml", "2 GB/s", graph),
     ]
 
 

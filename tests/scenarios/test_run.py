@@ -356,7 +356,8 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process
     output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output, errors) == (130, "", "hopmap: interrupted\n")
+    assert (process.returncode, output) == (130, "")
+    assert errors.splitlines()[-1] == "hopmap: interrupted"  # it may have had to compile before
     assert not [name for name in files_of(results) if ".partial" in name]
     runs = plan(load_scenario(file), tmp_path)
     done = finished(results)
