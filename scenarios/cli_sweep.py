@@ -238,6 +238,7 @@ def _warn_of_failed(outcome: Outcome, results: Path) -> None:
 def _print_runs(runs: pd.DataFrame) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology."""
     runs = runs[runs["error"].isna()]
+    several = False
     for key, group in runs.groupby(["trace", "topology", "variant"], sort=False):
         trace, *where = (str(word) for word in key if word)
         rows: list[tuple[Any, ...]] = []
@@ -259,6 +260,7 @@ def _print_runs(runs: pd.DataFrame) -> None:
         columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
         columns += ["runtime", "mapping time"]
         print_table(columns, rows, title=f"{trace} on {', '.join(where)}")
-        if any(row[1] > 1 for row in rows):
-            say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
         say()
+        several = several or any(row[1] > 1 for row in rows)
+    if several:
+        say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")

@@ -33,13 +33,15 @@ def read_published(file: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        table = pd.read_csv(file, comment="#", skipinitialspace=True)
+        words = dict.fromkeys(KEYS, str)
+        table = pd.read_csv(file, comment="#", skipinitialspace=True, dtype=words)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise StoreError(f"{file}: cannot be read as CSV ({reason}): expected {HEADER}") from None
     missing = [key for key in KEYS if key not in table]
     if missing:
         raise StoreError(f"{file}: no column {missing[0]!r}: expected the header {HEADER}")
+    table[list(KEYS)] = table[list(KEYS)].fillna("")
     return table
 
 
@@ -56,7 +58,7 @@ def check_published(file: Path, traces: Iterable[str], topologies: Iterable[str]
     table = read_published(file)
     names = {name.casefold(): name for name in sorted(traces)}
     families = {spec.partition(":")[0] for spec in topologies}
-    about = table[["trace", "topology"]].astype(str).itertuples(index=False, name=None)
+    about = table[["trace", "topology"]].itertuples(index=False, name=None)
     rows = [(trace.strip(), topology.strip()) for trace, topology in about]
     if not any(t.casefold() in names and n.casefold() in families for t, n in rows):
         first = " on ".join(rows[0]) if rows else "nothing"

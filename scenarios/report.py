@@ -174,6 +174,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Mappers", ", ".join(mappers)),
         ("Seeds", shown),
         ("Replay engine", replay),
+        ("Traffic", "with what collectives send" if study.expanded else ""),
     ]
     if study.settings:
         facts.append(("Parameters", "; ".join(f"{k} = {v}" for k, v in study.settings)))

@@ -105,6 +105,7 @@ class Study:
     variants: Mapping[str, Mapping[str, Any]]
     networks: Mapping[str, str]
     steps: int | None
+    expanded: bool
     planned: int
     runs: pd.DataFrame
     failed: pd.DataFrame
@@ -181,6 +182,7 @@ def load_study(folder: Path) -> Study:
         variants=plan.variants,
         networks=plan.networks,
         steps=steps if isinstance(steps, int) else None,
+        expanded=given.get("collectives") == "expand",
         planned=len(plan.runs),
         runs=well,
         failed=runs[runs["error"].notna()],

@@ -18,7 +18,7 @@ def study_of(case_of):
         cases = [case_of(table) for table in tables]
         runs = pd.concat(tables).assign(trace="t", topology="mesh:2x2", variant="")
         return Study(
-            tmp_path, "s", "", "", (), {}, {}, None, len(runs), runs, runs[:0], cases, None
+            tmp_path, "s", "", "", (), {}, {}, None, False, len(runs), runs, runs[:0], cases, None
         )
 
     return make

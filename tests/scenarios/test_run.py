@@ -401,3 +401,14 @@ def test_what_was_set_over_the_file_is_in_the_copy_of_it(tmp_path):
     run_scenario(file, scenario, tmp_path / "out", changes=changes)
     assert load_scenario(tmp_path / "out/scenario.toml") == scenario
     assert store.load_runs(tmp_path / "out")["seed"].tolist() == [5, 5]
+
+
+def test_a_report_says_that_its_traffic_has_collectives(tmp_path):
+    for more, said in (("", False), ('collectives = "expand"\n', True)):
+        file = tmp_path / "study.toml"
+        file.write_text(
+            f'name="s"\ntraces=["is.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep", "random"]\n{more}'
+        )
+        sweep(file, tmp_path / "out")
+        page = write_report(tmp_path / "out").read_text()
+        assert ("with what collectives send" in page) == said

@@ -313,6 +313,7 @@ def test_algorithms_do_not_vary_where_collectives_are_expanded(tmp_path):
         ("topology,mapper,ienpc_total\nmesh,sweep,1\n", "no column 'trace': expected the header"),
         ("", "cannot be read as CSV"),
         ("trace,topology,mapper\nlu.S.4,torus:2x2,sweep\n", "first about lu.S.4 on torus:2x2"),
+        ("trace,topology,mapper\nlu.S.4\n7,8,9\n", "2 rows, the first about lu.S.4 on : expected"),
     ],
 )
 def test_published_numbers_are_looked_at_before_anything_runs(tmp_path, text, said):
