@@ -407,7 +407,8 @@ def test_a_report_says_that_its_traffic_has_collectives(tmp_path):
     for more, said in (("", False), ('collectives = "expand"\n', True)):
         file = tmp_path / "study.toml"
         file.write_text(
-            f'name="s"\ntraces=["is.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep", "random"]\n{more}'
+            'name="s"\ntraces=["is.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep", "random"]\n'
+            + more
         )
         sweep(file, tmp_path / "out")
         page = write_report(tmp_path / "out").read_text()
