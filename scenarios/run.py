@@ -143,7 +143,7 @@ def run_scenario(
         done += what.here
         if progress is not None:
             progress(place, len(todo), str(run))
-        if what.here and done % GATHER_EVERY == 0 and only is None:
+        if what.here and done % GATHER_EVERY == 0:
             gather(results)
     if only is None:  # the tasks of a job array would do it all at once
         gather(results)
