@@ -39,6 +39,7 @@ from .traffic import Traffic
 Ints = NDArray[np.int64]
 
 # Class: order n of the matrix, nonzeros of a generating vector, rounds (niter).
+MOST_RANKS = 2**20  # with a dozen partners each, and fewer than ten rows of class E
 CLASSES = {
     "S": (1400, 7, 15),
     "W": (7000, 8, 15),
@@ -87,16 +88,18 @@ def cg_problem(nas_class: str, ranks: int, steps: int | None = None) -> CgProble
     nas_class : str
         S, W, A, B, C, D or E.
     ranks : int
-        A power of two.
+        A power of two, at most `MOST_RANKS`.
     steps : int, optional
         Rounds instead of the class's own.
 
     Raises
     ------
     TraceError
-        Unknown class, or a layout that leaves a rank without a row of the matrix.
+        Unknown class, too many ranks, or a layout that leaves a rank without a row of the matrix.
     """
     n, nonzer, own = parameters_of("CG", CLASSES, nas_class)
+    if ranks > MOST_RANKS:
+        raise TraceError(f"CG on {ranks} ranks: expected at most {MOST_RANKS}")
     R = 1 << (log2_of("CG", ranks) // 2)
     C = ranks // R
     if n < C:

@@ -168,6 +168,7 @@ def test_traffic_of_many_ranks_has_few_pairs_for_each(name, pairs_a_rank):
         ("mg.S.24", "MG on 24 ranks: expected a power of two"),
         ("mg.S.65536", "a 32 x 32 x 64 layout of 32.3 points: expected at least one point a rank"),
         ("mg.E.262144", "MG on 262144 ranks: expected at most 131072"),
+        ("cg.E.2097152", "CG on 2097152 ranks: expected at most 1048576"),
         ("is.E.4", "IS class 'E': expected one of S, W, A, B, C, D$"),
         ("is.S.6", "IS on 6 ranks: expected a power of two"),
         ("is.S.256", "IS class S on 256 ranks: expected 1 to 128"),
