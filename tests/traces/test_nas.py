@@ -163,7 +163,6 @@ def test_traffic_of_many_ranks_has_few_pairs_for_each(name, pairs_a_rank):
         ("cg.Q.4", "CG class 'Q': expected one of S, W, A, B, C, D, E"),
         ("cg.S.12", "CG on 12 ranks: expected a power of two"),
         ("cg.S.0", "CG on 0 ranks: expected a power of two"),
-        ("cg.S.4194304", "2048 columns of ranks share 1400 rows"),
         ("mg.Z.4", "MG class 'Z': expected one of"),
         ("mg.S.24", "MG on 24 ranks: expected a power of two"),
         ("mg.S.65536", "a 32 x 32 x 64 layout of 32.3 points: expected at least one point a rank"),
