@@ -50,6 +50,8 @@ class Bins:
             self._merge()
         width, busy = self.width, self.busy[link]
         first, last = int(start / width), int(end / width)
+        if start == end:  # perhaps where the last bin ends
+            return
         if first == last:
             busy[first] += end - start
             return

@@ -16,6 +16,8 @@ def use(run: State, link: int, start: float, end: float) -> None:
         _merge(run)
     width, at = run.loop["width"], link * bins
     first, last = int(start / width), int(end / width)
+    if start == end:  # perhaps where the last bin ends
+        return
     if first == last:
         nth(run.use, at + first)["busy"] += end - start
         return
