@@ -1,6 +1,6 @@
 """Traffic as Scotch's source graphs (.grf), undirected: edge loads in bytes, both directions added.
 
-An edge that is read is one message from the lower to the higher rank, as METIS' are (`formats.py`).
+An edge that is read is one message from the lower to the higher rank, as METIS' are (`metis.py`).
 Source: Pellegrini, Scotch and libScotch 7.0 user's guide, section "Graph format": version 0, then
 vertices and arcs, then base and three flags (labels, edge loads, vertex loads), then a line a
 vertex: its label and load if flagged, its degree, and for each arc its load if flagged and its end.
