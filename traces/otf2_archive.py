@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from .guard import Death, Limits, Line, guarded
 from .memory import OutOfMemoryError
 from .otf2_definitions import Definitions, Location, read_definitions
-from .otf2_library import UINT64, Complaints, alone, call, listening
+from .otf2_library import (
+    LARGEST_CHUNK,
+    SMALLEST_CHUNK,
+    UINT64,
+    Complaints,
+    alone,
+    call,
+    listening,
+)
 from .trace import TraceError
 
 Progress = Callable[[int, int], None]
@@ -85,6 +93,8 @@ class Archive:
     complaints: Complaints
     definitions: Definitions
     locations: tuple[Location, ...]
+    event_chunk: int  # bytes of a chunk of events
+    definition_chunk: int
     mapped: bool  # it has local definitions
     line: Line | None
     cleanup: ExitStack
@@ -148,6 +158,7 @@ class Archive:
             self.line.at(place)
         state["last"] = state["error"] = 0
         with self._events_of(location) as events:
+            _expect_end(self.file(location, "evt"), self.event_chunk, place)
             begin = self.done
             for count, table in stretches:
                 if count:
@@ -174,6 +185,7 @@ class Archive:
         place = self.place(location)
         if self.mapped:
             file = str(self.file(location, "def"))
+            _expect_end(Path(file), self.definition_chunk, file)
             local = call("Reader_GetDefReader", self.reader, location.reference)
             if not local:
                 raise self.complaints.fail(file, "no local definitions")
@@ -227,6 +239,8 @@ def reading(
     libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
     amount of memory. The limits are far beyond what any sound archive of that size needs.
     """
+    from . import otf2_chunks  # noqa: F401 - compiled here, since the child must not
+
     anchor = find_archive(path)
     _expect_anchor(anchor)
     definitions = anchor.with_suffix(".def")
@@ -264,10 +278,12 @@ def opened(anchor: Path, line: Line | None) -> Iterator[Archive]:
             raise TraceError(f"{file}: no such file, the global definitions are missing")
         if line:
             line.at(str(file))
+        chunks = _chunk_sizes(reader, anchor)
+        _expect_end(file, chunks[1], str(file))
         definitions = read_definitions(reader, str(file), complaints)
         archive = Archive(
-            *(anchor, reader, complaints, definitions, definitions.locations, False, line),
-            cleanup,
+            *(anchor, reader, complaints, definitions, definitions.locations, *chunks, False),
+            *(line, cleanup),
         )
         archive.total = sum(location.events for location in archive.locations)
         archive.mapped = any(archive.file(each, "def").is_file() for each in archive.locations)
@@ -291,6 +307,29 @@ def _expect_anchor(anchor: Path) -> None:
     count = int.from_bytes(properties[:4], byte_order)
     if content[7:8] >= _WITH_PROPERTIES and 2 * count > len(content):
         raise TraceError(f"{anchor}: {count} properties do not fit into {len(content)} bytes")
+
+
+def _chunk_sizes(reader: int, anchor: Path) -> tuple[int, int]:
+    """Bytes of a chunk of events, and of definitions."""
+    events, definitions = UINT64(), UINT64()
+    call("Reader_GetChunkSize", reader, ctypes.byref(events), ctypes.byref(definitions))
+    for size in (events.value, definitions.value):
+        if not SMALLEST_CHUNK <= size <= LARGEST_CHUNK:
+            raise TraceError(
+                f"{anchor}: chunks of {size} bytes, expected {SMALLEST_CHUNK} to {LARGEST_CHUNK}"
+            )
+    return events.value, definitions.value
+
+
+def _expect_end(file: Path, chunk_size: int, place: str) -> None:
+    """Turn away what libotf2 would complete from its own memory."""
+    from .otf2_chunks import is_complete
+
+    if not is_complete(file, chunk_size):
+        raise TraceError(
+            f"{place}: {file.stat().st_size} bytes without the mark that ends a file: "
+            "it is cut or damaged"
+        )
 
 
 def _expect_files(archive: Archive, location: Location) -> None:

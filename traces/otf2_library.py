@@ -22,6 +22,7 @@ TEXT = ctypes.c_char_p
 STATUS = ctypes.c_int
 COUNT = ctypes.POINTER(UINT64)
 
+SMALLEST_CHUNK, LARGEST_CHUNK = 1 << 18, 1 << 24  # bytes of events or definitions at a time
 UNDEFINED_UINT32 = 0xFFFFFFFF
 UNDEFINED_UINT64 = 0xFFFFFFFFFFFFFFFF
 
@@ -33,6 +34,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "Reader_Open": (POINTER, TEXT),
     "Reader_Close": (STATUS, POINTER),
     "Reader_SetSerialCollectiveCallbacks": (STATUS, POINTER),
+    "Reader_GetChunkSize": (STATUS, POINTER, COUNT, COUNT),
     "Reader_SelectLocation": (STATUS, POINTER, UINT64),
     "Reader_GetGlobalDefReader": (POINTER, POINTER),
     "Reader_CloseGlobalDefReader": (STATUS, POINTER, POINTER),

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from .atomic import replacing_folder
 from .otf2_definitions import COMM_GROUP, COMM_LOCATIONS, COMM_SELF, CPU_THREAD, MPI
 from .otf2_library import (
+    LARGEST_CHUNK,
     POINTER,
+    SMALLEST_CHUNK,
     UINT8,
     UINT64,
     UNDEFINED_UINT32,
@@ -34,7 +36,7 @@ from .otf2_library import (
 from .trace import RECORD_TYPES, Trace, TraceError
 
 _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
-_SMALLEST_CHUNK, _EVENT_CHUNK, _LARGEST_CHUNK = 1 << 18, 1 << 20, 1 << 24  # bytes
+_EVENT_CHUNK = 1 << 20  # bytes
 _WRITE, _POSIX, _NO_COMPRESSION = 0, 1, 1  # OTF2_FileMode, OTF2_FileSubstrate, OTF2_Compression
 _USER = 1  # OTF2_PARADIGM_USER
 _PROCESS = 1  # OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_PARADIGM_CLASS_PROCESS is 0
@@ -122,11 +124,11 @@ def _chunks(trace: Trace) -> tuple[int, int]:
     It fills whole chunks, so with thousands of short programs big ones cost seconds; on the other
     hand a definition, such as the members of a group, must fit into one.
     """
-    short = trace.events * 32 < trace.ranks * _SMALLEST_CHUNK
-    definitions = _SMALLEST_CHUNK
-    while definitions < min(32 * trace.ranks, _LARGEST_CHUNK):
+    short = trace.events * 32 < trace.ranks * SMALLEST_CHUNK
+    definitions = SMALLEST_CHUNK
+    while definitions < min(32 * trace.ranks, LARGEST_CHUNK):
         definitions *= 2
-    return _SMALLEST_CHUNK if short else _EVENT_CHUNK, definitions
+    return SMALLEST_CHUNK if short else _EVENT_CHUNK, definitions
 
 
 def _ticks(trace: Trace) -> tuple[int, int]:

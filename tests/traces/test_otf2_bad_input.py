@@ -72,26 +72,33 @@ def shift_strings(archive):
     (archive / "traces.otf2").write_bytes(content)
 
 
+def claim_large_chunks(archive):
+    content = bytearray((archive / "traces.otf2").read_bytes())
+    content[19] = 255  # the bytes of a chunk of events are a 64-bit word at 12
+    (archive / "traces.otf2").write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        # "after event 77", or what libotf2 then finds behind the end in its own memory
-        (cut("traces/3.evt", 1000), "traces/3.evt: location 3, "),
+        (cut("traces/3.evt", 1000), "traces/3.evt: location 3: 1000 bytes without the mark "),
         (cut("traces/3.evt", 10), "traces/3.evt: location 3: 10 bytes cannot hold the 156 events"),
         (cut("traces/3.evt", 0), "traces/3.evt: location 3: 0 bytes cannot hold the 156 events"),
         (remove("traces/3.evt"), "traces/3.evt: location 3: no such file, 156 events are missing"),
         (remove("traces/3.def"), "traces/3.def: no such file, the local definitions are missing"),
         (remove(*(f"traces/{n}.def" for n in range(8))), "communicator 0 is not one of MPI"),
-        (cut("traces/3.def", 40), "traces/3.def: unreadable after "),
+        (cut("traces/3.def", 40), "traces/3.def: 40 bytes without the mark that ends a file"),
+        (cut("traces/3.def", 0), "traces/3.def: 0 bytes without the mark that ends a file"),
         (remove("traces.def"), "traces.def: no such file, the global definitions are missing"),
-        (cut("traces.def", 3000), "traces.def: unreadable after "),
-        (cut("traces.def", 0), "traces.def: "),
+        (cut("traces.def", 3000), "traces.def: 3000 bytes without the mark that ends a file"),
+        (cut("traces.def", 0), "traces.def: 0 bytes without the mark that ends a file"),
         (remove("traces.otf2"), "expected one OTF2 anchor file (*.otf2) in it, found none"),
         (overwrite("traces.otf2", b"a text\n"), "traces.otf2: not an anchor file of OTF2"),
         (overwrite("traces.otf2", b""), "traces.otf2: not an anchor file of OTF2"),
         (cut("traces.otf2", 40), "traces.otf2: "),
         (claim_many_properties, "traces.otf2: 1006632965 properties do not fit into 283 bytes"),
         (shift_strings, "traces.otf2: "),
+        (claim_large_chunks, "traces.otf2: chunks of "),
         (overwrite("traces/3.evt", b"\n" * 5000), "traces/3.evt: location 3: no events (libotf2: "),
         (exchange("traces/2.evt", "traces/3.evt"), "traces/2.evt: location 2"),
         (cut("traces.otf2", 7), "traces.otf2: "),
