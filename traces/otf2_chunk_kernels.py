@@ -1,11 +1,10 @@
 """Follow the records of a chunk of an OTF2 file, in the format that libotf2 3 writes."""
-# Compiled code: numba infers the types.
-# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 _HEADER = 18  # bytes: mark, byte order, numbers of the first and the last event
 _LITTLE_ENDIAN = ord("B")  # the other is "#"
@@ -21,7 +20,7 @@ _SINGLE_NUMBER[[12, 13, 16, 17, 20, 21, 24, 28, 29, 30]] = True
 
 
 @njit("boolean(uint8[::1], boolean)", cache=True)
-def leads_to_the_end(chunk, has_events):
+def leads_to_the_end(chunk: NDArray[np.uint8], has_events: bool) -> bool:
     """Whether the records of a chunk lead to the mark that ends a file."""
     size = np.int64(len(chunk))
     place = np.int64(_HEADER)
