@@ -136,7 +136,7 @@ class Source:
         assert self.path is not None
         if self.kind == "traffic":
             return files_of(self.path)
-        from ..traces.otf2_archive import archive_files
+        from ..traces.otf2_files import archive_files
 
         return archive_files(self.path)
 

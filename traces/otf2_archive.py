@@ -1,4 +1,4 @@
-"""An open OTF2 archive: finding it, opening its files, reading a location's events in portions.
+"""An open OTF2 archive: opening its files, reading a location's events in portions.
 
 The locations are read one after another, so that memory and open files do not grow with their
 number, and in portions, so that Ctrl-C and progress get a turn. Whatever is missing, cut or says
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .guard import Death, Limits, Line, guarded
 from .memory import OutOfMemoryError
 from .otf2_definitions import Definitions, Location, read_definitions
+from .otf2_files import expect_anchor, expect_end, find_archive
 from .otf2_library import (
     LARGEST_CHUNK,
     SMALLEST_CHUNK,
@@ -37,51 +38,10 @@ T = TypeVar("T")
 
 _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
 _SMALLEST_EVENT = 2  # bytes: type and length
-_LARGEST_ANCHOR = 1 << 20
-_ANCHOR_STRINGS = 46  # where the first string of an anchor file begins
-_WITH_PROPERTIES = b"\3"  # version of the anchor file's format
 
 # Of the process that reads: bytes, and bytes for each of the archive's; seconds of a processor
 # between two portions, and bytes of definitions for which there is one more.
 _ROOM, _ROOM_PER_BYTE, _PATIENCE, _PER_SECOND = 2**29, 100, 10, 2**18
-
-
-def find_archive(path: str | os.PathLike[str]) -> Path:
-    """Return the anchor file of the archive that a path means.
-
-    Raises
-    ------
-    TraceError
-        There is none, or more than one.
-    """
-    given = Path(path)
-    if given.is_file():
-        if given.suffix != ".otf2":
-            raise TraceError(f"{given}: not an OTF2 anchor file (*.otf2) or archive folder")
-        return given
-    if not given.is_dir():
-        raise TraceError(f"{given}: no such file or folder")
-    found = sorted(given.glob("*.otf2"))
-    if given / "traces.otf2" in found:  # what Score-P writes
-        return given / "traces.otf2"
-    if len(found) != 1:
-        names = ", ".join(entry.name for entry in found[:3]) or "none"
-        raise TraceError(f"{given}: expected one OTF2 anchor file (*.otf2) in it, found {names}")
-    return found[0] if found[0].is_file() else find_archive(found[0])
-
-
-def archive_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of an archive: its anchor, definitions, and one or two a location.
-
-    Raises
-    ------
-    TraceError
-        As `find_archive`.
-    """
-    anchor = find_archive(path)
-    definitions, folder = anchor.with_suffix(".def"), anchor.with_suffix("")
-    inside = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [anchor, *(file for file in (definitions, *inside) if file.is_file())]
 
 
 @dataclass
@@ -158,7 +118,7 @@ class Archive:
             self.line.at(place)
         state["last"] = state["error"] = 0
         with self._events_of(location) as events:
-            _expect_end(self.file(location, "evt"), self.event_chunk, place)
+            expect_end(self.file(location, "evt"), self.event_chunk, place)
             begin = self.done
             for count, table in stretches:
                 if count:
@@ -185,7 +145,7 @@ class Archive:
         place = self.place(location)
         if self.mapped:
             file = str(self.file(location, "def"))
-            _expect_end(Path(file), self.definition_chunk, file)
+            expect_end(Path(file), self.definition_chunk, file)
             local = call("Reader_GetDefReader", self.reader, location.reference)
             if not local:
                 raise self.complaints.fail(file, "no local definitions")
@@ -239,10 +199,10 @@ def reading(
     libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
     amount of memory. The limits are far beyond what any sound archive of that size needs.
     """
-    from . import otf2_chunks  # noqa: F401 - compiled here, since the child must not
+    from . import otf2_chunk_kernels  # noqa: F401 - compiled here, since the child must not
 
     anchor = find_archive(path)
-    _expect_anchor(anchor)
+    expect_anchor(anchor)
     definitions = anchor.with_suffix(".def")
     files = [definitions, *anchor.with_suffix("").glob("*")]
     size = sum(file.stat().st_size for file in files if file.is_file())
@@ -279,7 +239,7 @@ def opened(anchor: Path, line: Line | None) -> Iterator[Archive]:
         if line:
             line.at(str(file))
         chunks = _chunk_sizes(reader, anchor)
-        _expect_end(file, chunks[1], str(file))
+        expect_end(file, chunks[1], str(file))
         definitions = read_definitions(reader, str(file), complaints)
         archive = Archive(
             *(anchor, reader, complaints, definitions, definitions.locations, *chunks, False),
@@ -296,19 +256,6 @@ def opened(anchor: Path, line: Line | None) -> Iterator[Archive]:
         yield archive
 
 
-def _expect_anchor(anchor: Path) -> None:
-    """Turn away files that libotf2 takes long over (a corrupt count) or does not close again."""
-    content = anchor.read_bytes() if anchor.stat().st_size < _LARGEST_ANCHOR else b""
-    if content[2:7] != b"OTF2\0":
-        raise TraceError(f"{anchor}: not an anchor file of OTF2")
-    # Fixed fields, then machine, creator and description, then the number of properties.
-    *_, properties = content[_ANCHOR_STRINGS:].split(b"\0", 3)
-    byte_order: Literal["little", "big"] = "little" if content[1:2] == b"B" else "big"
-    count = int.from_bytes(properties[:4], byte_order)
-    if content[7:8] >= _WITH_PROPERTIES and 2 * count > len(content):
-        raise TraceError(f"{anchor}: {count} properties do not fit into {len(content)} bytes")
-
-
 def _chunk_sizes(reader: int, anchor: Path) -> tuple[int, int]:
     """Bytes of a chunk of events, and of definitions."""
     events, definitions = UINT64(), UINT64()
@@ -319,17 +266,6 @@ def _chunk_sizes(reader: int, anchor: Path) -> tuple[int, int]:
                 f"{anchor}: chunks of {size} bytes, expected {SMALLEST_CHUNK} to {LARGEST_CHUNK}"
             )
     return events.value, definitions.value
-
-
-def _expect_end(file: Path, chunk_size: int, place: str) -> None:
-    """Turn away what libotf2 would complete from its own memory."""
-    from .otf2_chunks import is_complete
-
-    if not is_complete(file, chunk_size):
-        raise TraceError(
-            f"{place}: {file.stat().st_size} bytes without the mark that ends a file: "
-            "it is cut or damaged"
-        )
 
 
 def _expect_files(archive: Archive, location: Location) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from otf2.enums import MetricMode, MetricType
 
-from hopmap.traces import TraceError, read_summary, read_trace
-from hopmap.traces.otf2_chunks import is_complete
+from hopmap.traces import TraceError, otf2_files, read_summary, read_trace
+from hopmap.traces.otf2_files import is_complete
 
 CHUNK = 2**20  # bytes, what the wheel's writer takes
 EVENT = 18  # bytes of one send: time stamp, type, length, four numbers of one or two bytes
@@ -44,6 +44,15 @@ def test_recorded_files_are_complete(data):
     files = [file for kind in ("evt", "def") for file in data.rglob(f"*.{kind}")]
     assert len(files) == 92
     assert all(is_complete(file, CHUNK) for file in files)
+
+
+def test_files_that_may_not_be_read_are_named(data, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(otf2_files.np, "fromfile", denied)
+    with pytest.raises(TraceError, match=r"edge\.X\.8/traces\.def: Permission denied"):
+        read_summary(data / "edge.X.8")
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
