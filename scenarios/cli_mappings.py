@@ -91,8 +91,10 @@ def map_(
         run = read_unplaced(traffic, topology, settings, steps, rounds)
         source, network = run.source, run.network
         goal = simulated(objective, run, engine or "compiled")
-        expand = collectives is Collectives.EXPAND
-        pairs = run.program.traffic() if expand else source.traffic()
+        if collectives is Collectives.EXPAND:
+            pairs, left_out = run.program.traffic(), 0
+        else:
+            pairs, _, left_out = read_traffic(source, collectives, {})
     else:
         other = [word for word in settings or [] if not word.startswith("collective.")]
         for option, value in (
@@ -107,7 +109,7 @@ def map_(
         algorithms = algorithms_given(collectives, settings)
         source = find_source(traffic)
         with working(f"reading {source.name}"):
-            pairs, _ = read_traffic(source, collectives, algorithms)
+            pairs, _, left_out = read_traffic(source, collectives, algorithms)
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
@@ -120,7 +122,7 @@ def map_(
         write_mapping(out, node_of, network)
     if plot is not None:
         _plot(plot, f"{source.name} on {network.spec}", mapper, pairs, network, node_of, metrics)
-    warn_if_silent(source, pairs, collectives)
+    warn_if_silent(source, pairs, collectives, left_out)
     if as_json:
         summary = {
             "mapper": " | ".join(map(str, pipeline)),
@@ -184,12 +186,12 @@ def evaluate(
     algorithms = algorithms_given(collectives, settings)
     source = find_source(traffic)
     with working(f"reading {source.name}"):
-        pairs, _ = read_traffic(source, collectives, algorithms)
+        pairs, _, left_out = read_traffic(source, collectives, algorithms)
     node_of = read_mapping(mapping, network, pairs.ranks)
     with working("measuring"):
         metrics = measure(pairs, network, node_of, convention).as_dict()
         hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
-    warn_if_silent(source, pairs, collectives)
+    warn_if_silent(source, pairs, collectives, left_out)
     if as_json:
         print_json(metrics | {"hot_links": [asdict(link) for link in hot]})
         return

@@ -262,7 +262,7 @@ def matrix(
         facts, traffic = _read(source, progress)
         if collectives is Collectives.EXPAND:
             begin = time.perf_counter()
-            traffic, chosen = read_traffic(source, collectives, algorithms)
+            traffic, chosen, _ = read_traffic(source, collectives, algorithms)
             facts |= _traffic_facts(traffic) | {"algorithms": chosen}
             facts["wall_seconds"] += time.perf_counter() - begin
         if out is not None:
@@ -272,7 +272,7 @@ def matrix(
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     _print_facts(source.name, facts, as_json)
-    warn_if_silent(source, traffic, collectives)
+    warn_if_silent(source, traffic, collectives, facts["collective_bytes"] or 0)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
@@ -290,7 +290,8 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     begin = time.perf_counter()
     traffic = source.traffic()
     seconds = time.perf_counter() - begin
-    unknown: dict[str, Any] = {"events": None, "collectives": {}, "duration": None}
+    unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))
+    unknown["collectives"] = {}
     return _traffic_facts(traffic) | unknown | {"wall_seconds": seconds}, traffic
 
 
@@ -324,6 +325,8 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     if facts.get("duration") is not None:
         rows.append(("duration", show_seconds(facts["duration"])))
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
+    if facts.get("collective_bytes"):
+        rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))
     rows += _rate_rows(facts.get("rate"))
     if "algorithms" in facts:
         from .expanded import chosen_rows

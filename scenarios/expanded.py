@@ -11,13 +11,18 @@ from .cli_arguments import Collectives
 from .console import warn
 from .settings import SettingError, algorithms_from, parse_settings
 from .sources import Source
+from .units import show_bytes
 
 
 class Expanded(NamedTuple):
-    """Traffic, and the algorithms of its collectives with the number of calls, by operation."""
+    """Traffic, and the algorithms of its collectives with the number of calls, by operation.
+
+    `left_out` is what a trace says that its collectives send, in bytes, where they are ignored.
+    """
 
     traffic: Traffic
     chosen: Mapping[str, Mapping[str, int]]
+    left_out: int = 0
 
 
 def algorithms_given(collectives: Collectives, words: Sequence[str] | None) -> dict[str, str]:
@@ -47,6 +52,12 @@ def read_traffic(
         As `Source.traffic` and `Source.calls`: of files of traffic, only those of Open MPI's
         monitoring have collectives.
     """
+    if collectives is Collectives.IGNORE and source.kind == "archive":
+        from ..traces.otf2_read import read_summary
+
+        assert source.path is not None
+        summary = read_summary(source.path)
+        return Expanded(summary.traffic, {}, summary.collective_bytes)
     if collectives is Collectives.IGNORE:
         return Expanded(source.traffic(), {})
     if source.is_monitored:
@@ -58,12 +69,25 @@ def read_traffic(
     return Expanded(program.traffic(), program.chosen)
 
 
-def warn_if_silent(source: Source, traffic: Traffic, collectives: Collectives) -> None:
-    """Say what to do about a program that sends in collectives only, like NAS FT."""
-    ignored = collectives is Collectives.IGNORE and source.has_collectives
-    if ignored and traffic.pairs == 0 and traffic.ranks > 1:
-        how = "count collectives with --collectives expand"
-        warn(f"{source.name}: no point-to-point messages: {how}")
+def warn_if_silent(
+    source: Source, traffic: Traffic, collectives: Collectives, left_out: int = 0
+) -> None:
+    """Say what to do about a program that sends in collectives only, or most, like NAS FT and IS.
+
+    Where nobody says how much they send, fewer messages than ranks are a sign of it.
+    """
+    if collectives is Collectives.EXPAND or not source.has_collectives or traffic.ranks == 1:
+        return
+    sent, messages = int(traffic.bytes.sum()), int(traffic.messages.sum())
+    if not messages:
+        what = "no point-to-point messages"
+    elif left_out > sent:
+        what = f"{show_bytes(sent)} in messages and {show_bytes(left_out)} in collectives"
+    elif messages < traffic.ranks:
+        what = f"{messages} point-to-point messages of {show_bytes(sent)} in all"
+    else:
+        return
+    warn(f"{source.name}: {what}: count collectives with --collectives expand")
 
 
 def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, object]]:

@@ -38,6 +38,7 @@ STATE = np.dtype(
         *((name, "u8") for name in _ADDRESSES),
         *((name, "i8") for name in ("events", "records")),
         *((name, "i8") for name in ("communicators", "regions", "self_at", "error")),
+        ("collective_bytes", "i8"),
         *((name, "u8") for name in ("offset", "first", "last", "position", "detail")),
         ("resolution", "f8"),
     ]
@@ -45,7 +46,8 @@ STATE = np.dtype(
 OPERATIONS = 32  # columns of `calls`: collective operations of one communicator
 
 # What a callback may find wrong, as templates for the message.
-BACKWARDS, REGION, NOT_OPEN, COMMUNICATOR, NOT_MPI, PARTNER, SIZE, OPERATION, TOTAL = range(1, 10)
+BACKWARDS, REGION, NOT_OPEN, COMMUNICATOR, NOT_MPI, PARTNER, SIZE, OPERATION = range(1, 9)
+TOTAL, COLLECTIVE_TOTAL = 9, 10
 ERRORS = {
     BACKWARDS: "time runs backwards to tick {detail}",
     REGION: "region {detail} is not defined",
@@ -56,6 +58,7 @@ ERRORS = {
     SIZE: "a size of {detail} bytes",
     OPERATION: "collective operation {detail} is not known",
     TOTAL: "the bytes sent to rank {detail} do not fit into 63 bits",
+    COLLECTIVE_TOTAL: "the bytes sent in collectives do not fit into 63 bits",
 }
 _CONTINUE, _INTERRUPT = np.int32(0), np.int32(1)
 _UNDEFINED, _ROOT_SELF, _ROOT_THIS_GROUP = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
@@ -304,7 +307,9 @@ def _sum_send(_location, time, position, states, _attributes, rank, communicator
 def _sum_collective_of(blocking):
     first_row = 0 if blocking else 1
 
-    def _sum_collective(_location, time, position, states, _attributes, operation, communicator):
+    def _sum_collective(
+        _location, time, position, states, _attributes, operation, communicator, _root, sent
+    ):
         state = carray(states, 1)[0]
         _note_time(state, time)
         # One row for collectives without a communicator, then one for each; all of that twice.
@@ -317,6 +322,12 @@ def _sum_collective_of(blocking):
             return _fail(state, OPERATION, position, operation)
         place = (first_row * (state.communicators + 1) + row) * OPERATIONS + np.int64(operation)
         store(state.calls, place, load_int64(state.calls, place) + 1)
+        if np.int64(sent) < 0:
+            return _fail(state, SIZE, position, sent)
+        total = state.collective_bytes + np.int64(sent)
+        if total < 0:
+            return _fail(state, COLLECTIVE_TOTAL, position, sent)
+        state.collective_bytes = total
         return _CONTINUE
 
     return _sum_collective
@@ -355,7 +366,7 @@ PROGRAM = {
     "NonBlockingCollectiveRequest": (_REQUEST, _request_of(Kind.COLLECTIVE_REQUEST)),
     "NonBlockingCollectiveComplete": (_COLLECTIVE_REQUEST, _on_collective_complete),
 }
-_SUM_COLLECTIVE = types.int32(*_COMMON, _U8, _U32)
+_SUM_COLLECTIVE = types.int32(*_COMMON, _U8, _U32, _U32, _U64)
 TOTALS = {
     "MpiSend": (_MESSAGE, _sum_send),
     "MpiIsend": (_MESSAGE, _sum_send),

@@ -182,6 +182,7 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
                 (row[0] == 0, int(row[2]), int(calls[tuple(row)]), members[row[1]])
                 for row in np.argwhere(calls)
             ),
+            collective_bytes=int(state["collective_bytes"]),
             duration=(max(last) - min(first)) / definitions.resolution if first else 0.0,
         )
 

@@ -29,6 +29,8 @@ class Summary:
         Calls of each collective operation, a call by all members of a communicator being one;
         non-blocking ones are named "IALLREDUCE" and so on. A fraction says that some members
         took part and others did not.
+    collective_bytes : int
+        What the ranks sent in collective operations, by the trace's own account, all in all.
     duration : float
         Seconds from the first to the last event.
     """
@@ -37,6 +39,7 @@ class Summary:
     traffic: Traffic
     events: int
     collectives: Mapping[str, int | float]
+    collective_bytes: int
     duration: float
 
     @property
@@ -68,6 +71,7 @@ class Summary:
             "bytes": self.bytes,
             "pairs": self.pairs,
             "collectives": dict(self.collectives),
+            "collective_bytes": self.collective_bytes,
             "duration": self.duration,
         }
 
@@ -95,6 +99,7 @@ def summarize(trace: Trace) -> Summary:
             )
             for (kind, operation, comm), count in zip(distinct, counts, strict=True)
         ),
+        collective_bytes=int(trace.records.size[rows].sum()),
         duration=trace.duration,
     )
 

@@ -119,6 +119,29 @@ def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
         as_json(*words, "--collectives", "expand")
 
 
+def test_traffic_of_collectives_mostly_is_said_to_be_so(data, tmp_path):
+    """IS sorts by ALLTOALLV; its point-to-point messages are 4 bytes each."""
+    recorded = "60 B in messages and 8.72 MB in collectives"
+    generated = "15 point-to-point messages of 60 B in all"
+    out = tmp_path / "map.csv"
+    for source, said in ((data / "is.S.16", recorded), ("is.S.16", generated)):
+        for words in (
+            ["matrix", source],
+            ["map", source, "-t", "mesh:4x4", "-m", "sweep", "--out", out],
+            ["map", source, "-t", "mesh:4x4", "-m", "descend", "--objective", "makespan"],
+            ["evaluate", source, out, "-t", "mesh:4x4"],
+        ):
+            result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
+            assert result.exit_code == 0
+            how = "count collectives with --collectives expand"
+            assert result.stderr.splitlines()[-1] == f"hopmap: is.S.16: {said}: {how}"
+
+
+def test_a_program_of_messages_mostly_has_no_hint(data, tmp_path):
+    for source in (data / "mg.S.16", data / "lu.S.4", "cg.S.16", "lu.S.1"):
+        assert CliRunner().invoke(app, ["matrix", str(source), "--json"]).stderr == ""
+
+
 def test_a_file_of_traffic_has_no_collectives_to_count(tmp_path):
     save_traffic(tmp_path / "silent.npz", Traffic.from_pairs(2, [], [], [], []))
     assert as_json("matrix", tmp_path / "silent.npz")["messages"] == 0

@@ -61,6 +61,7 @@ def test_shipped_archives_have_the_recorded_matrix_and_totals(data, name):
     assert trace.events + sum(trace.ignored.values()) == events
     assert summary.duration == pytest.approx(seconds, abs=5e-4)
     assert summarize(trace).collectives == summary.collectives
+    assert summarize(trace).collective_bytes == summary.collective_bytes
     assert trace.name == summary.name == name
     assert (np.diff(trace.time)[np.diff(trace.rank_of_event()) == 0] >= 0).all()
 
@@ -99,6 +100,9 @@ def test_every_recording_has_the_events_collectives_and_duration_of_the_facts(sh
                 operation: int(calls) for trace, operation, _, calls, *_ in collectives
                 if trace == name
             }  # fmt: skip
+            assert summary.collective_bytes == sum(
+                int(sent) for trace, *_, sent, _ in collectives if trace == name
+            )
 
 
 @pytest.mark.parametrize(
@@ -340,5 +344,6 @@ def test_interruption_closes_everything(data):
 
 def test_the_summary_has_the_keys_of_the_command_line(data):
     assert list(read_summary(data / "lu.S.4").to_dict()) == [
-        *("ranks", "events", "messages", "bytes", "pairs", "collectives", "duration")
+        *("ranks", "events", "messages", "bytes", "pairs"),
+        *("collectives", "collective_bytes", "duration"),
     ]
