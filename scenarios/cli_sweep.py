@@ -102,6 +102,7 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
     """
+    from .expanded import outweighed
     from .plan import plan
     from .run import missing, run_scenario, save_inputs
     from .scenario_files import load_scenario, scenario_path
@@ -146,6 +147,7 @@ def run(
             progress=progress,
         )
     page = write_report_of(results) if with_report else None
+    table = load_runs(results)
     if as_json:
         print_json(
             {
@@ -158,13 +160,19 @@ def run(
             }
         )
     else:
-        _print_runs(load_runs(results))
+        _print_runs(table)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
     alone = [source.name for source in loaded.sources(path.parent) if source.kind == "traffic"]
     if alone and loaded.replay.engine and loaded.replay.rounds is None:
         warn(
             f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"
+        )
+    names = outweighed(table, loaded.replay.rounds)
+    if names and loaded.collectives != "expand":
+        warn(
+            f"{', '.join(names)}: collectives send more than the messages that were mapped: "
+            'collectives = "expand" counts them'
         )
     if outcome.failed:
         _warn_of_failed(outcome, results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..traces import Traffic
 from ..traces.monitoring import read_monitoring
@@ -12,6 +12,9 @@ from .console import warn
 from .settings import SettingError, algorithms_from, parse_settings
 from .sources import Source
 from .units import show_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Expanded(NamedTuple):
@@ -88,6 +91,21 @@ def warn_if_silent(
     else:
         return
     warn(f"{source.name}: {what}: count collectives with --collectives expand")
+
+
+def outweighed(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
+    """Return the traces whose collectives cross more links than the messages that were mapped.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of a study; what was replayed counts, messages and collectives.
+    rounds : int, optional
+        How often files of traffic were replayed.
+    """
+    hops = runs.groupby("trace", sort=False)[["hop_bytes", "replayed_hop_bytes"]].sum()
+    more = hops["replayed_hop_bytes"] > (1 + (rounds or 1)) * hops["hop_bytes"]
+    return [str(name) for name in hops.index[more.fillna(False).astype(bool)]]
 
 
 def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, object]]:

@@ -106,6 +106,7 @@ def _render(
     from jinja2 import Environment, StrictUndefined
 
     from . import report_tables as tables
+    from .expanded import outweighed
     from .report_published import published_tables
     from .report_relations import case_findings, relation_section
     from .report_suites import suite_section
@@ -131,6 +132,7 @@ def _render(
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
         ],
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
+        outweighed=[] if whole.expanded else outweighed(whole.runs, whole.rounds),
         links=tables.link_rows(study),
         sections=[
             {

@@ -111,6 +111,7 @@ class Study:
     failed: pd.DataFrame
     cases: Sequence[Case]
     published: pd.DataFrame | None
+    rounds: int | None = None
 
     def spec_of(self, topology: str) -> str:
         """Return the spec of what is called so: of a file, where it lies."""
@@ -172,7 +173,8 @@ def load_study(folder: Path) -> Study:
     if (folder / "published.csv").is_file():
         published = read_published(folder / "published.csv")
     well = runs[runs["error"].isna()]
-    steps = given.get("replay", {}).get("steps")
+    replay = given.get("replay", {})
+    steps, rounds = replay.get("steps"), replay.get("rounds")
     return Study(
         folder=folder,
         name=str(given.get("name") or folder.resolve().name),
@@ -188,6 +190,7 @@ def load_study(folder: Path) -> Study:
         failed=runs[runs["error"].notna()],
         cases=_cases(well),
         published=published,
+        rounds=rounds if isinstance(rounds, int) else None,
     )
 
 

@@ -12,10 +12,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from hopmap.mappers import map_ranks
 from hopmap.scenarios import measure as measure_module
 from hopmap.scenarios import store, tables
+from hopmap.scenarios.cli import app
 from hopmap.scenarios.fingerprint import fingerprint
 from hopmap.scenarios.plan import plan
 from hopmap.scenarios.plan_file import read_plan
@@ -26,7 +28,7 @@ from hopmap.scenarios.store_index import finished
 from hopmap.scenarios.tables import part_files
 from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import TraceError
+from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2_read import read_trace, read_traffic
 
 DATA = Path(__file__).parent.parent / "data"
@@ -413,3 +415,21 @@ def test_a_report_says_that_its_traffic_has_collectives(tmp_path):
         sweep(file, tmp_path / "out")
         page = write_report(tmp_path / "out").read_text()
         assert ("with what collectives send" in page) == said
+
+
+def test_a_study_of_traffic_that_is_mostly_collectives_says_so(tmp_path):
+    """IS sorts by ALLTOALLV, MG sends to its neighbours; files of traffic are sent five times."""
+    save_traffic(tmp_path / "grid.npz", traffic_of_stencil(parse_stencil("2x2,5pt")))
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'name="s"\ntraces=["is.S.4", "mg.S.4", "grid.npz"]\ntopologies=["mesh:4"]\n'
+        'mappers=["sweep"]\n[replay]\nrounds = 5\n'
+    )
+    hint = "is.S.4: collectives send more than the messages that were mapped: "
+    for more, said in (([], True), (["--set", "collectives=expand"], False)):
+        words = ["run", str(file), "--out", str(tmp_path / f"out{said}"), *more]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.stderr
+        assert (f"hopmap: {hint}" in result.stderr) == said
+        page = (tmp_path / f"out{said}" / "report.html").read_text()
+        assert ("Collectives of is.S.4 send more" in page) == said
