@@ -86,7 +86,9 @@ A2A\t0\t60 bytes\t5 msgs sent
 
 def test_counts_of_whole_collectives_are_left_out(tmp_path):
     file = tmp_path / "all.prof"
-    text = "# COLLECTIVES\n" + line("C", 0, 1, 28, 7) + COLLECTIVES + COLLECTIVES.replace("3", "\xfc")
+    text = (
+        "# COLLECTIVES\n" + line("C", 0, 1, 28, 7) + COLLECTIVES + COLLECTIVES.replace("3", "\xfc")
+    )
     file.write_bytes(("".join(line(*row) for row in ROWS) + text).encode("latin-1"))
     assert table(load_traffic(file)) == external()
 
