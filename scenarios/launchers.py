@@ -227,7 +227,7 @@ LAUNCHERS: dict[str, Launcher] = {
         Launcher(
             "cray",
             "Cray MPICH rank order",
-            "position -> rank, the inverse of rank -> node: places in order of the nodes",
+            "position -> rank, the inverse of rank -> node: places in order of names of nodes",
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} "
             "--nodelist={nodelist} --ntasks={ranks} --ntasks-per-node={each} --distribution=block "
             "./a.out",
