@@ -109,6 +109,17 @@ def test_pairs_of_collectives_alone_have_a_histogram_too(tmp_path, letters):
     assert table(load_traffic(file)) == external()
 
 
+def test_releases_with_a_part_for_one_sided_messages_keep_collectives_apart(tmp_path):
+    """Where an application sends nothing, I is still not its own."""
+    text = line("I", 0, 1, 4284, 27, histogram="\t5,22") + "# OSC\n" + line("S", 0, 1, 80, 1)
+    file = tmp_path / "one_sided.prof"
+    file.write_text("# POINT TO POINT\n" + text)
+    assert table(load_traffic(file)) == [(0, 1, 80, 1)]
+    assert table(read_monitoring(file, collectives=True)) == [(0, 1, 4364, 28)]
+    file.write_text(line("I", 0, 1, 4284, 27, histogram="\t5,22") + "# OSC\n")
+    assert (table(load_traffic(file)), load_traffic(file).ranks) == ([], 2)
+
+
 def test_what_is_one_letter_counts_whole_and_gets_come_from_the_partner(tmp_path):
     file = tmp_path / "one.prof"
     text = line("I", 0, 1, 10, 2) + line("S", 1, 2, 30, 1) + line("R", 1, 2, 70, 3)
