@@ -53,6 +53,11 @@ def test_leaves_below_several_spines_have_a_way_over_one_of_them():
     assert topology.distance(0, [1, 2]).tolist() == [2, 4]
 
 
+def test_a_host_of_two_leaves_is_refused_since_hosts_pass_nothing_on():
+    with pytest.raises(TopologyError, match="'n' is below switches 'a' and 'b': expected one"):
+        conf("SwitchName=a Nodes=x,n\nSwitchName=b Nodes=y,n\nSwitchName=r Switches=a,b\n")
+
+
 def test_one_switch_is_a_cluster():
     assert hierarchy(conf("SwitchName=s Nodes=a,b,c")) == (3,)
 
