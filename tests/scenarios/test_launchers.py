@@ -147,6 +147,20 @@ def test_hosts_of_simgrid_come_with_their_platform_or_not_at_all(tmp_path):
         beside("simgrid", mesh((40, 40)), tmp_path / "hosts", [f"n{n}" for n in range(1600)])
 
 
+def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
+    """Of a platform's file those of its own: it has no interfaces, nor gets any."""
+    given = tmp_path / "given.xml"
+    given.write_text(
+        '<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-1" speed="1Gf" '
+        'bw="1GBps" lat="3us" loopback_bw="7GBps" loopback_lat="2us"/></platform>'
+    )
+    network = topology_from_spec(f"file:{given}")
+    (text,) = beside("simgrid", network, tmp_path / "hosts", ["n0", "n1"]).values()
+    (tmp_path / "back.xml").write_text(text)
+    back = topology_from_spec(f"file:{tmp_path / 'back.xml'}")
+    assert back.parameters == network.parameters
+
+
 def test_coordinates_begin_with_x():
     assert said("fugaku", [1, 2], mesh((2, 3))) == ["(1,0)", "(0,1)"]
     assert said("bluegene", [1, 1, 0], mesh((2, 1, 1), slots=2)) == [
