@@ -150,6 +150,8 @@ def from_graph(zone: Element, spec: str) -> Topology:
                 f"{spec}: route from {ends[0]!r} to {ends[1]!r} over {len(crossed)} links: "
                 f"expected one link between hosts or routers"
             )
+        if ends[0] == ends[1]:
+            continue
         before = joined.setdefault(crossed[0][0], ends)
         if set(before) != set(ends):
             raise TopologyError(

@@ -164,6 +164,12 @@ def test_a_graph_whose_links_are_not_alike_both_ways_or_shared_is_refused(routes
         read(ZONE.format(routing="Floyd", routers="", routes=routes))
 
 
+def test_a_graph_may_have_one_link_for_every_hosts_way_to_itself():
+    own = '<link id="own" bandwidth="9GBps" sharing_policy="FATPIPE"/>'
+    alone = "".join(f'<route src="{h}" dst="{h}"><link_ctn id="own"/></route>' for h in "abc")
+    assert read(ZONE.format(routing="Floyd", routers=own, routes=ROUTES + alone)).links == 4
+
+
 def test_a_graph_may_list_both_ways():
     back = '<route src="c" dst="b" symmetrical="NO"><link_ctn id="bc" direction="DOWN"/></route>'
     topology = read(ZONE.format(routing="Floyd", routers="", routes=ONE_WAY + back))
