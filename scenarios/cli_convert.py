@@ -133,4 +133,6 @@ def _place(
     node_of = read_mapping(mapping, network, program.ranks)
     with (folder / PLATFORM).open("w", encoding="ascii") as file:
         file.writelines(platform_xml(network, parameters, zone))
-    (folder / HOSTS).write_text(export_mapping("simgrid", node_of, network), encoding="ascii")
+    # The platform's names, not those that the network's file may have.
+    hosts = export_mapping("simgrid", node_of, network, [f"node{n}" for n in range(network.nodes)])
+    (folder / HOSTS).write_text(hosts, encoding="ascii")

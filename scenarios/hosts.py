@@ -64,7 +64,7 @@ def read_hosts(path: str | Path) -> list[str]:
         Unreadable file, or a line without a host name.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise MappingError(f"{path}: cannot be read as a list of hosts ({reason})") from None

@@ -175,8 +175,8 @@ def recognise(lines: Sequence[str], name: str = "") -> str | None:
 def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -> dict[Path, str]:
     """Return the files that a launcher needs beside the mapping's, and their text.
 
-    The lines of mpi4py beside JSON; the platform with the default parameters beside SimGrid's
-    hosts.
+    The lines of mpi4py beside JSON; the platform beside SimGrid's hosts, with the parameters that
+    the network gives, else the default ones.
 
     Raises
     ------
@@ -187,10 +187,10 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
     if launcher == "json":
         return dict.fromkeys(paths, SNIPPET.format(file=out.name))
     if launcher == "simgrid":
-        from ..simulator import Parameters
         from ..simulator.simgrid import platform_xml
+        from .settings import configure
 
-        text = "".join(platform_xml(topology, Parameters(), names=hosts))
+        text = "".join(platform_xml(*configure(topology, ()), names=hosts))
         return dict.fromkeys(paths, text)
     return {}
 
@@ -227,7 +227,7 @@ LAUNCHERS: dict[str, Launcher] = {
         Launcher(
             "cray",
             "Cray MPICH rank order",
-            "position -> rank, the inverse of rank -> node: places in order of the nodes",
+            "position -> rank, the inverse of rank -> node: places in order of names of nodes",
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} "
             "--nodelist={nodelist} --ntasks={ranks} --ntasks-per-node={each} --distribution=block "
             "./a.out",

@@ -2,10 +2,11 @@
 
 The launcher makes positions: it fills the nodes in its own order, as many on each. The file lists
 the rank that each position plays, so that it says where a rank sits only together with the nodes
-and how many ranks go on each; two comments keep them.
+and how many ranks go on each; two comments keep them. Slurm's order is that of the names, numbers
+in them by their values, whatever the order of --nodelist (and unless a topology plugin ranks them).
 
 Sources: HPE, intro_mpi(3), "MPICH_RANK_REORDER_METHOD"; grid_order(1); ARCHER2 and LUMI
-documentation.
+documentation; Slurm, srun(1), "--nodelist", and src/slurmctld/read_config.c for the order.
 """
 
 from __future__ import annotations
@@ -28,14 +29,17 @@ RANKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 def write_rank_order(
     node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
 ) -> list[str]:
-    """Return the ranks of one node a line, in order of the nodes.
+    """Return the ranks of one node a line, in Slurm's order of the nodes.
 
     Raises
     ------
     MappingError
         A node takes fewer ranks than another, and is not the last.
     """
-    used, ranks_on = np.unique(node_of, return_counts=True)
+    order = np.array(_slurms_order(hosts), dtype=np.int64)
+    turn = np.argsort(order)[node_of]  # when a rank's node is filled
+    filled, ranks_on = np.unique(turn, return_counts=True)
+    used = order[filled]
     each = int(ranks_on.max())
     unfilled = np.flatnonzero(ranks_on[:-1] < each)
     if unfilled.size:
@@ -46,7 +50,7 @@ def write_rank_order(
             f"since the launcher fills nodes in order"
         )
     lines = [comment(EACH, str(each)), *names_comment(FILLED, [hosts[node] for node in used])]
-    by_node = np.argsort(node_of, kind="stable")
+    by_node = np.argsort(turn, kind="stable")
     ends = np.cumsum(ranks_on)[:-1]
     return lines + [",".join(map(str, ranks)) for ranks in np.split(by_node, ends)]
 
@@ -55,14 +59,14 @@ def read_rank_order(file: LauncherFile) -> list[Place]:
     """Return line, rank and node of every position.
 
     Positions fill the nodes that the comments name, as many on each as they say; without comments
-    all nodes in order of their numbers, as many as they have slots.
+    all nodes in Slurm's order of their names, as many as they have slots.
 
     Raises
     ------
     MappingError
         Lines that are no ranks, comments that make no sense, more ranks than positions.
     """
-    filled = list(range(file.topology.nodes))
+    filled = _slurms_order(list(file.nodes))
     if FILLED in file.said:
         filled = [
             file.node(FILLED, host) for host in expand(file.said[FILLED], f"{file.name}: {FILLED}")
@@ -84,3 +88,14 @@ def read_rank_order(file: LauncherFile) -> list[Place]:
                 file.wrong(number, f"{sum(sizes)} ranks at most on {len(filled)} nodes")
             places += zip(repeat(number), range(first, last + 1), nodes)
     return places
+
+
+def _slurms_order(hosts: Sequence[str]) -> list[int]:
+    """Nodes in the order in which Slurm fills them."""
+
+    def by_value(node: int) -> list[str | tuple[int, str]]:
+        parts = re.split(r"(\d+)", hosts[node])
+        parts[1::2] = (number.lstrip("0") for number in parts[1::2])
+        return [(len(part), part) if k % 2 else part for k, part in enumerate(parts)]
+
+    return sorted(range(len(hosts)), key=by_value)

@@ -23,6 +23,11 @@ FORMATS: Mapping[str, str] = {
     "osu_latency": "what OSU's osu_latency prints",
     "IMB PingPong": "what Intel's IMB-MPI1 PingPong prints",
 }
+# Heads of tables, and the titles above them; with the last group they are those of ping-pongs.
+_IMB = re.compile(r"\s*#bytes\s+#repetitions(\s+t\[usec\])?")
+_IMB_TITLE = re.compile(r"#\s*Benchmarking\s+(PingPong)?")
+_OSU = re.compile(r"#\s*Size\s.*(Latency)")
+_OSU_TITLE = re.compile(r"#\s*OSU\s(MPI(?:-\S+)? (?:Multi\S* |Persistent )?Latency)?")
 
 
 class PingPongError(ValueError):
@@ -52,14 +57,12 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
     except UnicodeDecodeError:
         raise PingPongError(f"{path}: cannot be read (it is not text)") from None
     lines = text.splitlines()
-    imb = next(
-        (n for n, line in enumerate(lines) if re.match(r"\s*#bytes\s+#repetitions", line)), -1
-    )
-    osu = next((n for n, line in enumerate(lines) if re.match(r"#\s*Size\s.*Latency", line)), -1)
-    if imb >= 0:
-        rows = _columns(lines, imb + 1, 2, str(path))
-    elif osu >= 0:
-        rows = _columns(lines, osu + 1, 1, str(path))
+    imb = _below(lines, _IMB, _IMB_TITLE, str(path), "PingPong of IMB-MPI1, with t[usec]")
+    osu = _below(lines, _OSU, _OSU_TITLE, str(path), "what osu_latency prints")
+    if imb:
+        rows = _columns(lines, imb, 2, str(path))
+    elif osu:
+        rows = _columns(lines, osu, 1, str(path))
     else:
         rows = _table(lines, str(path))
     if not rows:
@@ -77,6 +80,29 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
 
 
 Row = tuple[float, float, int | None]
+
+
+def _below(
+    lines: list[str], head: re.Pattern[str], title: re.Pattern[str], name: str, expected: str
+) -> int:
+    """Return the line below the head of the first table of a ping-pong, 0 without such tables.
+
+    A head or title that matches without its last group is another benchmark's.
+    """
+    titled = other = 0
+    ours = True  # without a title
+    for number, line in enumerate(lines, 1):
+        if found := title.match(line):
+            titled, ours = number, found[1] is not None
+        elif found := head.match(line):
+            if ours and found[1] is not None:
+                return number
+            other = number if ours else titled
+    if other:
+        raise PingPongError(
+            f"{name}: line {other} is {lines[other - 1].strip()[:60]!r}: expected {expected}"
+        )
+    return 0
 
 
 def _columns(lines: list[str], first: int, place: int, name: str) -> list[Row]:

@@ -50,7 +50,7 @@ def from_file(path: str) -> Topology:
     try:
         with file.open("rb") as stream:
             content = stream.read(LARGEST + 1)
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig", errors="replace")
     except OSError as error:
         plain, _, slots = path.rpartition("*")
         if file_and_name(plain)[0].is_file():
@@ -59,8 +59,6 @@ def from_file(path: str) -> Topology:
                 f"attribute slots of a node, SimGrid: core of a host): expected file:{plain}"
             ) from None
         raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        text = ""
     if len(content) > LARGEST:
         raise TopologyError(f"{spec}: more than {LARGEST >> 20} MiB: expected less")
     if not text.lstrip().startswith("<"):

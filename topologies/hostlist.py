@@ -30,7 +30,7 @@ def expand(text: str) -> list[str]:
     ['node08', 'node09', 'node10', 'node1', 'login']
     """
     hosts: list[str] = []
-    for word in re.split(r",(?![^\[]*\])", text.strip()):
+    for word in map(str.strip, re.split(r",(?![^\[]*\])", text)):
         if not _NAME.fullmatch(word):
             raise TopologyError(f"hosts {text[:60]!r}: expected a list like node[01-04,7],login")
         parts = [

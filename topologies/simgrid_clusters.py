@@ -20,6 +20,12 @@ def from_cluster(element: Element, spec: str) -> Topology:
     where = f"{spec}: <cluster {element.get('id', '')}>"
     if element.get("limiter_link"):
         raise TopologyError(f"{where}: limiter_link: expected none, it is crossed at every hop")
+    for policy in ("sharing_policy", "bb_sharing_policy"):
+        if element.get(policy) == "FATPIPE":
+            raise TopologyError(
+                f"{where}: {policy}: FATPIPE: expected SHARED or SPLITDUPLEX, since links here are "
+                f"shared"
+            )
     names = _names(element, where)
     slots = whole_number(element.get("core", "1"), f"{where}: core")
     link = speed_of(element, "bw", "lat", spec)

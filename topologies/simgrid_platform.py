@@ -11,7 +11,9 @@ What is read is one zone, of which the links become links and the speeds become 
 * ``<zone routing="Floyd">``, ``"Dijkstra"``: a graph of hosts and routers, by shortest paths.
 
 What is not there costs nothing: interfaces that the file does not have are endlessly fast. A link
-that is SHARED by both directions is one each way here. Zones in zones and dragonflies are refused.
+that is SHARED by both directions is one each way here. What links cannot be here is refused: a
+FATPIPE, which its messages do not share; in a graph one that several routes share, or whose
+directions differ. So are zones beside hosts, and dragonflies.
 Source: SimGrid 3.32, documentation, "Platform: XML reference" and "Networks: topologies".
 """
 
@@ -24,6 +26,7 @@ from .simgrid_zones import from_full, from_graph
 from .topology import Topology, TopologyError
 
 ZONES = ("zone", "AS")
+BESIDE = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")
 
 
 def from_platform(root: Element, spec: str) -> Topology:
@@ -51,6 +54,9 @@ def from_platform(root: Element, spec: str) -> Topology:
         element = inner[0]
     if element.tag == "cluster":
         return from_cluster(element, spec)
+    beside = [child.tag for child in element if child.tag in BESIDE]
+    if beside:
+        raise TopologyError(f"{spec}: <{beside[0]}> beside hosts: expected hosts and routes only")
     routing = element.get("routing", "")
     if routing == "Full":
         return from_full(element, spec)

@@ -55,11 +55,28 @@ def _crossed(
     return crossed
 
 
+def _symmetrical(route: Element) -> bool:
+    return route.get("symmetrical", "YES").upper() == "YES"
+
+
+def _expect_shared(zone: Element, spec: str) -> None:
+    """Raise `TopologyError` for a link between hosts that messages cross without sharing it."""
+    fat = {link.get("id") for link in zone.findall("link[@sharing_policy='FATPIPE']")}
+    for route in zone.findall("route"):
+        for part in route.findall("link_ctn"):
+            if part.get("id") in fat and route.get("src") != route.get("dst"):
+                raise TopologyError(
+                    f"{spec}: link {part.get('id')!r} is a FATPIPE: expected SHARED or SPLITDUPLEX "
+                    f"between hosts, since links here are shared"
+                )
+
+
 _BACK = {"UP": "DOWN", "DOWN": "UP", "": "back", "back": ""}
 
 
 def from_full(zone: Element, spec: str) -> Topology:
     """Network of listed routes."""
+    _expect_shared(zone, spec)
     hosts, links = _hosts(zone, spec), _directed(zone, spec)
     links |= {(name, "back"): speed for (name, way), speed in links.items() if not way}
     number = {link: n for n, link in enumerate(links)}
@@ -72,7 +89,7 @@ def from_full(zone: Element, spec: str) -> Topology:
         s, t = node[ends[0]], node[ends[1]]
         crossed = _crossed(route, links, spec)
         routes[s, t] = [number[link] for link in crossed]
-        if route.get("symmetrical", "YES").upper() == "YES" and s != t:
+        if _symmetrical(route) and s != t:
             routes[t, s] = [number[name, _BACK[way]] for name, way in reversed(crossed)]
     speeds = list(links.values())
     alone = [speeds[routes[n, n][0]] for n in range(len(node)) if len(routes.get((n, n), ())) == 1]
@@ -118,10 +135,13 @@ def _without_interfaces(
 
 def from_graph(zone: Element, spec: str) -> Topology:
     """Network of hosts and routers, a link between any two that a route names."""
+    _expect_shared(zone, spec)
     hosts, links = _hosts(zone, spec), _directed(zone, spec)
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from((name, {"slots": slots}) for name, slots in hosts.items())
     graph.add_nodes_from((r.get("id", ""), {"host": False}) for r in zone.findall("router"))
+    speeds: dict[tuple[str, str], Ends] = {}  # by direction
+    joined: dict[str, tuple[str, str]] = {}  # by link
     for route in zone.findall("route"):
         ends = route.get("src", ""), route.get("dst", "")
         crossed = _crossed(route, links, spec)
@@ -130,6 +150,24 @@ def from_graph(zone: Element, spec: str) -> Topology:
                 f"{spec}: route from {ends[0]!r} to {ends[1]!r} over {len(crossed)} links: "
                 f"expected one link between hosts or routers"
             )
-        graph.add_edge(*ends, **links[crossed[0]]._asdict())
+        if ends[0] == ends[1]:
+            continue
+        before = joined.setdefault(crossed[0][0], ends)
+        if set(before) != set(ends):
+            raise TopologyError(
+                f"{spec}: link {crossed[0][0]!r} joins {before[0]!r} and {before[1]!r}, and "
+                f"{ends[0]!r} and {ends[1]!r}: expected a link for each route, that others do not "
+                f"share"
+            )
+        speeds[ends] = links[crossed[0]]
+        if _symmetrical(route):
+            speeds[ends[::-1]] = links[crossed[0]]
+    for ends, speed in speeds.items():
+        if speeds.get(ends[::-1]) != speed:
+            raise TopologyError(
+                f"{spec}: between {ends[0]!r} and {ends[1]!r}: expected a route each way, of one "
+                f"speed"
+            )
+        graph.add_edge(*ends, **speed._asdict())
     topology = from_networkx(graph, spec)
     return replace(topology, names=tuple(hosts), parameters=parameters_of(None, None))

@@ -111,6 +111,12 @@ def tree(graph: nx.DiGraph[Any], spec: str) -> Topology:
     roots = [v for v in graph if not graph.in_degree(v)]
     order = list(dict.fromkeys(v for root in roots for v in nx.dfs_preorder_nodes(graph, root)))
     hosts = [v for v in order if v[0] == "host"]
+    for host in hosts:
+        if graph.in_degree(host) > 1:  # the graph's routes would lead through it
+            one, other = [above[1] for above in graph.predecessors(host)][:2]
+            raise TopologyError(
+                f"{spec}: host {host[1]!r} is below switches {one!r} and {other!r}: expected one"
+            )
     names = tuple(name for _, name in hosts)
     if nx.is_arborescence(graph):
         sizes = _levels(graph, order)

@@ -1,11 +1,12 @@
 """Slurm's topology.conf: one switch, block or ring a line; see `slurm.py`.
 
-Source: Slurm 26.11, topology.conf(5).
+Source: Slurm 26.11, topology.conf(5); src/common/parse_config.c for what a line is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .slurm import Part, block, chosen, ring, switches_of, tree
 from .topology import Topology, TopologyError
@@ -16,6 +17,7 @@ _KEYS = {
     "ringname": ("nodes",),
     "blocksizes": (),
 }
+_PAIR = re.compile(r'(?<!\S)([\w.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?:\s+|$)')
 
 
 def is_slurm_conf(text: str) -> bool:
@@ -42,17 +44,14 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
     """
     parts: dict[str, list[Part]] = {}
     sizes = ""
-    lines = re.sub(r"\\\n", "  ", text).splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in _lines(text):
         where = f"{spec}: line {number}"
-        words = [word.partition("=") for word in line.partition("#")[0].split()]
-        given = {key.lower(): value.strip('"') for key, _, value in words}
-        if not given:
-            continue
-        kind = next(iter(given))
+        pairs = _PAIR.findall(line)
+        given = {key.lower(): quoted or plain for key, quoted, plain in pairs}
+        kind = next(iter(given), "")
         known = _KEYS.get(kind, ())
-        wrong = [key for key in list(given)[1:] if key not in known]
-        if kind not in _KEYS or wrong or len(given) != len(words) or not all(given.values()):
+        wrong = [key for key in list(given)[1:] if key not in known] or _PAIR.sub("", line)
+        if kind not in _KEYS or wrong or len(given) != len(pairs) or not all(given.values()):
             raise TopologyError(
                 f"{where} is {line.strip()[:60]!r}: expected SwitchName=, BlockName= or RingName= "
                 f"with Nodes= or Switches=, or BlockSizes="
@@ -73,3 +72,17 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
     if kind == "blockname":
         return block(entries, re.split(r",\s*", sizes) if sizes else [], spec)
     return ring(chosen(entries, wanted, spec), spec)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that say something, without comments; one that ends in a backslash goes on."""
+    begun, first = "", 0
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        said = line.partition("#")[0].rstrip()
+        first = first or number
+        if said.endswith("\\"):
+            begun += said[:-1]
+            continue
+        if (begun + said).strip():
+            yield first, (begun + said).strip()
+        begun, first = "", 0

@@ -171,12 +171,15 @@ def _write_npz(file: Path, traffic: Traffic) -> None:
 
 
 def _read_csv(file: Path) -> Traffic:
-    with file.open(encoding="utf-8") as stream:
-        first = stream.readline().lstrip("\ufeff").strip().replace(" ", "")
+    above, first = 0, ""
+    with file.open(encoding="utf-8-sig") as stream:
+        while not first and (line := stream.readline()):
+            above += 1
+            first = line.partition("#")[0].translate({ord(" "): "", ord('"'): ""}).strip()
     if first.startswith("src"):
         if first != HEADER:
             raise TraceError(f"{file}: header {first[:60]!r}: expected {HEADER}")
-        rows = _numbers(file, skip=1)
+        rows = _numbers(file, skip=above)
         if rows.shape[1] != 4:
             raise TraceError(f"{file}: {rows.shape[1]} columns: expected {HEADER}")
         named = rows[:, :2]
@@ -241,7 +244,15 @@ def _square(file: Path) -> NDArray[np.float64]:
 def _numbers(file: Path, *, skip: int) -> NDArray[np.float64]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
-        rows = np.loadtxt(file, delimiter=",", skiprows=skip, ndmin=2, dtype=np.float64)
+        rows = np.loadtxt(
+            file,
+            delimiter=",",
+            skiprows=skip,
+            ndmin=2,
+            dtype=np.float64,
+            encoding="utf-8-sig",
+            quotechar='"',
+        )
     if not rows.size:
         raise TraceError(f"{file}: no rows: expected a matrix, or the header {HEADER} and rows")
     return rows

@@ -24,7 +24,7 @@ def read_metis(file: Path) -> Traffic:
     """
     lines = [
         line
-        for line in file.read_text(encoding="ascii").splitlines()
+        for line in file.read_text(encoding="ascii", errors="replace").splitlines()
         if not line.lstrip().startswith("%")
     ]
     header = lines[0].split() if lines else []

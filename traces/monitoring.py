@@ -2,10 +2,12 @@
 
 ``mpirun --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 --mca
 pml_monitoring_filename NAME`` writes, for every partner, ``E <from> <to> <n> bytes <m> msgs sent``
-for what the application sends and ``I`` for what its collectives do; the former may end in a
-histogram of sizes, and early releases have the letters the other way round, so that the histogram
-decides. With ``enable 1`` all is one letter. ``S`` and ``R`` are one-sided, put and got; ``C`` and
-``D`` count collectives and say nothing of pairs. Unlike profile2mat.pl this keeps directions.
+for what the application sends and ``I`` for what its collectives do. The former ends in a histogram
+of sizes, the latter only for a pair that has no former. Early releases have the letters the other
+way round: their ``E`` never has one, and there is no line ``# OSC``. With ``enable 1`` all is the
+application's letter. ``S`` and ``R`` are one-sided, put and got; ``C`` counts collectives by pair,
+once more, and ``D`` with the three lines below it, ``O2A``, ``A2O``, ``A2A``, by communicator.
+Unlike profile2mat.pl this keeps directions.
 
 Source: Open MPI, ompi/mca/common/monitoring (README.md, common_monitoring.c), test/monitoring.
 """
@@ -24,7 +26,7 @@ SUFFIX = ".prof"
 _LINE = re.compile(
     r"([EISR])\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,18}) bytes\s+(\d{1,18}) msgs sent(\s+\S+)?"
 )
-_SKIPPED = re.compile(r"(#.*|[CD]\b.*|)")
+_SKIPPED = re.compile(r"(#.*|(?:[CD]|O2A|A2O|A2A)\b.*|)")
 _OF_RANK = re.compile(r"(.*[._])(\d{1,9})\.prof")
 
 
@@ -48,7 +50,8 @@ def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
     path : path
         A folder of ``.prof`` files, one of a run's files, or one that holds all of them.
     collectives : bool
-        Whether to count what collectives send as well. Where all is one letter, it always counts.
+        Whether to count what collectives send as well. Of early releases, what is all one letter
+        always counts.
 
     Raises
     ------
@@ -60,15 +63,16 @@ def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
         raise TraceError(f"{path}: no files *{SUFFIX}: expected those of Open MPI's monitoring")
     rows: list[tuple[str, int, int, int, int]] = []
     histograms: set[str] = set()
-    ranks = 0
+    early, ranks = True, 0
     for file in files:
         try:
-            lines = file.read_text(encoding="ascii").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise TraceError(f"{file}: cannot be read ({reason})") from None
+            # Other letters may be in the names of communicators.
+            lines = file.read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError as error:
+            raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
         named = _OF_RANK.fullmatch(file.name)
         ranks = max(ranks, int(named[2]) + 1 if named and len(files) > 1 else 0)
+        early &= "# OSC" not in lines
         for number, line in enumerate(lines, 1):
             match = _LINE.fullmatch(line.rstrip())
             if match is not None:
@@ -84,7 +88,11 @@ def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
         raise TraceError(
             f"{path}: no messages in it: expected lines like E 0 1 12 bytes 3 msgs sent"
         )
-    own = next(iter(histograms & {"E", "I"}), "E") if {"E", "I"} <= letters else "EI"
+    own = "E"
+    if early and not {"E", "I"} <= letters:
+        own = "EI"
+    elif early and "I" in histograms and "E" not in histograms:
+        own = "I"
     kept = [row for row in rows if collectives or row[0] in own or row[0] in "SR"]
     # What a rank got by R came from its partner.
     pairs = np.array(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .calls import Call, calls
 from .folded import Folded, Parts, Repeat
 from .nas_program import (
+    after,
     bcast,
     everyone,
     folded_trace,
@@ -248,7 +249,7 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
         if first:
             first[0]["before"] = before
         rows = receives + sends
-        return [Repeat(nz - 2, [*rows])] if rows else []
+        return [Repeat(nz - 2, [*rows])]
 
     lower = sweep(
         LOWER,
@@ -268,18 +269,26 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
     l2norm = [everyone(Call.ALLREDUCE, ranks, 40)]
     maximum = [everyone(Call.ALLREDUCE, ranks, 8)]
     bcasts = [bcast(rank, ranks, size) for size in INPUT_BCASTS]
-    start = exchange_3() + l2norm + [everyone(Call.BARRIER, ranks)]
-    surface = fetch(west, east, FROM_E, 16 * nx) + fetch(north, south, FROM_S, 16 * (ny + 2))
-    x_edges = fetch(north, south, FROM_S, 8 * nz) * int(_border(np.array([j]), p.Y)[0])
-    y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
-    inner_steps: Parts = (
-        [Repeat(p.steps - 1, [*step, *exchange_3()])] if step and p.steps > 1 else []
-    )
-    return [
+    barrier = everyone(Call.BARRIER, ranks)
+    begin = [
         everyone(Call.INIT, ranks),
         calls(Call.COMM_RANK),
         calls(Call.COMM_SIZE, 2 if rank == 0 else 1),  # once more in read_input
         *bcasts,
+    ]
+    end = everyone(Call.FINALIZE, ranks)
+    if ranks == 1:  # no messages to compute between
+        rhs = after(RHS * seconds, l2norm[0])
+        untimed = [after(2 * RHS * seconds, l2norm[0]), barrier, after(seconds, maximum[0])]
+        solved = [rhs, barrier, after((p.steps - RHS) * seconds, l2norm[0]), rhs]
+        return [*begin, *untimed, *solved, *maximum, *l2norm, *maximum * 3, end]
+    start = [*exchange_3(), *l2norm, barrier]
+    surface = fetch(west, east, FROM_E, 16 * nx) + fetch(north, south, FROM_S, 16 * (ny + 2))
+    x_edges = fetch(north, south, FROM_S, 8 * nz) * int(_border(np.array([j]), p.Y)[0])
+    y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
+    inner_steps: Parts = [Repeat(p.steps - 1, [*step, *exchange_3()])] if p.steps > 1 else []
+    return [
+        *begin,
         *exchange_3(),  # erhs
         *start,  # untimed run of one step
         *step,
@@ -299,5 +308,5 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
         *maximum,
         *y_edges,
         *maximum,
-        everyone(Call.FINALIZE, ranks),
+        end,
     ]

@@ -60,6 +60,17 @@ def test_three_formats_say_the_same(written, text):
     assert halved.time.tolist() == (data.time / 2).tolist()
 
 
+def test_the_pingpong_is_found_among_other_benchmarks(written):
+    exchange = """# Benchmarking Sendrecv
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+            0         1000         9.10         9.20         9.15         0.00
+"""
+    data = read_pingpong(written(exchange + IMB))
+    assert data.time == pytest.approx([1.10e-6, 1.21e-6, 1.22e-6, 1.95e-6])
+    threads = OSU.replace("MPI Latency", "MPI-CUDA Multi-threaded Latency")
+    assert read_pingpong(written(threads)).size.tolist() == [0, 1, 8, 1024]
+
+
 def test_hops_are_read_where_there_is_a_column(written):
     data = read_pingpong(written("hops,size,time\n0,1,1us\n3,1,2us\n"))
     assert data.hops.tolist() == [0, 3]
@@ -77,6 +88,13 @@ def test_hops_are_read_where_there_is_a_column(written):
         ("size,time\n1e300,1us\n", "expected a size of a message"),
         ("size,time\n-1e30,1us\n", "expected a size of a message"),
         (OSU.replace("1.22", "fast"), "line 6 is '8 fast'"),
+        (OSU.replace("Latency Test", "Allreduce Latency Test"), "line 1 is '# OSU MPI Allreduce"),
+        (OSU.replace("MPI Latency", "MPI_Put Latency"), "expected what osu_latency prints"),
+        (IMB.replace("PingPong", "Exchange"), "'# Benchmarking PingPing': expected PingPong"),
+        (
+            "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec\n1 9 1 2 1.5 1\n",
+            "line 1 is '#bytes #repetitions t_min[usec]",
+        ),
         ("size,time\n1,1us\n2,1us\n3,0\n", "time 0.0 s of 3 bytes"),
         ("size,time\n1,1us\n2,1us\n", "2 sizes: expected at least 3"),
     ],

@@ -587,6 +587,16 @@ def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
     assert "compute" not in (out / names[0]).read_text()
 
 
+def test_convert_places_ranks_on_hosts_of_its_platform_whatever_their_names(tmp_path):
+    network, mapping, out = tmp_path / "t.conf", tmp_path / "mapping.csv", tmp_path / "simgrid"
+    network.write_text("SwitchName=s Nodes=größe[7-9],login\n", encoding="utf-8")
+    mapping.write_text("rank,node\n0,3\n1,0\n2,1\n3,2\n")
+    words = ("--mapping", mapping, "--topology", f"file:{network}", "--out", out)
+    hopmap("convert", LU, "--to", "simgrid", *words)
+    platform = re.findall(r'<host id="(.*?)"', (out / "platform.xml").read_text())
+    assert (out / "hosts.txt").read_text().split() == [platform[node] for node in (3, 0, 1, 2)]
+
+
 @pytest.mark.parametrize(
     ("what", "name"),
     [

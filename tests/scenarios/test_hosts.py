@@ -61,10 +61,14 @@ def test_what_is_no_list_is_refused(nodelist, message):
 
 
 @pytest.mark.parametrize(
-    "text", ["a\nb\n", "# nodes\na slots=4\n\nb slots=4\n", "a:2\nb:2\n", "a\na\nb\nb\n"]
+    "text",
+    [
+        *("a\nb\n", "# nodes\na slots=4\n\nb slots=4\n", "a:2\nb:2\n", "a\na\nb\nb\n"),
+        "\ufeffa\r\nb\r\n",
+    ],
 )
 def test_hostfiles_of_several_launchers_name_the_same_nodes(tmp_path, text):
-    (tmp_path / "hosts").write_text(text)
+    (tmp_path / "hosts").write_bytes(text.encode())
     assert node_names(PAIR, tmp_path / "hosts") == ["a", "b"]
 
 

@@ -34,9 +34,10 @@ def placements(draw):
     return network, node_of, names
 
 
-def fillable(node_of):
-    """Whether a launcher that fills nodes in order can place as many ranks on each."""
-    ranks_on = np.unique(node_of, return_counts=True)[1]
+def fillable(node_of, names):
+    """Whether a launcher that fills nodes in order of names can place as many ranks on each."""
+    numbers = [re.sub(r"\d+", lambda number: number[0].zfill(9), name) for name in names]
+    ranks_on = np.unique(np.array(numbers)[node_of], return_counts=True)[1]
     return (ranks_on[:-1] == ranks_on.max()).all()
 
 
@@ -49,7 +50,7 @@ def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     Files without comments have to be told the names; a file that is not refused is recognised.
     """
     network, node_of, names = placement
-    if launcher == "cray" and not fillable(node_of):
+    if launcher == "cray" and not fillable(node_of, names):
         with pytest.raises(MappingError, match="the launcher fills nodes in order"):
             export_mapping(launcher, node_of, network, names)
         return
@@ -108,6 +109,17 @@ def test_crays_rank_order_names_the_nodes_that_are_filled():
     )
 
 
+def test_crays_positions_fill_the_nodes_as_slurm_sorts_their_names(tmp_path):
+    """srun does not keep the order of --nodelist; numbers in names count as such."""
+    names = ["n10", "n9", "m2"]
+    file = tmp_path / "order"
+    text = export_mapping("cray", np.array([1, 1, 2, 2, 0]), mesh((3,), slots=2), names)
+    assert text.endswith("# filled: m2,n[9-10]\n2,3\n0,1\n4\n")
+    file.write_text("0,1\n2,3\n4\n")  # as another tool writes it
+    back = read_mapping(file, mesh((3,), slots=2), form="cray", hosts=names)
+    assert back.tolist() == [2, 2, 1, 1, 0]
+
+
 def test_names_that_only_a_topology_has_need_not_be_names_of_hosts():
     odd = ["(0, 0)", "(0, 1)"]
     assert json.loads(export_mapping("json", np.array([1]), mesh((2,)), odd))["host_of"] == odd[1:]
@@ -133,6 +145,20 @@ def test_files_beside_have_the_same_names(tmp_path):
 def test_hosts_of_simgrid_come_with_their_platform_or_not_at_all(tmp_path):
     with pytest.raises(TopologyError, match="expected at most 1024, since every pair"):
         beside("simgrid", mesh((40, 40)), tmp_path / "hosts", [f"n{n}" for n in range(1600)])
+
+
+def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
+    """Of a platform's file those of its own: it has no interfaces, nor gets any."""
+    given = tmp_path / "given.xml"
+    given.write_text(
+        '<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-1" speed="1Gf" '
+        'bw="1GBps" lat="3us" loopback_bw="7GBps" loopback_lat="2us"/></platform>'
+    )
+    network = topology_from_spec(f"file:{given}")
+    (text,) = beside("simgrid", network, tmp_path / "hosts", ["n0", "n1"]).values()
+    (tmp_path / "back.xml").write_text(text)
+    back = topology_from_spec(f"file:{tmp_path / 'back.xml'}")
+    assert back.parameters == network.parameters
 
 
 def test_coordinates_begin_with_x():

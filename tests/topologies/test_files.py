@@ -53,6 +53,18 @@ def test_a_file_is_known_by_what_is_in_it(tmp_path, name, nodes):
     assert name == "hwloc" or len(topology.names) == nodes
 
 
+def test_comments_may_be_in_another_encoding(tmp_path):
+    """An XML file says in which; Slurm's names are of ASCII anyway."""
+    declared = CLUSTER.replace('"1.0"?>', '"1.0" encoding="ISO-8859-1"?><!-- Gebäude -->')
+    for text in (f"# Gebäude\n{CONF}", declared):
+        file = tmp_path / "x"
+        file.write_bytes(text.encode("latin-1"))
+        assert topology_from_spec(f"file:{file}").nodes == 12
+    file.write_bytes(CONF.replace("dev", "gerät").encode("latin-1"))
+    with pytest.raises(TopologyError, match="expected a list like"):
+        topology_from_spec(f"file:{file}")
+
+
 @pytest.mark.parametrize("text", ["", "hello", "<a/>", "rank,node\n0,1\n", "\0\1\2"])
 def test_what_is_no_network_is_refused_with_what_would_be(tmp_path, text):
     file = tmp_path / "x"

@@ -15,6 +15,7 @@ from hopmap.topologies.hostlist import LIMIT, expand
         ("tux[0-3,12,18-20]", [f"tux{n}" for n in (0, 1, 2, 3, 12, 18, 19, 20)]),
         ("n[08-11]", ["n08", "n09", "n10", "n11"]),
         ("a1,b[2-3],c", ["a1", "b2", "b3", "c"]),
+        ("a1, b[2-3] ,\tc", ["a1", "b2", "b3", "c"]),
         ("r[0-1]n[0-1]x", ["r0n0x", "r0n1x", "r1n0x", "r1n1x"]),
     ],
 )

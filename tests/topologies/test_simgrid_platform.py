@@ -92,8 +92,12 @@ def test_more_cores_than_any_machine_has_are_refused():
 def test_routes_of_single_links_are_a_graph():
     topology = read(ZONE.format(routing="Floyd", routers="", routes=ROUTES))
     assert topology.distance(0, 2)[0] == 2
-    router = '<router id="r"/>'
-    routes = "".join(f'<route src="{host}" dst="r"><link_ctn id="ab"/></route>' for host in "abc")
+    router = '<router id="r"/>' + "".join(
+        f'<link id="{host}" bandwidth="1GBps" latency="1us"/>' for host in "abc"
+    )
+    routes = "".join(
+        f'<route src="{host}" dst="r"><link_ctn id="{host}"/></route>' for host in "abc"
+    )
     topology = read(ZONE.format(routing="Dijkstra", routers=router, routes=routes))
     assert (topology.nodes, topology.switches) == (3, 1)
     assert topology.distance(0, 2)[0] == 2
@@ -132,6 +136,74 @@ def test_what_is_not_understood_is_refused(inside, message):
     with pytest.raises(TopologyError, match=message) as caught:
         read(inside)
     assert "\n" not in str(caught.value)
+
+
+ONE_WAY = """
+<link id="cb" bandwidth="1GBps"/>
+<route src="a" dst="b"><link_ctn id="ab"/></route>
+<route src="b" dst="c" symmetrical="NO"><link_ctn id="bc" direction="UP"/></route>
+"""
+
+
+@pytest.mark.parametrize(
+    ("routes", "message"),
+    [
+        (ONE_WAY, "between 'b' and 'c': expected a route each way, of one speed"),
+        (
+            ONE_WAY + '<route src="c" dst="b" symmetrical="NO"><link_ctn id="cb"/></route>',
+            "between 'b' and 'c': expected a route each way, of one speed",
+        ),
+        (
+            ROUTES.replace('"bc" direction="UP"', '"ab"'),
+            "link 'ab' joins 'a' and 'b', and 'b' and 'c': expected a link for each route",
+        ),
+    ],
+)
+def test_a_graph_whose_links_are_not_alike_both_ways_or_shared_is_refused(routes, message):
+    with pytest.raises(TopologyError, match=message):
+        read(ZONE.format(routing="Floyd", routers="", routes=routes))
+
+
+def test_a_graph_may_have_one_link_for_every_hosts_way_to_itself():
+    own = '<link id="own" bandwidth="9GBps" sharing_policy="FATPIPE"/>'
+    alone = "".join(f'<route src="{h}" dst="{h}"><link_ctn id="own"/></route>' for h in "abc")
+    assert read(ZONE.format(routing="Floyd", routers=own, routes=ROUTES + alone)).links == 4
+
+
+def test_a_graph_may_list_both_ways():
+    back = '<route src="c" dst="b" symmetrical="NO"><link_ctn id="bc" direction="DOWN"/></route>'
+    topology = read(ZONE.format(routing="Floyd", routers="", routes=ONE_WAY + back))
+    assert (topology.links, topology.distance(2, 0)[0]) == (4, 2)
+
+
+@pytest.mark.parametrize("routing", ["Full", "Floyd"])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        f"<cluster {CLUSTER}/>",
+        '<zone id="z" routing="Full"><host id="d" speed="1Gf"/></zone>',
+        '<bypassRoute src="a" dst="b"><link_ctn id="bc" direction="UP"/></bypassRoute>',
+    ],
+)
+def test_what_else_is_in_a_zone_of_hosts_is_not_passed_over(routing, inside):
+    with pytest.raises(TopologyError, match=r"<(cluster|zone|bypassRoute)> beside hosts"):
+        read(ZONE.format(routing=routing, routers=inside, routes=ROUTES))
+
+
+def test_a_link_that_nobody_shares_is_refused_but_for_memory():
+    fat = ' sharing_policy="FATPIPE"'
+    own = f'<link id="own" bandwidth="9GBps"{fat}/>'
+    alone = '<route src="a" dst="a"><link_ctn id="own"/></route>'
+    last = '<route src="a" dst="c"><link_ctn id="ab"/><link_ctn id="bc" direction="UP"/></route>'
+    zone = ZONE.format(routing="Full", routers=own, routes=ROUTES + last + alone)
+    assert read(zone).links == 4
+    for routing in ("Full", "Floyd"):
+        zone = ZONE.format(routing=routing, routers="", routes=ROUTES)
+        with pytest.raises(TopologyError, match="link 'ab' is a FATPIPE: expected SHARED or"):
+            read(zone.replace('latency="1us"', fat))
+    for which in ("", "bb_"):
+        with pytest.raises(TopologyError, match=f"{which}sharing_policy: FATPIPE: expected SHARED"):
+            read(f'<cluster {CLUSTER} bb_bw="1GBps" {which}sharing_policy="FATPIPE"/>')
 
 
 def test_two_nodes_that_share_a_first_link_are_refused():

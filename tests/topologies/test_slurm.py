@@ -53,6 +53,11 @@ def test_leaves_below_several_spines_have_a_way_over_one_of_them():
     assert topology.distance(0, [1, 2]).tolist() == [2, 4]
 
 
+def test_a_host_of_two_leaves_is_refused_since_hosts_pass_nothing_on():
+    with pytest.raises(TopologyError, match="'n' is below switches 'a' and 'b': expected one"):
+        conf("SwitchName=a Nodes=x,n\nSwitchName=b Nodes=y,n\nSwitchName=r Switches=a,b\n")
+
+
 def test_one_switch_is_a_cluster():
     assert hierarchy(conf("SwitchName=s Nodes=a,b,c")) == (3,)
 
@@ -73,6 +78,26 @@ def test_one_of_several_rings_is_chosen_by_name():
     assert topology.distance(0, [1, 4, 7]).tolist() == [1, 4, 1]
     with pytest.raises(TopologyError, match="expected file:PATH#NAME with one of ring0, ring1"):
         conf(RING)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SwitchName=s0 Nodes=a[0-1],\\\nb[0-1]\n",
+        "SwitchName=s0 \\\r\n  Nodes=a[0-1],b[0-1]\r\n",
+        "SwitchName=s0 \\  \nNodes=a[0-1],b[0-1]\n",
+        "SwitchName=s0 Nodes=a[0-1],\\ # two\nb[0-1]",
+        "# was: \\\nSwitchName=s0 Nodes=a[0-1],b[0-1] # more: \\\nSwitchName=s1 Switches=s0\n",
+        'SwitchName = s0 Nodes = "a[0-1], b[0-1]"\n',
+    ],
+)
+def test_lines_are_joined_and_taken_apart_as_slurm_does(text):
+    assert conf(text).names == ("a0", "a1", "b0", "b1")
+
+
+def test_a_line_is_named_by_its_number_below_one_that_goes_on():
+    with pytest.raises(TopologyError, match="line 4: nothing below it"):
+        conf("SwitchName=s0 \\\n  Nodes=a\n\nSwitchName=s1\n")
 
 
 ORIGIN = {"x": 0, "y": 0, "z": 0}

@@ -85,6 +85,20 @@ def test_silent_ranks_at_the_end_are_kept(tmp_path):
         assert load_traffic(tmp_path / name).same_as(traffic)
 
 
+def test_marks_of_byte_order_comments_and_quotes_are_no_numbers(tmp_path):
+    """As spreadsheets and pandas write them, or an editor of another system."""
+    for name, text in (
+        ("a.csv", "\ufeff# a comment\r\n\r\nsrc,dst,messages,bytes\r\n0,1,1,5\r\n1,0,1,7\r\n"),
+        ("b.csv", '"src","dst","messages","bytes"\n"0","1","1","5"\n1,0,1,7\n'),
+        ("c.csv", "\ufeff0,5\r\n7,0\r\n"),
+        ("d.size.csv", "\ufeff0,5\r\n7,0\r\n"),
+    ):
+        (tmp_path / name).write_bytes(text.encode())
+        assert weights(load_traffic(tmp_path / name), "bytes").tolist() == [[0, 5], [7, 0]]
+    (tmp_path / "e.graph").write_bytes("% größer\r\n2 1 001\r\n2 5\r\n1 5\r\n".encode("latin-1"))
+    assert load_traffic(tmp_path / "e.graph").bytes.tolist() == [5]
+
+
 def test_metis_manual_examples(tmp_path):
     """METIS 5.1 manual, figure 2: 7 vertices, 11 edges, with and without weights."""
     plain = "7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n"

@@ -76,6 +76,50 @@ def test_the_letter_with_a_histogram_is_the_applications(tmp_path):
     assert table(load_traffic(file)) == external()
 
 
+# What Open MPI 4.1 counts of a communicator's collectives, below its D.
+COLLECTIVES = """D\tMPI COMMUNICATOR 3 SPLIT FROM 0\tprocs: 0,2
+O2A\t0\t12 bytes\t1 msgs sent
+A2O\t0\t12 bytes\t1 msgs sent
+A2A\t0\t60 bytes\t5 msgs sent
+"""
+
+
+def test_counts_of_whole_collectives_are_left_out(tmp_path):
+    file = tmp_path / "all.prof"
+    text = (
+        "# COLLECTIVES\n" + line("C", 0, 1, 28, 7) + COLLECTIVES + COLLECTIVES.replace("3", "\xfc")
+    )
+    file.write_bytes(("".join(line(*row) for row in ROWS) + text).encode("latin-1"))
+    assert table(load_traffic(file)) == external()
+
+
+@pytest.mark.parametrize("letters", ["EI", "IE"])
+def test_pairs_of_collectives_alone_have_a_histogram_too(tmp_path, letters):
+    """Open MPI 4.1 gives each pair one, behind E if it has that, else behind I."""
+    pairs = {row[1:3] for row in ROWS if row[0] == "E"}
+    text = "".join(
+        line(*row, histogram="\t0,3,4" if row[0] == "E" or row[1:3] not in pairs else "")
+        for letter in letters
+        for row in ROWS
+        if row[0] == letter
+    )
+    assert text.count("0,3,4") == len(pairs) + 1
+    file = tmp_path / "new.prof"
+    file.write_text(text)
+    assert table(load_traffic(file)) == external()
+
+
+def test_releases_with_a_part_for_one_sided_messages_keep_collectives_apart(tmp_path):
+    """Where an application sends nothing, I is still not its own."""
+    text = line("I", 0, 1, 4284, 27, histogram="\t5,22") + "# OSC\n" + line("S", 0, 1, 80, 1)
+    file = tmp_path / "one_sided.prof"
+    file.write_text("# POINT TO POINT\n" + text)
+    assert table(load_traffic(file)) == [(0, 1, 80, 1)]
+    assert table(read_monitoring(file, collectives=True)) == [(0, 1, 4364, 28)]
+    file.write_text(line("I", 0, 1, 4284, 27, histogram="\t5,22") + "# OSC\n")
+    assert (table(load_traffic(file)), load_traffic(file).ranks) == ([], 2)
+
+
 def test_what_is_one_letter_counts_whole_and_gets_come_from_the_partner(tmp_path):
     file = tmp_path / "one.prof"
     text = line("I", 0, 1, 10, 2) + line("S", 1, 2, 30, 1) + line("R", 1, 2, 70, 3)

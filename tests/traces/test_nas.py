@@ -125,6 +125,8 @@ def test_folded_programs_do_not_grow_with_steps(name):
         ("mg.S", 5 * 58 * 32**3),
         ("is.S", 11 * 2**16),
         ("ep.S", 2**25),
+        # And three right-hand sides besides, a fifth of a step each.
+        ("lu.S", 51.6 * (1984.77 * 12**3 - 10923.3 * 12**2 + 27770.9 * 12 - 144010)),
     ],
 )
 @pytest.mark.parametrize("ranks", [1, 2, 16])
