@@ -53,6 +53,12 @@ def map_(
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
     ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+    ] = None,
+    nodelist: Annotated[
+        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
+    ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
@@ -74,6 +80,7 @@ def map_(
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
     from .expanded import algorithms_given, read_traffic, warn_if_silent
+    from .hosts import nodes_named
     from .mapping_files import read_mapping, write_mapping
     from .replays import read_unplaced
     from .simulated import SIMULATED, before_and_after, check_objective, simulated
@@ -108,6 +115,11 @@ def map_(
         source = find_source(traffic)
         with working(f"reading {source.name}"):
             pairs, _ = read_traffic(source, collectives, algorithms)
+    where = network.spec
+    if hosts is not None or nodelist is not None:
+        given = nodes_named(network, hosts, nodelist)
+        network = network.only(given)
+        where = f"{len(given)} of the {network.nodes} nodes of {where}"
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
@@ -148,8 +160,7 @@ def map_(
     print_table(
         ("", "hops x amount", "mean hops", "longest", "busiest link"),
         rows,
-        title=f"{source.name}: {pairs.ranks} ranks on {network.spec} by {mapper}, "
-        f"in {show_seconds(wall)}",
+        title=f"{source.name}: {pairs.ranks} ranks on {where} by {mapper}, in {show_seconds(wall)}",
     )
     if values is not None:
         shown = {"makespan": show_seconds, "energy": joules}.get(objective or "", int)

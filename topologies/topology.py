@@ -242,6 +242,28 @@ class Topology:
                 kinds[place] = replace(before, latency=latency, sources=sources)
         return replace(self, kinds=tuple(kinds))
 
+    def only(self, nodes: ArrayLike) -> Topology:
+        """Return the same network with ranks on these nodes alone: those that a job was given.
+
+        All links stay, since messages pass by the nodes of others.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+            Where ranks may sit, as many as before on each; others have no slots any more.
+
+        Raises
+        ------
+        TopologyError
+            No nodes, or one that does not exist.
+        """
+        chosen, _ = self._node_pairs(nodes, nodes)
+        if not chosen.size:
+            raise TopologyError(f"{self.spec}: no nodes to sit on: expected at least one")
+        slots = np.zeros_like(self.slots)
+        slots[chosen] = self.slots[chosen]
+        return replace(self, slots=slots)
+
     def _node_pairs(
         self, source: ArrayLike, target: ArrayLike
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
