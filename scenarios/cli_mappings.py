@@ -44,8 +44,8 @@ def map_(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Figure to write (.svg, .png, .pdf): ranks of a Cartesian grid coloured by node, "
-            "of other traffic on their network."
+            help="Figure to write (.svg, .png, .pdf): ranks on the network; of a Cartesian grid "
+            "whose ranks share nodes, the grid coloured by node."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
@@ -307,13 +307,15 @@ def _plot(
     node_of: Mapping,
     metrics: dict[str, Any],
 ) -> None:
-    """Draw a grid of ranks where the traffic has one, else the ranks on their nodes."""
+    """Draw a grid of ranks where the traffic has one and nodes share it, else the network."""
+    import numpy as np
+
     from ..traces.atomic import replacing
     from .plots_grids import drawable_dims, grid_mappings, off_node
     from .plots_mapping import mapping_view
 
     dims = drawable_dims(pairs)
-    if dims is not None:
+    if dims is not None and len(np.unique(node_of)) < len(node_of):
         words = off_node(**metrics["messages"]["off_node"])
         figure = grid_mappings(dims, {mapper: (node_of, words)}, title=title)
     else:

@@ -15,7 +15,7 @@ from ..traces import Traffic
 from ..traces.atomic import replacing, replacing_folder
 from . import store
 from .console import Progress
-from .report_study import DEFAULT, Study, load_study
+from .report_study import DEFAULTS, Study, load_study
 from .report_summary import chosen_cases, summary, write_cases
 from .report_units import count
 from .tables import StoreError
@@ -118,7 +118,7 @@ def _render(
     template = environment.from_string((here / "report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         study=study,
-        default=DEFAULT,
+        default=" or ".join(DEFAULTS),
         css=Markup((here / "report.css").read_text(encoding="utf-8")),
         script=Markup((here / "report.js").read_text(encoding="utf-8")),
         facts=_facts(whole),

@@ -460,6 +460,13 @@ def test_ranks_are_placed_on_the_nodes_of_the_job_only(tmp_path):
     assert "4 ranks on 4 of the 16 nodes of torus:4x4 by identity" in said
 
 
+def test_a_grid_is_coloured_by_node_only_where_ranks_share_nodes(tmp_path):
+    for machine, drawn in (("torus:4x2", "share of the bytes"), ("torus:2x2*2", "off node")):
+        words = ["map", "stencil:4x2,5pt", "-t", machine, "-m", "sweep"]
+        hopmap(*words, "--plot", tmp_path / "plot.svg")
+        assert drawn in (tmp_path / "plot.svg").read_text()
+
+
 def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_path):
     """With names of its own: the comments say which node each stands for."""
     rankfile = tmp_path / "rankfile"
