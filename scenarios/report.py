@@ -176,6 +176,10 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Replay engine", replay),
         ("Traffic", "with what collectives send" if study.expanded else ""),
     ]
-    if study.settings:
-        facts.append(("Parameters", "; ".join(f"{k} = {v}" for k, v in study.settings)))
+    given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
+    for settings in study.variants.values() or [dict(study.settings)]:
+        for key, value in sorted(settings.items()):
+            given.setdefault(key, {})[str(value)] = None
+    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
+    facts.append(("Parameters", values_of))
     return [*[(k, v) for k, v in facts if v], ("Made by", made_by)]

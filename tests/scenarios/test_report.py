@@ -253,6 +253,26 @@ def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
     ]
 
 
+def test_parameters_are_those_that_runs_had_with_all_values_of_what_varies(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        """
+        name = "speeds"
+        traces = ["stencil:2,star"]
+        topologies = ["mesh:2"]
+        mappers = ["sweep"]
+        parameters = {"link.bandwidth" = "5 GB/s", "eager_limit" = "4 kB"}
+        [[vary]]
+        parameters."link.bandwidth" = ["1 GB/s", "4 GB/s"]
+        """
+    )
+    run_scenario(path, load_scenario(path), tmp_path / "study")
+    write_report(tmp_path / "study")
+    said = "eager_limit = 4 kB; link.bandwidth = 1 GB/s, 4 GB/s"
+    text = " ".join(page_of(tmp_path / "study").text.split())
+    assert said in text
+
+
 def test_figures_in_the_page_are_those_in_the_folder(tmp_path: Path) -> None:
     make_study(tmp_path, name='it\'s "quoted" & 100 %', topologies=["mesh:4x4x2"])
     write_report(tmp_path)
