@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +50,15 @@ def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
     ):
         if number > most:
             raise TopologyError(f"{what}: {number:,} {name}: expected at most {most:,}")
+
+
+def whole(what: str, *numbers: SupportsIndex) -> list[int]:
+    """Return sizes as ints, or raise `TopologyError` where one is none, such as 8 / 2."""
+    try:
+        return [index(number) for number in numbers]
+    except TypeError:
+        shown = ", ".join(map(str, numbers))
+        raise TopologyError(f"{what} {shown}: expected whole numbers") from None
 
 
 @dataclass(frozen=True)
