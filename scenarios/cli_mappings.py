@@ -83,7 +83,7 @@ def map_(
     from .hosts import nodes_named
     from .mapping_files import read_mapping, write_mapping
     from .replays import read_unplaced
-    from .simulated import SIMULATED, before_and_after, check_objective, simulated
+    from .simulated import SIMULATED, Simulated, before_and_after, check_objective
     from .sources import find_source
     from .timed import timed_mapping
 
@@ -97,7 +97,7 @@ def map_(
     if objective in SIMULATED:
         run = read_unplaced(traffic, topology, settings, steps, rounds)
         source, network = run.source, run.network
-        goal = simulated(objective, run, engine or "compiled")
+        goal = Simulated(objective, run, engine or "compiled")
         expand = collectives is Collectives.EXPAND
         pairs = run.program.traffic() if expand else source.traffic()
     else:
@@ -126,6 +126,11 @@ def map_(
             pairs, network, mapper, seed=seed, seconds=seconds, initial=start, objective=goal,
             progress=progress,
         )  # fmt: skip
+    if isinstance(goal, Simulated) and seconds is not None and goal.replays < 2:
+        note(
+            f"--seconds {seconds:g} was over after {goal.replays or 'no'} replay, so that no other "
+            "mapping was tried: expected a longer budget, fewer --steps or a faster --engine"
+        )
     values = None if goal is None else before_and_after(goal, pairs, network, start, node_of)
     metrics = measure(pairs, network, node_of).as_dict()
     if out is not None:

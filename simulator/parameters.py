@@ -292,7 +292,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
     if entry.unit == "bytes" and number > MOST_BYTES:
         raise ParameterError(f"{key} {value}: expected at most {MOST_BYTES} bytes")
     if number < entry.minimum:
-        raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
+        least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
+        raise ParameterError(f"{key} {value}: expected at least {least}")
 
 
 def unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:
