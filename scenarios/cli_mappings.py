@@ -226,10 +226,10 @@ def export(
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
     ] = None,
     hosts: Annotated[
-        Path | None, typer.Option(help="Host names in order of node numbers, one a line.")
+        Path | None, typer.Option(help="Names of all nodes in order of their numbers, one a line.")
     ] = None,
     nodelist: Annotated[
-        str | None, typer.Option(help="Host names as Slurm lists them: node[01-32],gpu7.")
+        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
