@@ -49,7 +49,7 @@ class Simulated:
         if key not in self._known:
             value = self._replayed(node_of)
             self.replays += 1
-            if value > min(self._known.values(), default=value):
+            if self._known and value >= min(self._known.values()):
                 return value
             self._known[key] = value
         return self._known[key]

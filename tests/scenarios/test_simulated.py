@@ -146,7 +146,8 @@ def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):
 
     monkeypatch.setattr(Simulated, "_replayed", replayed)
     value = Simulated("makespan", None, "compiled")
-    first, worse, best = np.array([3, 0]), np.array([5, 0]), np.array([1, 0])
-    assert [value(m) for m in (first, worse, best, first, best, worse)] == [3, 5, 1, 3, 1, 5]
-    assert asked == [[3, 0], [5, 0], [1, 0], [5, 0]]
-    assert value.replays == 4
+    first, worse, best, equal = (np.array(m) for m in ([3, 0], [5, 0], [1, 0], [1, 2]))
+    assert [value(m) for m in (first, worse, best, equal, first, best)] == [3, 5, 1, 1, 3, 1]
+    assert [value(m) for m in (worse, equal)] == [5, 1]  # not kept: there may be millions of them
+    assert asked == [[3, 0], [5, 0], [1, 0], [1, 2], [5, 0], [1, 2]]
+    assert value.replays == 6
