@@ -171,28 +171,28 @@ def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
 
 @njit(cache=True)
 def nearest(
-    router: Router, nodes: int, stride: int, most: int
+    router: Router, nodes: NDArray[np.int64], stride: int, most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the `most` nodes next to each node and their distances, row after row.
+    """Return the `most` of these nodes next to each of them, and their distances, row after row.
 
     Of equally distant nodes those are taken that come first in steps of `stride`, which has no
     divisor in common with the number of nodes. O(nodes * nodes) distances.
     """
-    rows = np.empty((nodes, most), dtype=np.int32)
-    hops = np.empty((nodes, most), dtype=np.int64)
-    for x in range(nodes):
+    rows = np.empty((len(nodes), most), dtype=np.int32)
+    hops = np.empty((len(nodes), most), dtype=np.int64)
+    for x in range(len(nodes)):
         count = 0
         y = x
-        for _ in range(1, nodes):
-            y = (y + stride) % nodes
-            away = distance(router, x, y)
+        for _ in range(1, len(nodes)):
+            y = (y + stride) % len(nodes)
+            away = distance(router, nodes[x], nodes[y])
             if count == most and away >= hops[x, most - 1]:
                 continue
             i = count if count < most else most - 1
             while i > 0 and hops[x, i - 1] > away:
                 hops[x, i], rows[x, i] = hops[x, i - 1], rows[x, i - 1]
                 i -= 1
-            hops[x, i], rows[x, i] = away, y
+            hops[x, i], rows[x, i] = away, nodes[y]
             count = min(count + 1, most)
     return rows, hops
 

@@ -89,17 +89,17 @@ def halve_nodes(
     Returns
     -------
     nodes : ndarray(int64, shape=(nodes,))
-        All nodes; every domain is a range of them.
+        All nodes with slots; every domain is a range of them.
     domains : ndarray(int64, shape=(2 * nodes - 1, 4))
         First node, first of the second half, end, and number of the first half's domain; the
         second half's is the next. Breadth first; the middle of a single node is its end.
     """
-    count = slots.shape[0]
-    nodes = np.arange(count)
+    nodes = np.flatnonzero(slots)
+    count = len(nodes)
     domains = np.zeros((2 * count - 1, 4), dtype=np.int64)
     domains[0, 2] = count
     used = 1
-    nearer = np.zeros(count, dtype=np.int64)
+    nearer = np.zeros(slots.shape[0], dtype=np.int64)
     d = 0
     while d < used:
         lo, hi = domains[d, 0], domains[d, 2]
@@ -155,10 +155,11 @@ def halve_levels(
     nodes, domains
         As `halve_nodes` does.
     """
-    count = slots.shape[0]
+    nodes = np.flatnonzero(slots)
+    count = len(nodes)
     before = np.zeros(count + 1, dtype=np.int64)
-    for x in range(count):
-        before[x + 1] = before[x] + slots[x]
+    for i in range(count):
+        before[i + 1] = before[i] + slots[nodes[i]]
     domains = np.zeros((2 * count - 1, 4), dtype=np.int64)
     domains[0, 2] = count
     used = 1
@@ -169,18 +170,20 @@ def halve_levels(
             continue
         span = 1
         for wider in spans:
-            if wider < hi - lo:
+            if nodes[lo] // wider != nodes[hi - 1] // wider:
                 span = wider
-        mid = lo + span
-        for cut in range(lo + span, hi, span):
+        mid = 0
+        for cut in range(lo + 1, hi):
+            if nodes[cut] // span == nodes[cut - 1] // span:
+                continue
             off = abs(2 * before[cut] - before[lo] - before[hi])
-            if off < abs(2 * before[mid] - before[lo] - before[hi]):
+            if mid == 0 or off < abs(2 * before[mid] - before[lo] - before[hi]):
                 mid = cut
         domains[d, 1], domains[d, 3] = mid, used
         domains[used, 0], domains[used, 2] = lo, mid
         domains[used + 1, 0], domains[used + 1, 2] = mid, hi
         used += 2
-    return np.arange(count), domains
+    return nodes, domains
 
 
 @njit(cache=True)

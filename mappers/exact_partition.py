@@ -31,6 +31,7 @@ from .off_node import Amount, Measure, leaving, peers_of
 from .off_node_kernels import Peers
 
 MOST_RANKS = 64
+MOST_NODES = 127  # numbers of an int8
 MOST = 4_000_000  # partial partitions
 LEADERS = 8  # partial partitions that another one is compared with
 
@@ -92,6 +93,8 @@ def exact_partition(
     grid = cartesian(traffic, "exact_partition")
     if traffic.ranks > MOST_RANKS:
         raise _too_large(f"{traffic.ranks} ranks")
+    if topology.nodes > MOST_NODES:
+        raise _too_large(f"{topology.nodes} nodes")
     start = grid_portfolio(traffic, topology, rng=rng, first=measure, amount=amount)
     rank_at = np.argsort(grid.cells).reshape(grid.dims)
     longest_first = np.argsort([-size for size in grid.dims], kind="stable")

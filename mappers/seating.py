@@ -41,11 +41,13 @@ def seated(
     model: CostModel, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
 ) -> Seating:
     """Everybody at their places, with the nodes near each node looked up."""
-    sparse = topology.switches == 0 and topology.links <= NEAR * topology.nodes
-    if topology.nodes > TABLE or (sparse and topology.nodes > LINKED):
-        pairs = _linked_nodes(topology)
+    free = np.flatnonzero(topology.slots)
+    whole = len(free) == topology.nodes
+    sparse = whole and topology.switches == 0 and topology.links <= NEAR * topology.nodes
+    if len(free) > TABLE or (sparse and len(free) > LINKED):
+        pairs = _linked_nodes(topology, free)
     else:
-        pairs = _near_nodes(model.router, topology.nodes)
+        pairs = _near_nodes(model.router, free)
     return _seating(model, topology.slots, pairs, places, rng)
 
 
@@ -53,7 +55,7 @@ def seated_in_groups(
     model: CostModel, slots: NDArray[np.int64], places: NDArray[np.int64], rng: np.random.Generator
 ) -> Seating:
     """Everybody at their places in groups of nodes, which the model's router knows."""
-    return _seating(model, slots, _near_nodes(model.router, len(slots)), places, rng)
+    return _seating(model, slots, _near_nodes(model.router, np.arange(len(slots))), places, rng)
 
 
 def _seating(
@@ -93,36 +95,44 @@ def cost_of(seating: Seating) -> int:
     return int(seating.own.sum()) // 2
 
 
-def _linked_nodes(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of nodes that share a link or, where none do, whose numbers differ by 4 at most."""
+def _linked_nodes(
+    topology: Topology, free: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of free nodes that share a link.
+
+    Where none do, or some nodes are not free, also those at most 4 apart in the order of numbers.
+    """
     nodes = topology.nodes
-    itself = np.arange(nodes, dtype=np.int64)
-    linked = (topology.link_from < nodes) & (topology.link_to < nodes)
-    if linked.any():
-        x = np.concatenate((itself, topology.link_from[linked])).astype(np.int64)
-        y = np.concatenate((itself, topology.link_to[linked])).astype(np.int64)
-    else:
+    linked = np.zeros(topology.vertices, dtype=np.bool_)
+    linked[free] = True
+    linked = linked[topology.link_from] & linked[topology.link_to]
+    x = np.concatenate((free, topology.link_from[linked])).astype(np.int64)
+    y = np.concatenate((free, topology.link_to[linked])).astype(np.int64)
+    if len(free) < nodes or not linked.any():
         steps = np.arange(-4, 5)
-        x = np.repeat(itself, len(steps))
-        y = np.clip(x + np.tile(steps, nodes), 0, nodes - 1)
+        near = np.repeat(np.arange(len(free)), len(steps)) + np.tile(steps, len(free))
+        x = np.concatenate((x, np.repeat(free, len(steps))))
+        y = np.concatenate((y, free[np.clip(near, 0, len(free) - 1)]))
     pairs = np.unique(x * nodes + y)
     return pairs // nodes, pairs % nodes
 
 
-def _near_nodes(router: Router, nodes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of a node and one near it, sorted by the first; a node is near itself."""
-    itself = np.arange(nodes, dtype=np.int64)
-    if nodes == 1:
-        return itself, itself
-    stride = next(s for s in range(int(nodes * 0.618) + 1, 2 * nodes + 1) if gcd(s, nodes) == 1)
-    rows, hops = annealing_kernels.nearest(router, nodes, stride, min(nodes - 1, FIRST))
+def _near_nodes(
+    router: Router, free: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a free node and one near it, sorted by the first; a node is near itself."""
+    count = len(free)
+    if count == 1:
+        return free, free
+    stride = next(s for s in range(int(count * 0.618) + 1, 2 * count + 1) if gcd(s, count) == 1)
+    rows, hops = annealing_kernels.nearest(router, free, stride, min(count - 1, FIRST))
     # A shell counts if it is the first or ends within the first NEAR.
     last = hops[:, min(NEAR, hops.shape[1] - 1)][:, None]
     keep = (hops < last) | (hops == hops[:, :1])
     if hops.shape[1] <= NEAR:
         keep[:] = True
-    x = np.concatenate((itself, np.repeat(itself, keep.sum(axis=1))))
-    y = np.concatenate((itself, rows[keep]))
+    x = np.concatenate((free, np.repeat(free, keep.sum(axis=1))))
+    y = np.concatenate((free, rows[keep]))
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
 

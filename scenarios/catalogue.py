@@ -117,12 +117,10 @@ def _formats() -> Entries:
     ]
 
 
-_WORDS = {"collective": "algorithm of ", "energy": "energy of "}
-
-
 def _parameters() -> Entries:
     from ..simulator import KEYS, Parameters
     from ..simulator.energy import LINK as ENERGY_LINK
+    from ..simulator.energy import MEANS
     from ..topologies import haec, mesh
     from .settings import LINK_UNITS
 
@@ -144,7 +142,7 @@ def _parameters() -> Entries:
     ] + [
         _entry(
             f"energy.link.KIND.{quantity}",
-            "energy of one kind of link",
+            f"{MEANS[quantity]}, of one kind",
             parameters=[_value(unit, 0)],
         )
         for quantity, unit in ENERGY_LINK.items()
@@ -152,7 +150,7 @@ def _parameters() -> Entries:
     return links + [
         _entry(
             name,
-            key.summary or _WORDS[name.partition(".")[0]] + name.partition(".")[2],
+            key.summary or f"algorithm of {name.partition('.')[2]}",
             parameters=[
                 _value(
                     key.unit or "|".join(key.choices),

@@ -44,14 +44,20 @@ def map_(
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Figure to write (.svg, .png, .pdf): ranks of a Cartesian grid coloured by node, "
-            "of other traffic on their network."
+            help="Figure to write (.svg, .png, .pdf): ranks on the network; of a Cartesian grid "
+            "whose ranks share nodes, the grid coloured by node."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
     seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None,
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
+    ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+    ] = None,
+    nodelist: Annotated[
+        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
     ] = None,
     objective: Annotated[
         str | None,
@@ -74,9 +80,10 @@ def map_(
     from ..simulator import evaluate as measure
     from ..topologies import topology_from_spec
     from .expanded import algorithms_given, read_traffic, warn_if_silent
+    from .hosts import nodes_named
     from .mapping_files import read_mapping, write_mapping
     from .replays import read_unplaced
-    from .simulated import SIMULATED, before_and_after, check_objective, simulated
+    from .simulated import SIMULATED, Simulated, before_and_after, check_objective
     from .sources import find_source
     from .timed import timed_mapping
 
@@ -90,7 +97,7 @@ def map_(
     if objective in SIMULATED:
         run = read_unplaced(traffic, topology, settings, steps, rounds)
         source, network = run.source, run.network
-        goal = simulated(objective, run, engine or "compiled")
+        goal = Simulated(objective, run, engine or "compiled")
         if collectives is Collectives.EXPAND:
             pairs, left_out = run.program.traffic(), 0
         else:
@@ -110,12 +117,22 @@ def map_(
         source = find_source(traffic)
         with working(f"reading {source.name}"):
             pairs, _, left_out = read_traffic(source, collectives, algorithms)
+    where = network.spec
+    if hosts is not None or nodelist is not None:
+        given = nodes_named(network, hosts, nodelist)
+        network = network.only(given)
+        where = f"{len(given)} of the {network.nodes} nodes of {where}"
     start = None if initial is None else read_mapping(initial, network, pairs.ranks)
     with working("mapping") as progress:
         node_of, wall = timed_mapping(
             pairs, network, mapper, seed=seed, seconds=seconds, initial=start, objective=goal,
             progress=progress,
         )  # fmt: skip
+    if isinstance(goal, Simulated) and seconds is not None and goal.replays < 2:
+        note(
+            f"--seconds {seconds:g} was over after {goal.replays or 'no'} replay, so that no other "
+            "mapping was tried: expected a longer budget, fewer --steps or a faster --engine"
+        )
     values = None if goal is None else before_and_after(goal, pairs, network, start, node_of)
     metrics = measure(pairs, network, node_of).as_dict()
     if out is not None:
@@ -150,8 +167,7 @@ def map_(
     print_table(
         ("", "hops x amount", "mean hops", "longest", "busiest link"),
         rows,
-        title=f"{source.name}: {pairs.ranks} ranks on {network.spec} by {mapper}, "
-        f"in {show_seconds(wall)}",
+        title=f"{source.name}: {pairs.ranks} ranks on {where} by {mapper}, in {show_seconds(wall)}",
     )
     if values is not None:
         shown = {"makespan": show_seconds, "energy": joules}.get(objective or "", int)
@@ -212,10 +228,10 @@ def export(
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
     ] = None,
     hosts: Annotated[
-        Path | None, typer.Option(help="Host names in order of node numbers, one a line.")
+        Path | None, typer.Option(help="Names of all nodes in order of their numbers, one a line.")
     ] = None,
     nodelist: Annotated[
-        str | None, typer.Option(help="Host names as Slurm lists them: node[01-32],gpu7.")
+        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
@@ -298,13 +314,15 @@ def _plot(
     node_of: Mapping,
     metrics: dict[str, Any],
 ) -> None:
-    """Draw a grid of ranks where the traffic has one, else the ranks on their nodes."""
+    """Draw a grid of ranks where the traffic has one and nodes share it, else the network."""
+    import numpy as np
+
     from ..traces.atomic import replacing
     from .plots_grids import drawable_dims, grid_mappings, off_node
     from .plots_mapping import mapping_view
 
     dims = drawable_dims(pairs)
-    if dims is not None:
+    if dims is not None and len(np.unique(node_of)) < len(node_of):
         words = off_node(**metrics["messages"]["off_node"])
         figure = grid_mappings(dims, {mapper: (node_of, words)}, title=title)
     else:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..simulator import Bound, Parameters
     from ..topologies import LinkKind
 
+BINS = 256  # of --links
+
 
 def simulate(
     trace: TraceOrTraffic,
@@ -51,8 +53,11 @@ def simulate(
         ),
     ] = None,
     bins: Annotated[
-        int, typer.Option(min=1, help="Most time steps of --links; more than half are used.")
-    ] = 256,
+        int | None,
+        typer.Option(
+            min=1, help="Most time steps of --links, 256 when left out; more than half are used."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
@@ -65,6 +70,8 @@ def simulate(
 
     files = RunFiles(otf2, perfetto, tuple(links or ()))
     files.check()
+    if bins is not None and not links:
+        raise typer.BadParameter("--bins: expected --links with it")
     check_out(otf2, folder=True)
     check_out(perfetto, *files.links)
     # An archive has all that the trace has, so that loops are written out for it.
@@ -80,7 +87,7 @@ def simulate(
             parameters=given.parameters,
             engine=engine,
             record_operations=files.operations,
-            record_links=bins if files.links else 0,
+            record_links=(bins or BINS) if files.links else 0,
             progress=lambda done, total: progress(done, total, "messages"),
         )
     recording = given.calls if isinstance(given.calls, Trace) else None

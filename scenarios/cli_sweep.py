@@ -31,7 +31,9 @@ def run(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of results; results/NAME when left out."),
+        typer.Option(
+            metavar="DIR", help="Folder of results; results/ and the file's name when left out."
+        ),
     ] = None,
     workers: Annotated[
         int,

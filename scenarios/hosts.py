@@ -40,6 +40,30 @@ def node_names(
     return names
 
 
+def nodes_named(
+    topology: Topology, file: str | Path | None = None, nodelist: str | None = None
+) -> list[int]:
+    """Return the numbers of the nodes that a file or a list names: those that a job was given.
+
+    Raises
+    ------
+    MappingError
+        Both are given, or a host that is none of `node_names`.
+    """
+    if file is not None and nodelist is not None:
+        raise MappingError(f"node list {nodelist}: expected it or the file {file}, not both")
+    given = expand(nodelist) if nodelist is not None else read_hosts(file or "")
+    where = str(file) if nodelist is None else f"node list {nodelist[:60]}"
+    names = node_names(topology)
+    number = {name: node for node, name in enumerate(names)}
+    strange = next((name for name in given if name not in number), None)
+    if strange is not None:
+        raise MappingError(
+            f"{where}: host {strange}: expected nodes of {topology.spec}, {names[0]} to {names[-1]}"
+        )
+    return [number[name] for name in dict.fromkeys(given)]
+
+
 def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
     """Raise `MappingError` unless there is one name for every node, all different."""
     if len(names) != topology.nodes:

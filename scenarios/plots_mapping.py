@@ -39,6 +39,7 @@ from .plots_style import (
 EDGES = 1000  # communicating pairs that are drawn at most, the costliest,
 EDGES_A_NODE = 3  # and so many for each node
 VECTORS = 400  # of these as lines; more become an image
+ROW = 512  # nodes of a network without coordinates side by side; each is a pixel wide or more
 NUMBERED = 64  # nodes that have their rank written on them
 _HOPS = ("#c3cad0", SKY, ORANGE, RED)  # one hop, two, three, more
 _HISTOGRAM = 1.7  # inches
@@ -203,13 +204,17 @@ def _nodes(
 def _planes(
     topology: Topology, rank_at: NDArray[np.int64], title: str, norm: Normalize, cmap: Any
 ) -> Figure:
-    """Planes z = 0, 1, ... as images coloured by rank; anything but a box as one row."""
+    """Planes z = 0, 1, ... as images coloured by rank; anything but a box in rows of nodes."""
     if is_box(topology):
         place = coordinates(topology)
         shape = tuple(int(place[:, k].max()) + 1 for k in (2, 1, 0))
     else:
-        shape = (1, 1, topology.nodes)
-    planes = np.ma.masked_less(rank_at, 0).reshape(shape)
+        rows = -(-topology.nodes // ROW)
+        shape = (1, rows, -(-topology.nodes // rows))
+    filled = np.pad(
+        rank_at, (0, shape[0] * shape[1] * shape[2] - topology.nodes), constant_values=-1
+    )
+    planes = np.ma.masked_less(filled, 0).reshape(shape)
     count = shape[0]
     across = min(count, max(1, round(np.sqrt(count * shape[1] / shape[2]))))
     lines = -(-count // across)
@@ -224,6 +229,8 @@ def _planes(
         left = 0.2 + z % across * (wide + 0.08)
         bottom = height - 0.38 - (z // across + 1) * (high + 0.2)
         title = f"z = {z}" if count > 1 else ""
+        if not is_box(topology):
+            title = f"nodes in order, {shape[2]} a row, from below" if shape[1] > 1 else ""
         picture(axes, planes[z], (left, bottom, wide, high), norm, cmap, title)
     return figure
 

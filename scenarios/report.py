@@ -15,7 +15,7 @@ from ..traces import Traffic
 from ..traces.atomic import replacing, replacing_folder
 from . import store
 from .console import Progress
-from .report_study import DEFAULT, Study, load_study
+from .report_study import DEFAULTS, Study, load_study
 from .report_summary import chosen_cases, summary, write_cases
 from .report_units import count
 from .tables import StoreError
@@ -119,7 +119,7 @@ def _render(
     template = environment.from_string((here / "report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         study=study,
-        default=DEFAULT,
+        default=" or ".join(DEFAULTS),
         css=Markup((here / "report.css").read_text(encoding="utf-8")),
         script=Markup((here / "report.js").read_text(encoding="utf-8")),
         facts=_facts(whole),
@@ -178,6 +178,10 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Replay engine", replay),
         ("Traffic", "with what collectives send" if study.expanded else ""),
     ]
-    if study.settings:
-        facts.append(("Parameters", "; ".join(f"{k} = {v}" for k, v in study.settings)))
+    given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
+    for settings in study.variants.values() or [dict(study.settings)]:
+        for key, value in sorted(settings.items()):
+            given.setdefault(key, {})[str(value)] = None
+    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
+    facts.append(("Parameters", values_of))
     return [*[(k, v) for k, v in facts if v], ("Made by", made_by)]

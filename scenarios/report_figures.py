@@ -23,7 +23,7 @@ from .plots_network import link_loads
 from .plots_relations import scatter, tau_map, variation
 from .plots_turn import turnable
 from .published import PARTS
-from .report_study import DEFAULT, Case, Entry, Study
+from .report_study import Case, Entry, Study
 from .report_suites import case_grids, count_suite_figures, suite_figures, suites_of
 from .report_summary import excess, measure
 from .report_tables import topology_of
@@ -136,7 +136,7 @@ def _ienpc(cases: list[Case]) -> Iterator[Figure]:
             ieplc=case.best.value("messages_ieplc_total"),
             worst=[entry.worst(column("total")) or 0.0 for entry in case.entries],
             limits=limits,
-            default=DEFAULT,
+            default=case.order,
         )
 
 

@@ -17,7 +17,8 @@ from .plan_file import read_plan
 from .published import read_published
 from .scenario_files import flat
 
-DEFAULT = "sweep"  # rank r on node r: what a launcher does if nobody asks for anything
+# Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
+DEFAULTS = ("sweep", "identity")
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 
@@ -86,6 +87,11 @@ class Case:
     def replayed(self) -> bool:
         """Whether there are simulated runtimes."""
         return self.best.value("makespan") is not None
+
+    @property
+    def order(self) -> str:
+        """What the default order is called."""
+        return self.default.mapper.strip() if self.default else DEFAULTS[0]
 
     @property
     def thrifty(self) -> Entry:
@@ -207,7 +213,8 @@ def _cases(runs: pd.DataFrame) -> list[Case]:
             chosen.append(seeds[_best(figures[seeds])])
             entries.append(Entry(str(mapper), group.iloc[chosen[-1]], group.iloc[seeds]))
         best = entries[_best(figures[chosen])]
-        default = next((entry for entry in entries if entry.mapper.strip() == DEFAULT), None)
+        called = {entry.mapper.strip(): entry for entry in entries}
+        default = next((called[name] for name in DEFAULTS if name in called), None)
         cases.append(Case(str(trace), str(topology), str(variant), group, entries, best, default))
     return cases
 

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from ..topologies import LinkKind, Topology, topology_from_spec
 from ..traces import Traffic
-from .report_study import DEFAULT, Case, Entry, Study, number
+from .report_study import DEFAULTS, Case, Entry, Study, number
 from .report_units import MISSING, change, count, data, duration, joules, runtime
 from .settings import configure
 
@@ -43,12 +43,13 @@ def headline(case: Case) -> dict[str, str]:
     best, default = case.best, case.default
     facts = {"trace": case.trace, "where": case.where, "mapper": best.mapper, "gain": ""}
     if default is None:
-        facts["rest"] = f"no {DEFAULT}, the default order, in this study to compare with"
+        names = " or ".join(DEFAULTS)
+        facts["rest"] = f"no {names}, the default order, in this study to compare with"
     elif best is default:
         facts["rest"] = "the default order: no mapper here beats it"
     else:
         facts["gain"] = _gains(case, best, default)
-        facts["rest"] = f"against {DEFAULT} (the default order)"
+        facts["rest"] = f"against {case.order} (the default order)"
     thrifty = case.thrifty
     if case.replayed and thrifty.mapper != best.mapper and thrifty.value("hop_bytes"):
         less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
@@ -117,8 +118,6 @@ def _sources(kind: LinkKind) -> list[tuple[str, str]]:
 
 
 NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
-HOPS_HEAD = (("Hop-bytes", "number"), (f"against {DEFAULT}", "number"))
-REPLAY_HEAD = (("Simulated runtime", "number"), (f"against {DEFAULT}", "number"))
 REST_HEAD = (
     ("IeNPC total", "number"),
     ("average", "number"),
@@ -140,7 +139,10 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     """Every mapper on every topology of a trace, best seed, the range over seeds below."""
     cases = list(cases)
     replayed = any(case.replayed for case in cases)
-    head = (*NAME_HEAD, *HOPS_HEAD, *(REPLAY_HEAD if replayed else ()), *REST_HEAD)
+    compared = next((f"against {case.order}" for case in cases if case.default), "against")
+    hops, runtime = ((what, compared) for what in ("Hop-bytes", "Simulated runtime"))
+    numbers = tuple((name, "number") for name in (*hops, *(runtime if replayed else ())))
+    head = (*NAME_HEAD, *numbers, *REST_HEAD)
     rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
     if any(case.best.value("energy") is not None for case in cases):
         place = len(head) - len(REST_HEAD)
@@ -150,7 +152,7 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
             value = entry.value("energy")
             row.insert(place, Cell(joules(value), value))
     if not any(case.default for case in cases):  # nothing to compare with
-        kept = [place for place, (name, _) in enumerate(head) if name != f"against {DEFAULT}"]
+        kept = [place for place, (name, _) in enumerate(head) if name != compared]
         head, rows = tuple(head[k] for k in kept), [[row[k] for k in kept] for row in rows]
     return {"head": head, "rows": rows}
 

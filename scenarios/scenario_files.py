@@ -179,6 +179,11 @@ def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
         try:
             pairs.append((key, tomllib.loads(f"value = {text}")["value"]))
         except tomllib.TOMLDecodeError:
+            if text.startswith("["):
+                raise ScenarioError(
+                    f"--set {change!r}: expected a list as TOML writes it, like 'seeds=[0, 1]' or "
+                    """'mappers=["sweep", "auto"]'"""
+                ) from None
             pairs.append((key, text))
     return pairs
 

@@ -16,6 +16,12 @@ from ..topologies import Topology
 
 LINK = {"per_byte": "J/byte", "static": "W"}  # unit of each quantity
 NODE = {"compute": "W", "idle": "W"}
+MEANS = {
+    "per_byte": "energy of every byte on a link",
+    "static": "power of a link as long as the run lasts",
+    "compute": "power of a node while it computes",
+    "idle": "power of a node while it does not compute",
+}
 
 
 class Energy(NamedTuple):

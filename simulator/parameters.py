@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from .collectives import ALGORITHMS
-from .energy import LINK, NODE
+from .energy import LINK, MEANS, NODE
 from .selection import OPENMPI
 
 SWITCHING = ("cut_through", "store_and_forward")
@@ -210,8 +210,14 @@ KEYS: Mapping[str, Key] = (
             "flow_weight_s", "bytes", summary="flow engine: SimGrid's weight-S, with round_trip"
         ),
     }
-    | {f"energy.link.{quantity}": Key("", unit) for quantity, unit in LINK.items()}
-    | {f"energy.node.{quantity}": Key("", unit) for quantity, unit in NODE.items()}
+    | {
+        f"energy.link.{quantity}": Key("", unit, summary=MEANS[quantity])
+        for quantity, unit in LINK.items()
+    }
+    | {
+        f"energy.node.{quantity}": Key("", unit, summary=MEANS[quantity])
+        for quantity, unit in NODE.items()
+    }
     | {
         f"collective.{name}": Key("", "", choices=(OPENMPI, *table))
         for name, table in ALGORITHMS.items()
@@ -286,7 +292,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
     if entry.unit == "bytes" and number > MOST_BYTES:
         raise ParameterError(f"{key} {value}: expected at most {MOST_BYTES} bytes")
     if number < entry.minimum:
-        raise ParameterError(f"{key} {value}: expected at least {entry.minimum:g} {entry.unit}")
+        least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
+        raise ParameterError(f"{key} {value}: expected at least {least}")
 
 
 def unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:

@@ -1,16 +1,20 @@
 """Networks of files: what is in a file decides how it is read, not its name.
 
-``file:PATH``, or ``file:PATH#NAME`` for one of several networks of a Slurm file.
+``file:PATH``, or ``file:PATH#NAME`` for one of several networks of a Slurm file, which may be
+followed by ``*S`` for S slots a node: Slurm's files say nothing of cores, the others do.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .topology import Topology, TopologyError
+import numpy as np
+
+from .topology import Topology, TopologyError, check_size
 
 # What `hopmap list formats` prints.
 NETWORK_FORMATS: Mapping[str, str] = {
@@ -24,9 +28,16 @@ LARGEST = 2**27  # bytes
 
 
 def file_and_name(path: str) -> tuple[Path, str]:
-    """Split PATH#NAME; of a file that is there under the whole name, the name is empty."""
-    file, _, name = path.rpartition("#")
-    return (Path(path), "") if Path(path).exists() or not file else (Path(file), name)
+    """File and name of PATH#NAME*S; a file that is there under the whole word has no name."""
+    word, _ = _without_slots(path)
+    file, _, name = word.rpartition("#")
+    return (Path(word), "") if Path(word).exists() or not file else (Path(file), name)
+
+
+def _without_slots(path: str) -> tuple[str, int | None]:
+    """Split PATH*S; a file that is there under the whole word has no slots behind it."""
+    match = re.fullmatch(r"(.+)\*([1-9]\d{0,8})", path)
+    return (match[1], int(match[2])) if match and not Path(path).exists() else (path, None)
 
 
 def from_file(path: str) -> Topology:
@@ -46,25 +57,20 @@ def from_file(path: str) -> Topology:
 
     of_xml = {"graphml": from_graphml, "topology": from_hwloc, "platform": from_platform}
     spec = f"file:{path}"
+    plain, slots = _without_slots(path)
     file, wanted = file_and_name(path)
     try:
         with file.open("rb") as stream:
             content = stream.read(LARGEST + 1)
         text = content.decode("utf-8-sig", errors="replace")
     except OSError as error:
-        plain, _, slots = path.rpartition("*")
-        if file_and_name(plain)[0].is_file():
-            raise TopologyError(
-                f"{spec}: *{slots} is not for files, which say slots themselves (GraphML: the "
-                f"attribute slots of a node, SimGrid: core of a host): expected file:{plain}"
-            ) from None
         raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
     if len(content) > LARGEST:
         raise TopologyError(f"{spec}: more than {LARGEST >> 20} MiB: expected less")
     if not text.lstrip().startswith("<"):
         for known, read in ((is_slurm_conf, from_slurm_conf), (is_slurm_yaml, from_slurm_yaml)):
             if known(text):
-                return read(text, spec, wanted)
+                return _with_slots(read(text, spec, wanted), slots or 1)
     elif wanted:
         raise TopologyError(f"{spec}: #{wanted}: expected that of Slurm's files only")
     else:
@@ -76,5 +82,16 @@ def from_file(path: str) -> Topology:
         if tag not in of_xml:
             tags = ", ".join(of_xml)
             raise TopologyError(f"{spec}: root element {tag!r}: expected one of {tags}")
+        if slots is not None:
+            raise TopologyError(
+                f"{spec}: *{slots} is for Slurm's files, others say slots themselves (GraphML: the "
+                f"attribute slots of a node, SimGrid: core of a host): expected file:{plain}"
+            )
         return of_xml[tag](root, spec)
     raise TopologyError(f"{spec}: expected one of {', '.join(NETWORK_FORMATS)}")
+
+
+def _with_slots(topology: Topology, slots: int) -> Topology:
+    nodes = topology.nodes
+    check_size(topology.spec, nodes=nodes, links=topology.links, slots=nodes * slots)
+    return replace(topology, slots=np.full(nodes, slots, dtype=np.int64))

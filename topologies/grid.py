@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .box_kernels import GRID, HAEC, BoxRouter
-from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size
+from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size, whole
 
 # Speeds of no particular machine; the round figures are there to be replaced (--set, scenarios).
 DEFAULT_LINK = LinkKind("link", bandwidth=10e9, latency=100e-9)
@@ -91,6 +91,8 @@ def _box(
     slots: int,
     ties: str,
 ) -> Topology:
+    dims = whole(f"{name}: sizes", *dims)
+    (slots,) = whole(f"{name}: slots", slots)
     if not dims or any(d < 1 for d in dims):
         raise TopologyError(f"{name}: sizes {_text(dims)}: expected whole numbers of at least 1")
     if slots < 1:

@@ -21,7 +21,7 @@ import numpy as np
 
 from .indirect import fat_tree
 from .switch_kernels import DOWN, SUBTREE, UP, VERTEX, DragonflyRouter, FatTreeRouter
-from .topology import MOST_LEVELS, Topology, TopologyError, check_size
+from .topology import MOST_LEVELS, Topology, TopologyError, check_size, whole
 from .tree_kernels import TreeRouter
 
 FARTHEST = 10**6
@@ -47,10 +47,15 @@ def tree(
         Lists of unlike length, sizes below 1, costs below 0 or falling, more than
         `check_size` lets pass.
     """
-    sizes = [int(size) for size in children]
+    sizes = whole("tree: sizes", *children)
+    (slots,) = whole("tree: slots", slots)
     if len(sizes) > MOST_LEVELS:
         raise TopologyError(f"tree: {len(sizes)} levels: expected at most {MOST_LEVELS}")
-    given = [10**level for level in range(len(sizes))] if costs is None else list(map(int, costs))
+    given = (
+        [10**level for level in range(len(sizes))]
+        if costs is None
+        else whole("tree: distances", *costs)
+    )
     if not sizes or min(sizes) < 1:
         raise TopologyError(f"tree: sizes {_text(sizes)}: expected whole numbers of at least 1")
     rising = all(low <= high for low, high in zip([0, *given], given, strict=False))

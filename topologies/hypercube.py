@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .grid import mesh
-from .topology import Topology, TopologyError
+from .topology import Topology, TopologyError, whole
 
 
 def hypercube(dimensions: int, *, slots: int = 1) -> Topology:
@@ -28,6 +28,7 @@ def hypercube(dimensions: int, *, slots: int = 1) -> Topology:
     TopologyError
         Dimensions below 1 or above 20, slots below 1.
     """
+    (dimensions,) = whole("hypercube: dimensions", dimensions)
     if not 1 <= dimensions <= 20:
         raise TopologyError(f"hypercube: {dimensions} dimensions: expected 1 to 20")
     if slots < 1:

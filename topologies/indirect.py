@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .grid import DEFAULT_LINK
 from .switch_kernels import DragonflyRouter, FatTreeRouter
-from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size
+from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size, whole
 
 ROUTINGS = ("dmodk", "ecmp")
 
@@ -65,11 +65,11 @@ def fat_tree(
     A vertex of level l has digits x_h ... x_(l+1) (below m) and y_l ... y_1 (below w), most
     significant first; the neighbours one level up agree in all digits but the (l+1)-th.
     """
-    m = [int(x) for x in children]
+    m = whole("fattree: children", *children)
     if len(m) > MOST_LEVELS:
         raise TopologyError(f"fattree: {len(m)} levels: expected at most {MOST_LEVELS}")
-    w = [1, *m[:-1]] if parents is None else [int(x) for x in parents]
-    p = [1] * len(m) if parallel is None else [int(x) for x in parallel]
+    w = [1, *m[:-1]] if parents is None else whole("fattree: parents", *parents)
+    p = [1] * len(m) if parallel is None else whole("fattree: parallel links", *parallel)
     for name, numbers in (("children", m), ("parents", w), ("parallel links", p)):
         if len(numbers) != len(m) or not m or any(x < 1 for x in numbers):
             raise TopologyError(
@@ -164,6 +164,7 @@ def dragonfly(
     """
     if groups is None:
         groups = routers * ports + 1
+    hosts, routers, ports, groups = whole("dragonfly: sizes", hosts, routers, ports, groups)
     if min(hosts, routers, groups) < 1 or ports < 0:
         raise TopologyError(
             f"dragonfly: {hosts}x{routers}x{ports}x{groups}: expected whole numbers of at least 1"
@@ -234,7 +235,7 @@ def cluster(slots: Sequence[int]) -> Topology:
     TopologyError
         No nodes, a node without slots, or more than `check_size` lets pass.
     """
-    sizes = np.array(slots, dtype=np.int64)
+    sizes = np.array(whole("cluster: slots", *slots), dtype=np.int64)
     if not len(sizes) or sizes.min() < 1:
         raise TopologyError("cluster: expected nodes of at least 1 slot, like 33*32 or 17*9+9*8")
     check_size("cluster", nodes=len(sizes), links=2 * len(sizes), slots=int(sizes.sum()))
@@ -258,6 +259,7 @@ def cluster(slots: Sequence[int]) -> Topology:
 
 
 def _check(spec: str, nodes: int, links: int, slots: int) -> None:
+    whole(f"{spec}: slots", slots)
     if slots < 1:
         raise TopologyError(f"{spec}: {slots} slots a node: expected at least 1")
     check_size(spec, nodes=nodes, links=links, slots=nodes * slots)

@@ -63,6 +63,13 @@ def check_fits(ranks: int, topology: Topology) -> None:
     """Raise `MappingError` if the topology has fewer slots than there are ranks."""
     slots = int(topology.slots.sum())
     if ranks > slots:
+        used = int(np.count_nonzero(topology.slots))
+        if used < topology.nodes:
+            raise MappingError(
+                f"{ranks} ranks do not fit on {used} of the {topology.nodes} nodes of "
+                f"{topology.spec}, which have {slots} slots: expected more nodes, or more slots "
+                "a node"
+            )
         raise MappingError(
             f"{ranks} ranks do not fit on {topology.spec}, which has {slots} slots: "
             f"expected a larger topology or more slots a node{_like(topology, ranks)}"

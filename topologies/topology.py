@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import index
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +50,15 @@ def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
     ):
         if number > most:
             raise TopologyError(f"{what}: {number:,} {name}: expected at most {most:,}")
+
+
+def whole(what: str, *numbers: SupportsIndex) -> list[int]:
+    """Return sizes as ints, or raise `TopologyError` where one is none, such as 8 / 2."""
+    try:
+        return [index(number) for number in numbers]
+    except TypeError:
+        shown = ", ".join(map(str, numbers))
+        raise TopologyError(f"{what} {shown}: expected whole numbers") from None
 
 
 @dataclass(frozen=True)
@@ -241,6 +252,28 @@ class Topology:
                 sources = (before.sources[0], USER)
                 kinds[place] = replace(before, latency=latency, sources=sources)
         return replace(self, kinds=tuple(kinds))
+
+    def only(self, nodes: ArrayLike) -> Topology:
+        """Return the same network with ranks on these nodes alone: those that a job was given.
+
+        All links stay, since messages pass by the nodes of others.
+
+        Parameters
+        ----------
+        nodes : array_like of int
+            Where ranks may sit, as many as before on each; others have no slots any more.
+
+        Raises
+        ------
+        TopologyError
+            No nodes, or one that does not exist.
+        """
+        chosen, _ = self._node_pairs(nodes, nodes)
+        if not chosen.size:
+            raise TopologyError(f"{self.spec}: no nodes to sit on: expected at least one")
+        slots = np.zeros_like(self.slots)
+        slots[chosen] = self.slots[chosen]
+        return replace(self, slots=slots)
 
     def _node_pairs(
         self, source: ArrayLike, target: ArrayLike

@@ -41,6 +41,7 @@ SHORT = {
 # What needs a machine of a certain kind.
 BOXES = {"scan", "peano", "gray", "hilbert"}
 HIERARCHIES = {"topdown", "bottomup", "treematch"}
+EQUAL = {"treematch", "gropp", "factorisation"}  # as many ranks on every node
 # What needs traffic of a certain kind.
 CARTESIAN = {
     "row_major",
@@ -113,6 +114,33 @@ def test_the_mapping_is_valid_for_any_number_of_ranks_that_fits(name, topology):
         for traffic in understood(name, ranks):
             node_of = map_ranks(traffic, topology, pipeline(name))
             check_mapping(node_of, topology, ranks)
+
+
+@pytest.mark.parametrize("name", MAPPERS)
+@pytest.mark.parametrize(
+    ("spec", "given"),
+    [
+        ("torus:4x4", [0, 1, 3, 6, 7, 9, 10, 15]),
+        ("mesh:2x3*3", [1, 4]),
+        ("fattree:3x2x2", [2, 4, 6, 7, 8]),
+        ("tree:2:3:2*2", [0, 1, 11]),
+        ("tree:2:3:2", [5]),
+    ],
+)
+def test_a_job_that_was_given_some_nodes_stays_on_them(name, spec, given):
+    topology = topology_from_spec(spec).only(given)
+    slots = int(topology.slots.sum())
+    if not makes_sense(name, topology):
+        return  # refused: the test above
+    for ranks in {slots // 2 or 1, slots}:
+        for traffic in understood(name, ranks):
+            try:
+                node_of = map_ranks(traffic, topology, pipeline(name))
+            except MappingError as error:
+                assert name in EQUAL
+                assert "expected as many on every node" in str(error)
+            else:
+                check_mapping(node_of, topology, ranks)
 
 
 @pytest.mark.parametrize("name", sorted(CARTESIAN))

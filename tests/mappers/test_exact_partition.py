@@ -126,6 +126,7 @@ def test_what_counts_is_chosen():
     ("dims", "spec", "said"),
     [
         ((12, 11), "cluster:12*11", "132 ranks"),
+        ((4, 4), "torus:16x8", "128 nodes"),
         ((8, 8), "cluster:16*4", "a border of 7 ranks on 16 nodes"),
     ],
 )

@@ -472,6 +472,24 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert as_json(*words)["text"].endswith("\na\nb\nd\nc\n")
 
 
+def test_ranks_are_placed_on_the_nodes_of_the_job_only(tmp_path):
+    machine = ["--topology", "torus:4x4"]
+    job = ["--nodelist", "node[3,12-13,6]"]
+    placed = as_json("map", LU, *machine, "--mapper", "auto(moves=100)", *job)["node_of"]
+    assert sorted(placed) == [3, 6, 12, 13]
+    (tmp_path / "hosts").write_text("node3 slots=1\nnode6\nnode12\nnode13\n")
+    job = ["--hosts", tmp_path / "hosts"]
+    said = hopmap("map", LU, *machine, "--mapper", "identity", *job)
+    assert "4 ranks on 4 of the 16 nodes of torus:4x4 by identity" in said
+
+
+def test_a_grid_is_coloured_by_node_only_where_ranks_share_nodes(tmp_path):
+    for machine, drawn in (("torus:4x2", "share of the bytes"), ("torus:2x2*2", "off node")):
+        words = ["map", "stencil:4x2,5pt", "-t", machine, "-m", "sweep"]
+        hopmap(*words, "--plot", tmp_path / "plot.svg")
+        assert drawn in (tmp_path / "plot.svg").read_text()
+
+
 def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_path):
     """With names of its own: the comments say which node each stands for."""
     rankfile = tmp_path / "rankfile"

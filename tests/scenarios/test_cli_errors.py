@@ -55,6 +55,10 @@ def everything(folder):
 MAP = "map lu.S.4 -t mesh:4 -m sweep --out new.csv"
 FLOW = "simulate good map.csv -t mesh:4 --engine flow"
 BAD = {
+    "simulate good map.csv -t mesh:4 --bins 9": "--bins: expected --links with it",
+    f"{MAP} --nodelist node[0-2]": "4 ranks do not fit on 3 of the 4 nodes of mesh:4",
+    f"{MAP} --nodelist node[0-4]": "host node4: expected nodes of mesh:4, node0 to node3",
+    f"{MAP} --nodelist node[0-3] --hosts file": "expected it or the file file, not both",
     f"{FLOW} --links new.svg": "engine flow does not serve packets",
     f"{FLOW} --otf2 empty/new --links new.txt": "--links new.txt: expected a name",
     f"{FLOW} --perfetto none/new.json": "none/new.json: there is no folder none",

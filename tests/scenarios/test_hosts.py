@@ -1,12 +1,13 @@
 """Names of nodes, as hostfiles and Slurm's lists say them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.hosts import compress, expand, node_names
+from hopmap.scenarios.hosts import compress, expand, node_names, nodes_named
 from hopmap.topologies import MappingError, torus
 
 PAIR = torus((2,))
@@ -97,3 +98,19 @@ def test_there_is_one_name_for_every_node(tmp_path, text, nodelist, message):
 def test_a_file_of_hosts_that_cannot_be_read_is_said(tmp_path):
     with pytest.raises(MappingError, match="cannot be read as a list of hosts"):
         node_names(PAIR, tmp_path / "absent")
+
+
+def test_the_nodes_of_a_job_are_found_by_name_in_any_order(tmp_path):
+    ring = replace(torus((4,)), names=("login", "n1", "n2", "n3"))
+    assert nodes_named(ring, nodelist="n[2-3],login") == [2, 3, 0]
+    file = tmp_path / "hosts"
+    file.write_text("n3 slots=4\nn1\nn3\n")
+    assert nodes_named(ring, file) == [3, 1]
+    assert nodes_named(torus((4,)), nodelist="node[1,3]") == [1, 3]
+
+
+def test_a_host_that_is_not_in_the_network_is_named_with_those_that_are():
+    with pytest.raises(MappingError, match=r"node list n7: host n7: expected .* node0 to node1"):
+        nodes_named(PAIR, nodelist="n7")
+    with pytest.raises(MappingError, match="not both"):
+        nodes_named(PAIR, "hosts", "n7")

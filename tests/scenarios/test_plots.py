@@ -118,6 +118,19 @@ def test_idle_network_and_empty_nodes() -> None:
     checked(mapping_view(topology, [5, 5], silent, title="two"))
 
 
+def test_each_node_of_a_large_network_is_a_cell_that_can_be_seen() -> None:
+    """Even one rank among thousands of nodes: 1 row of 512, or as many rows as it takes."""
+    for spec, rows, across in (("cluster:512*1", 1, 512), ("dragonfly:4x8x4", 3, 352)):
+        topology = topology_from_spec(spec)
+        last = topology.nodes - 1
+        one = Traffic.from_pairs(1, [], [], [], [])
+        figure = mapping_view(topology, [last], one, title=spec)
+        (image,) = (image for axes in figure.axes for image in axes.images)
+        cells = np.ma.filled(image.get_array(), -1)
+        assert cells.shape == (rows, across)
+        assert np.flatnonzero(cells.ravel() == 0).tolist() == [last]
+
+
 def test_links_step_once_and_stubs_wrap() -> None:
     topology = topology_from_spec("torus:4x3x2")
     step, wraps = link_steps(topology)

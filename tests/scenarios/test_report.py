@@ -253,6 +253,26 @@ def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
     ]
 
 
+def test_parameters_are_those_that_runs_had_with_all_values_of_what_varies(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        """
+        name = "speeds"
+        traces = ["stencil:2,star"]
+        topologies = ["mesh:2"]
+        mappers = ["sweep"]
+        parameters = {"link.bandwidth" = "5 GB/s", "eager_limit" = "4 kB"}
+        [[vary]]
+        parameters."link.bandwidth" = ["1 GB/s", "4 GB/s"]
+        """
+    )
+    run_scenario(path, load_scenario(path), tmp_path / "study")
+    write_report(tmp_path / "study")
+    said = "eager_limit = 4 kB; link.bandwidth = 1 GB/s, 4 GB/s"
+    text = " ".join(page_of(tmp_path / "study").text.split())
+    assert said in text
+
+
 def test_figures_in_the_page_are_those_in_the_folder(tmp_path: Path) -> None:
     make_study(tmp_path, name='it\'s "quoted" & 100 %', topologies=["mesh:4x4x2"])
     write_report(tmp_path)
@@ -284,6 +304,15 @@ def test_without_replay(tmp_path: Path) -> None:
     assert "hop-bytes against sweep" in " ".join(page.text.split())
 
 
+def test_identity_is_the_default_order_of_a_study_without_sweep(tmp_path: Path) -> None:
+    make_study(tmp_path, topologies=["mesh:4x4x2"], mappers=["random", "identity"])
+    (case, *_) = load_study(tmp_path).cases
+    assert case.default is not None
+    assert ("against identity", "number") in main_table([case])["head"]
+    write_report(tmp_path)
+    assert "against identity (the default order)" in " ".join(page_of(tmp_path).text.split())
+
+
 def test_energy_has_a_column_where_it_was_computed(tmp_path: Path) -> None:
     rows = make_study(tmp_path)
     cases = load_study(tmp_path).cases
@@ -300,7 +329,7 @@ def test_one_run_and_stored_links_missing(tmp_path: Path) -> None:
     make_study(tmp_path, topologies=["torus:32"], mappers=["random"], seeds=(4,), links=False)
     write_report(tmp_path)
     page = page_of(tmp_path)
-    assert "no sweep, the default order, in this study" in page.text
+    assert "no sweep or identity, the default order, in this study" in page.text
     assert list((tmp_path / "figures").glob("*links-best.svg"))
 
 

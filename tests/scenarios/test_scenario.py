@@ -245,6 +245,7 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
     ("change", "said"),
     [
         ("seeds", "--set 'seeds': expected key=value"),
+        ("mappers=[sweep]", "--set 'mappers=[sweep]': expected a list as TOML writes it"),
         ("seeds=x", "seeds[0]: 'x': expected"),
         ("replay.engin=flow", "unknown key 'replay.engin' (did you mean engine?)"),
         ("link.bandwith=1", "unknown parameter 'link.bandwith' (did you mean link.bandwidth?)"),

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from hopmap.scenarios.cli import app
+from hopmap.scenarios.simulated import Simulated
 
 DATA = Path(__file__).parent.parent / "data"
 MG = str(DATA / "mg.S.16")
@@ -125,3 +127,27 @@ def test_what_makes_no_sense_is_one_line(words, line):
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert line in result.stderr
+
+
+def test_a_budget_that_one_replay_uses_up_is_said(shuffled):
+    """Nothing better is found because nothing was tried, which looks like a perfect start."""
+    words = ["map", MG, *ON, "-m", "auto", "--objective", "makespan", *FAST]
+    result = CliRunner().invoke(app, [*words, "--seconds", "0"])
+    assert "--seconds 0 was over after no replay, so that no other mapping" in result.stderr
+    assert CliRunner().invoke(app, [*words, "--seconds", "1"]).stderr == ""
+
+
+def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):
+    asked = []
+
+    def replayed(self, node_of):
+        asked.append(node_of.tolist())
+        return float(node_of[0])
+
+    monkeypatch.setattr(Simulated, "_replayed", replayed)
+    value = Simulated("makespan", None, "compiled")
+    first, worse, best, equal = (np.array(m) for m in ([3, 0], [5, 0], [1, 0], [1, 2]))
+    assert [value(m) for m in (first, worse, best, equal, first, best)] == [3, 5, 1, 1, 3, 1]
+    assert [value(m) for m in (worse, equal)] == [5, 1]  # not kept: there may be millions of them
+    assert asked == [[3, 0], [5, 0], [1, 0], [1, 2], [5, 0], [1, 2]]
+    assert value.replays == 6

@@ -42,6 +42,7 @@ def test_dotted_keys_reach_their_fields():
         ("packet_size", 0, "packet_size 0: expected at least 1 bytes"),
         ("packet_size", 8.5, "packet_size 8.5: expected a whole number of bytes"),
         ("eager_limit", -1, "eager_limit -1: expected at least 0 bytes"),
+        ("compute.scale", -1, "compute.scale -1: expected at least 0"),
         ("overhead.send", math.nan, "overhead.send nan: expected a finite number (s)"),
         ("overhead.recv", math.inf, "overhead.recv inf: expected a finite number (s)"),
         ("flow.bandwidth_factor", 0, "flow.bandwidth_factor 0: expected more than 0"),

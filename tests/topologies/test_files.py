@@ -83,9 +83,25 @@ def test_slots_behind_a_files_name_are_answered_with_where_they_stand(tmp_path):
     file = tmp_path / "net.graphml"
     file.write_text(FILES["graphml"])
     where = "attribute slots of a node, SimGrid: core of a host): expected file:"
-    with pytest.raises(TopologyError, match=r"\*4 is not for files") as error:
+    with pytest.raises(TopologyError, match=r"\*4 is for Slurm's files") as error:
         topology_from_spec(f"file:{file}*4")
     assert str(error.value).endswith(f"{where}{file}")
+
+
+def test_slurms_files_say_nothing_of_cores_so_that_the_spec_may(tmp_path):
+    file = tmp_path / "topology.conf"
+    file.write_text(
+        "SwitchName=s1 Nodes=a[1-3]\nSwitchName=s2 Nodes=b[1-3]\nSwitchName=top Switches=s[1-2]\n"
+    )
+    topology = topology_from_spec(f"file:{file}*48")
+    assert topology.slots.tolist() == 6 * [48]
+    assert topology.names == topology_from_spec(f"file:{file}").names
+    assert topology_from_spec(topology.spec).slots.tolist() == 6 * [48]
+    with pytest.raises(TopologyError, match="at most 67,108,864"):
+        topology_from_spec(f"file:{file}*999999999")
+    for slots in ("0", "-1", "x", ""):
+        with pytest.raises(TopologyError, match="cannot be read"):
+            topology_from_spec(f"file:{file}*{slots}")
 
 
 def test_entities_that_explode_are_refused(tmp_path):

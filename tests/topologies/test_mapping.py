@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.topologies import MappingError, check_fits, check_mapping, mesh
+from hopmap.topologies import MappingError, TopologyError, check_fits, check_mapping, mesh
 
 
 def test_a_valid_mapping_comes_back_as_int64():
@@ -32,6 +32,26 @@ def test_several_ranks_may_share_a_node_up_to_its_slots():
 def test_wrong_mappings_are_named(node_of, message):
     with pytest.raises(MappingError, match=message):
         check_mapping(node_of, mesh((2, 2)), 3)
+
+
+def test_a_job_has_the_nodes_that_it_was_given_and_all_links():
+    whole = mesh((2, 2), slots=2)
+    given = whole.only([3, 0, 3])
+    assert given.slots.tolist() == [2, 0, 0, 2]
+    assert (given.links, given.spec) == (whole.links, whole.spec)
+    assert check_mapping([0, 3, 3, 0], given).tolist() == [0, 3, 3, 0]
+    with pytest.raises(MappingError, match=r"node 1 takes 1 ranks \(0\) but has 0 slots"):
+        check_mapping([1], given)
+    with pytest.raises(MappingError, match="5 ranks do not fit on 2 of the 4 nodes of mesh:2x2"):
+        check_fits(5, given)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"), [([], "expected at least one"), ([0, 4], r"has nodes 0\.\.3 only")]
+)
+def test_a_job_on_nodes_that_are_not_there_is_refused(nodes, message):
+    with pytest.raises(TopologyError, match=message):
+        mesh((2, 2)).only(nodes)
 
 
 def test_too_few_slots_are_said_before_anything_runs():

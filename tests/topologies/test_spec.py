@@ -1,8 +1,21 @@
 """Topology specs: what is read, and what is refused in one line."""
 
+import re
+
+import numpy as np
 import pytest
 
-from hopmap.topologies import TopologyError, topology_from_spec
+from hopmap.topologies import (
+    TopologyError,
+    cluster,
+    dragonfly,
+    fat_tree,
+    hypercube,
+    mesh,
+    topology_from_spec,
+    torus,
+    tree,
+)
 
 
 @pytest.mark.parametrize(
@@ -108,3 +121,27 @@ def test_a_network_of_the_same_spec_is_built_once_but_a_file_is_read_again(tmp_p
     assert topology_from_spec(f"file:{file}").nodes == 4
     file.write_text("SwitchName=s Nodes=n[1-5]\n")
     assert topology_from_spec(f"file:{file}").nodes == 5
+
+
+@pytest.mark.parametrize(
+    ("build", "what"),
+    [
+        (lambda: torus((8 / 2, 4)), "torus: sizes 4.0, 4"),
+        (lambda: mesh((4, 4), slots=1.5), "mesh: slots 1.5"),
+        (lambda: hypercube(2.5), "hypercube: dimensions 2.5"),
+        (lambda: fat_tree((4.5, 4)), "fattree: children 4.5, 4"),
+        (lambda: fat_tree((4, 4), (1, 0.5)), "fattree: parents 1, 0.5"),
+        (lambda: fat_tree((4, 4), slots=1.5), "fattree:4x4: slots 1.5"),
+        (lambda: dragonfly(2.5, 4, 2), "dragonfly: sizes 2.5, 4, 2, 9"),
+        (lambda: cluster([2.5, 3]), "cluster: slots 2.5, 3"),
+        (lambda: tree([4.5, 3]), "tree: sizes 4.5, 3"),
+        (lambda: tree([4, 3], [1, 2.5]), "tree: distances 1, 2.5"),
+    ],
+)
+def test_sizes_that_are_no_whole_numbers_are_refused_not_cut(build, what):
+    with pytest.raises(TopologyError, match=rf"^{re.escape(what)}: expected whole numbers$"):
+        build()
+
+
+def test_sizes_may_be_numpys():
+    assert torus(np.array([4, 2])).spec == "torus:4x2"
