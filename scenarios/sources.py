@@ -17,7 +17,14 @@ from ..traces import (
     traffic_of_stencil,
 )
 from ..traces.formats import files_of
-from ..traces.nas import BENCHMARKS, is_nas_name, nas_folded, nas_trace, nas_traffic
+from ..traces.nas import (
+    BENCHMARKS,
+    check_nas_name,
+    is_nas_name,
+    nas_folded,
+    nas_trace,
+    nas_traffic,
+)
 
 STENCIL = "stencil:"
 
@@ -155,7 +162,7 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
     Raises
     ------
     TraceError
-        Neither a file nor a benchmark, or a stencil that makes no sense.
+        Neither a file nor a benchmark, or a benchmark or stencil that makes no sense.
     """
     path = (folder or Path()) / text
     if path.exists():
@@ -176,6 +183,7 @@ def find_source(text: str | Path, folder: Path | None = None) -> Source:
                 f"{text}: {benchmark} cannot be generated: expected one of "
                 f"{', '.join(BENCHMARKS)}, or a recorded trace"
             )
+        check_nas_name(str(text))
         return Source(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}", "benchmark")
     raise TraceError(
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "

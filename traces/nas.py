@@ -4,37 +4,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from . import nas_bt, nas_cg, nas_ep, nas_ft, nas_is, nas_lu, nas_mg, nas_sp
 from .folded import Folded
+from .nas_multipartition import multipartition
 from .trace import Trace, TraceError
 from .traffic import MOST_RANKS, Traffic
 
 
 class Benchmark(NamedTuple):
-    """How to generate one benchmark, for a class and a number of ranks."""
+    """How to generate one benchmark, for a class and a number of ranks; `check` raises at once."""
 
+    check: Callable[..., object]
     traffic: Callable[..., Traffic]
     trace: Callable[..., Trace]
     folded: Callable[..., Folded]
 
 
 BENCHMARKS = {
-    "lu": Benchmark(nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded),
-    "cg": Benchmark(nas_cg.cg_traffic, nas_cg.cg_trace, nas_cg.cg_folded),
-    "mg": Benchmark(nas_mg.mg_traffic, nas_mg.mg_trace, nas_mg.mg_folded),
-    "is": Benchmark(nas_is.is_traffic, nas_is.is_trace, nas_is.is_folded),
-    "ep": Benchmark(nas_ep.ep_traffic, nas_ep.ep_trace, nas_ep.ep_folded),
-    "sp": Benchmark(nas_sp.sp_traffic, nas_sp.sp_trace, nas_sp.sp_folded),
-    "bt": Benchmark(nas_bt.bt_traffic, nas_bt.bt_trace, nas_bt.bt_folded),
-    "ft": Benchmark(nas_ft.ft_traffic, nas_ft.ft_trace, nas_ft.ft_folded),
+    "lu": Benchmark(nas_lu.lu_problem, nas_lu.lu_traffic, nas_lu.lu_trace, nas_lu.lu_folded),
+    "cg": Benchmark(nas_cg.cg_problem, nas_cg.cg_traffic, nas_cg.cg_trace, nas_cg.cg_folded),
+    "mg": Benchmark(nas_mg.mg_problem, nas_mg.mg_traffic, nas_mg.mg_trace, nas_mg.mg_folded),
+    "is": Benchmark(nas_is.is_problem, nas_is.is_traffic, nas_is.is_trace, nas_is.is_folded),
+    "ep": Benchmark(nas_ep.ep_batches, nas_ep.ep_traffic, nas_ep.ep_trace, nas_ep.ep_folded),
+    "sp": Benchmark(
+        partial(multipartition, nas_sp.SP), nas_sp.sp_traffic, nas_sp.sp_trace, nas_sp.sp_folded
+    ),
+    "bt": Benchmark(
+        partial(multipartition, nas_bt.BT), nas_bt.bt_traffic, nas_bt.bt_trace, nas_bt.bt_folded
+    ),
+    "ft": Benchmark(nas_ft.ft_problem, nas_ft.ft_traffic, nas_ft.ft_trace, nas_ft.ft_folded),
 }
 
 
 def is_nas_name(text: str) -> bool:
     """Whether the text has the form of a benchmark's name, like "lu.C.64"."""
     return _NAME.fullmatch(text) is not None
+
+
+def check_nas_name(name: str) -> None:
+    """Raise `TraceError` as `nas_traffic` does, without generating anything."""
+    benchmark, nas_class, ranks = _split(name)
+    benchmark.check(nas_class, ranks)
 
 
 def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:

@@ -90,6 +90,7 @@ def test_every_shipped_scenario_is_right(entry):
         ({"traces": '["lu.S.4", 5]'}, "", r"traces\[1\]: 5: expected a valid string"),
         ({"traces": '["gone"]'}, "", "traces: .*gone: no such file"),
         ({"traces": '["dt.C.64"]'}, "", "traces: dt.C.64: dt cannot be generated"),
+        ({"traces": '["sp.C.60"]'}, "", "traces: SP on 60 ranks: expected a square number"),
         ({"traces": '["lu.S.4", "LU.S.4"]'}, "", "two are called 'lu.S.4'"),
         ({"topologies": '["torus:0x4"]'}, "", "topologies: topology 'torus:0x4'"),
         ({"topologies": '["mesh:4", "mesh:4"]'}, "", "topologies: 'mesh:4' is listed twice"),

@@ -19,7 +19,7 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas import BENCHMARKS
+from hopmap.traces.nas import BENCHMARKS, check_nas_name
 
 DATA = Path(__file__).parents[1] / "data"
 MINE = ("cg", "mg", "is", "ep")
@@ -179,7 +179,7 @@ def test_traffic_of_many_ranks_has_few_pairs_for_each(name, pairs_a_rank):
     ],
 )
 def test_wrong_classes_and_rank_counts_are_refused(name, message):
-    for generate in (nas_traffic, nas_trace, nas_folded):
+    for generate in (check_nas_name, nas_traffic, nas_trace, nas_folded):
         with pytest.raises(TraceError, match=message):
             generate(name)
 
