@@ -24,7 +24,8 @@ def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | No
     shown = [m for m in METRICS if any(each.taus[m, "makespan"].known for each in found)]
     head = [("Trace", "text"), ("Topology", "text"), ("Mappings", "number")]
     head += [("Slowest against fastest", "number"), ("Fewest hop-bytes against fastest", "number")]
-    head += [(f"τ {METRICS[metric]}", "number") for metric in shown]
+    called = [METRICS[metric].replace("collectives", "collec\u00adtives") for metric in shown]
+    head += [(f"τ {name}", "number") for name in called]
     head += [("τ hop-bytes, better half", "number")]
     if energy:
         head += [("Energy: τ hop-bytes", "number"), ("Energy: τ runtime", "number")]

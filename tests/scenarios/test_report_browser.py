@@ -46,6 +46,8 @@ STUDIES = {
         seeds = [0, 1, 2]
         [replay]
         engine = "compiled"
+        [parameters]
+        "energy.link.per_byte" = "1 nJ/byte"
         [[vary]]
         name = "latency"
         labels = ["100 ns", "1 us", "10 us"]
@@ -207,7 +209,7 @@ def test_nothing_sticks_out_overlaps_or_is_too_small(
 
 
 @pytest.mark.parametrize("page", ["varied"], indirect=True)
-def test_tables_of_seeds_and_variants_fit_a_desktop(browser: Browser, page: Path) -> None:
+def test_tables_of_seeds_variants_and_energy_fit_a_desktop(browser: Browser, page: Path) -> None:
     browser.open(page, 1280)
     tables = "[...document.querySelectorAll('.scroll')]"
     assert browser.value(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
