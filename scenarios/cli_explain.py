@@ -13,6 +13,7 @@ from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from ..simulator import Bottleneck, Bound, Composition, Doubling
+    from ..topologies import LinkKind
 
 SEGMENTS = {
     "compute": "computing",
@@ -71,6 +72,8 @@ def explain(
     _print_servers("most queued", makespan, found.queued)
     if doubled:
         _print_doublings(found.doublings)
+    for line in link_lines(given.network.kinds):
+        say(line)
 
 
 def bound_label(name: str, bound: Bound) -> str:
@@ -78,6 +81,17 @@ def bound_label(name: str, bound: Bound) -> str:
     if name == "no contention":
         return name
     return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
+
+
+def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
+    """Say how fast links are and who says so, a line for all kinds that are alike."""
+    alike: dict[str, list[str]] = {}
+    for kind in kinds:
+        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
+        alike.setdefault(speeds, []).append(kind.name)
+    if len(alike) == 1:
+        return [f"links: {speeds}" for speeds in alike]
+    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]
 
 
 def share(part: float, whole: float) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,14 +19,13 @@ from .cli_arguments import (
     TraceOrTraffic,
     check_out,
 )
-from .cli_explain import bound_label
+from .cli_explain import bound_label, link_lines
 from .console import print_json, print_table, say, working
 from .report_units import joules
-from .units import show_bytes, show_seconds
+from .units import show_seconds
 
 if TYPE_CHECKING:
     from ..simulator import Bound, Parameters
-    from ..topologies import LinkKind
 
 BINS = 256  # of --links
 
@@ -121,17 +120,6 @@ def simulate(
         say(line)
     for path in files.paths:
         say(f"written: {path}")
-
-
-def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
-    """Say how fast links are and who says so, a line for all kinds that are alike."""
-    alike: dict[str, list[str]] = {}
-    for kind in kinds:
-        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
-        alike.setdefault(speeds, []).append(kind.name)
-    if len(alike) == 1:
-        return [f"links: {speeds}" for speeds in alike]
-    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]
 
 
 def _shares(engine: str, parameters: Parameters) -> bool:

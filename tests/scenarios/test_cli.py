@@ -413,6 +413,7 @@ def test_explain_says_why(mapping):
     for part in ("at least, no contention", "critical path", "queues", "most queued", "doubled"):
         assert part in text
     assert re.search(r"link.bandwidth +1 MB/s .* -\d", text)
+    assert text.endswith("\nlinks: 1 MB/s, 100 ns, bandwidth: set by the user; latency: assumed\n")
 
 
 def test_explain_without_servers_and_doubling(mapping):
