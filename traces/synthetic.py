@@ -125,22 +125,28 @@ def _neighbour(coords: Ints, dims: Ints) -> Ints:
 
 
 def _bit_reversal(coords: Ints, dims: Ints) -> Ints:
-    return _bits_moved(coords, dims, lambda bits: bits[:, ::-1])
+    bits = _bits(dims)
+    return _bits_moved(coords, bits, bits[::-1])
 
 
 def _shuffle(coords: Ints, dims: Ints) -> Ints:
-    return _bits_moved(coords, dims, lambda bits: np.roll(bits, -1, axis=1))
+    bits = _bits(dims)
+    return _bits_moved(coords, bits, bits[1:] + bits[:1])
 
 
-def _bits_moved(coords: Ints, dims: Ints, move: Callable[[Ints], Ints]) -> Ints:
-    """Move the bits of the addresses, given as columns from the highest bit of x down."""
+def _bits(dims: Ints) -> list[tuple[int, int]]:
+    """Dimension and place of an address's bits, from the highest of x down."""
     widths = [int(d).bit_length() - 1 for d in dims]
-    place = [(k, b) for k, width in enumerate(widths) for b in reversed(range(width))]
-    bits = [coords[:, k] >> b & 1 for k, b in place]
+    return [(k, b) for k, width in enumerate(widths) for b in reversed(range(width))]
+
+
+def _bits_moved(
+    coords: Ints, bits: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]
+) -> Ints:
+    """Set each of these bits to the one that is taken in its place."""
     there = np.zeros_like(coords)
-    if place:
-        for (k, b), bit in zip(place, move(np.stack(bits, axis=1)).T, strict=True):
-            there[:, k] |= bit << b
+    for (k, b), (from_k, from_b) in zip(bits, taken, strict=True):
+        there[:, k] |= (coords[:, from_k] >> from_b & 1) << b
     return there
 
 
