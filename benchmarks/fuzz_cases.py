@@ -124,9 +124,12 @@ MAPLIB = "4 2 2\nx_coord y_coord z_coord rank_count ranks\n" + "".join(
     f"{n % 4} {n // 4 % 2} {n // 8} 1 {n}\n" for n in range(16)
 )
 LAUNCHERS = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json", "none")
+JOB_MAPPERS = ("greedy", "minmd", "multilevel(moves=100)", "auto(moves=100)")
 
 
 def seeds_of_mappings(folder: Path) -> None:
+    from hopmap.mappers import map_ranks
+    from hopmap.topologies import torus
     from hopmap.traces import save_traffic
     from hopmap.traces.stencils import stencil_traffic
 
@@ -134,7 +137,10 @@ def seeds_of_mappings(folder: Path) -> None:
     (folder / "map.csv").write_text(f"# hopmap mapping on torus:4x2x2\nrank,node\n{places}")
     (folder / "map.txt").write_text(MAPLIB)
     (folder / "hosts").write_text("".join(f"node{node}\n" for node in range(16)))
-    save_traffic(folder / "t.npz", stencil_traffic((4, 4), "9pt", size=1000))
+    traffic = stencil_traffic((4, 4), "9pt", size=1000)
+    save_traffic(folder / "t.npz", traffic)
+    for mapper in JOB_MAPPERS:
+        map_ranks(traffic, torus((4, 4, 2)).only(range(16)), mapper)  # compiled here, untimed
 
 
 def case_of_mappings(rng: Random, seeds: Path, folder: Path) -> list[str]:
@@ -146,7 +152,7 @@ def case_of_mappings(rng: Random, seeds: Path, folder: Path) -> list[str]:
     named = [] if name == "map.csv" and rng.random() < 0.8 else network
     to = ["--to", rng.choice(LAUNCHERS)]
     hosts = ["--hosts", "hosts"]
-    job = rng.choice(("greedy", "minmd", "multilevel(moves=100)", "auto(moves=100)"))
+    job = rng.choice(JOB_MAPPERS)
     if rng.random() < 0.2:
         mutate.of_file(rng, folder / "hosts")
     return rng.choice(
