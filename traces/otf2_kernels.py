@@ -5,7 +5,7 @@ Columns are passed as addresses because a C callback has nowhere else to keep an
 appended without looking at capacity: nobody asks for more events than there is room for.
 
 Three sets, by the event's name in libotf2: `PROGRAM` appends events to the columns of a trace,
-`TOTALS` adds sends and collectives up, and `counter` counts whatever a trace does not hold.
+`TOTALS` adds sends and collectives up, and `counters` count whatever a trace does not hold.
 A callback that finds something wrong notes it in the state and interrupts the reading.
 """
 # Compiled code: numba infers the types.
@@ -22,6 +22,7 @@ from numba import cfunc, types
 from numba.extending import register_jitable
 from numba.np.numpy_support import from_dtype
 
+from .otf2_counters import counters
 from .otf2_memory import carray, load_int32, load_int64, load_uint8, load_uint32, store
 from .trace import NO_OPERATION, Kind
 
@@ -340,15 +341,6 @@ def _sum_nothing(_location, time, _position, states, _attributes):
     return _CONTINUE
 
 
-def _counter_of(number):
-    def count(_location, _time, _position, states, _attributes):
-        state = carray(states, 1)[0]
-        store(state.counts, number, load_int64(state.counts, number) + 1)
-        return _CONTINUE
-
-    return count
-
-
 # Signature and function by the event's name in libotf2.
 PROGRAM = {
     "Enter": (_REGION, _on_enter),
@@ -406,13 +398,14 @@ def _address(signature: Any, function: Callable[..., Any]) -> int:
 def program_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that build a trace and count what it leaves out."""
     callbacks = {name: _address(*compiled) for name, compiled in PROGRAM.items()}
-    return callbacks | {name: _counter(EVENTS.index(name)) for name in OTHERS}
+    return callbacks | {name: counting_callbacks()[name] for name in OTHERS}
 
 
 @cache
 def counting_callbacks() -> dict[str, int]:
     """Addresses of callbacks that count events of every kind by name."""
-    return {name: _counter(number) for number, name in enumerate(EVENTS)}
+    place = STATE.fields["counts"][1]  # type: ignore[index]
+    return dict(zip(EVENTS, counters(len(EVENTS), place), strict=True))
 
 
 @cache
@@ -425,8 +418,3 @@ def total_callbacks() -> dict[str, int]:
 def time_callbacks() -> dict[str, int]:
     """Addresses of the same, and of one that notes the time of every other kind of event."""
     return {name: _address(_PLAIN, _sum_nothing) for name in EVENTS} | total_callbacks()
-
-
-@cache
-def _counter(number: int) -> int:
-    return _address(_PLAIN, _counter_of(number))
