@@ -1,0 +1,1 @@
+"""Which rank should sit on which node, and what does that buy."""
