@@ -24,7 +24,7 @@ from hopmap.mappers import map_ranks
 from hopmap.mappers.off_node import leaving, peers_of
 from hopmap.topologies import MappingError, Topology, cluster
 from hopmap.traces import stencil_traffic
-from hopmap.traces.stencils import Vectors, star
+from hopmap.traces.patterns.stencils import Vectors, star
 
 Values: TypeAlias = NDArray[np.float64]
 

@@ -86,10 +86,10 @@ def work(scratch: Path, answers: int) -> None:
 
     from hopmap.scenarios import expanded, report, run  # noqa: F401 - imported once, for all forks
     from hopmap.scenarios.cli import app
-    from hopmap.traces import otf2_kernels
+    from hopmap.traces.otf2 import read_kernels
 
-    otf2_kernels.program_callbacks(), otf2_kernels.time_callbacks()
-    otf2_kernels.counting_callbacks()
+    read_kernels.program_callbacks(), read_kernels.time_callbacks()
+    read_kernels.counting_callbacks()
     command = get_command(app)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     while True:

@@ -97,7 +97,7 @@ replay.engine = false
 
 def seeds_of_scenarios(folder: Path) -> None:
     from hopmap.traces import save_traffic
-    from hopmap.traces.stencils import stencil_traffic
+    from hopmap.traces.patterns.stencils import stencil_traffic
 
     (folder / "beside").mkdir()
     save_traffic(folder / "beside" / "t.csv", stencil_traffic((4, 2, 2), "7pt", size=100))
@@ -131,7 +131,7 @@ def seeds_of_mappings(folder: Path) -> None:
     from hopmap.mappers import map_ranks
     from hopmap.topologies import torus
     from hopmap.traces import save_traffic
-    from hopmap.traces.stencils import stencil_traffic
+    from hopmap.traces.patterns.stencils import stencil_traffic
 
     places = "".join(f"{rank},{(5 * rank) % 16}\n" for rank in range(16))
     (folder / "map.csv").write_text(f"# hopmap mapping on torus:4x2x2\nrank,node\n{places}")
@@ -226,7 +226,7 @@ def _write_graphml(file: Path) -> None:
 
 def seeds_of_topologies(folder: Path) -> None:
     from hopmap.traces import save_traffic
-    from hopmap.traces.stencils import stencil_traffic
+    from hopmap.traces.patterns.stencils import stencil_traffic
 
     _write_graphml(folder / "net.graphml")
     core = '<object type="Core" os_index="{n}"><object type="PU" os_index="{n}"/></object>\n'

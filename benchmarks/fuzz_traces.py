@@ -47,7 +47,7 @@ def seeds_of_archives(folder: Path) -> None:
         if archive.is_dir():
             shutil.copytree(archive, folder / archive.name)
     from hopmap.traces import write_trace
-    from hopmap.traces.nas import nas_trace
+    from hopmap.traces.nas.benchmarks import nas_trace
 
     write_trace(nas_trace("lu.S.4", steps=2), folder / "short.otf2")
 
@@ -80,7 +80,7 @@ def case_of_archives(rng: Random, seeds: Path, folder: Path) -> list[str]:
 
 def seeds_of_matrices(folder: Path) -> None:
     from hopmap.traces import save_traffic
-    from hopmap.traces.stencils import stencil_traffic
+    from hopmap.traces.patterns.stencils import stencil_traffic
 
     traffic = stencil_traffic((4, 4), "9pt", periodic=True, size=1000)
     for name in MATRICES:

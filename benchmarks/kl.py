@@ -21,13 +21,7 @@ from scipy.spatial import Delaunay
 
 from hopmap.mappers import evaluate, map_ranks
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import (
-    Traffic,
-    hypergraph_of,
-    partition_hypergraph,
-    pattern_of,
-    spmv_traffic,
-)
+from hopmap.traces import Traffic, hypergraph_of, partition_hypergraph, pattern_of, spmv_traffic
 
 SEEDS = 3
 DISTANCES = (1, 2, 4)

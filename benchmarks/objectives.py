@@ -21,8 +21,8 @@ from hopmap.mappers import evaluate, map_ranks
 from hopmap.simulator import Parameters, Program, lower, program_of_traffic, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
-from hopmap.traces.nas import nas_folded
-from hopmap.traces.otf2_read import read_trace, read_traffic
+from hopmap.traces.nas.benchmarks import nas_folded
+from hopmap.traces.otf2.read import read_trace, read_traffic
 
 NAS = Path(__file__).parents[2] / "shared/nas"
 PARAMETERS = Parameters(compute_scale=0.0)

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hopmap.traces import Trace, read_summary, read_trace, read_traffic, write_trace
-from hopmap.traces.otf2_files import find_archive
+from hopmap.traces.otf2.files import find_archive
 
 PYTHON_WRITES = 100_000  # events: enough for a rate, more would take minutes
 

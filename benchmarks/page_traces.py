@@ -12,7 +12,7 @@ from pathlib import Path
 from otf2_archives import python_traffic, python_write
 
 from hopmap.traces import read_trace, read_traffic, write_trace
-from hopmap.traces.otf2_files import find_archive
+from hopmap.traces.otf2.files import find_archive
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT.parent / "shared" / "nas" / "lu.W.16.tar.xz"

@@ -14,8 +14,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cooling import Search
 from .mapper import AtLeast, CountOrZero, Seconds, mapper
 from .objectives import ObjectiveName

@@ -36,9 +36,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
-from ..topologies.box_kernels import BoxRouter
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.topologies.box_kernels import BoxRouter
+from hopmap.traces import Traffic
+
 from . import astar_kernels, bound_kernels, kernels
 from .astar_kernels import CUT, DONE, FAR, STATES, Search, States
 from .bokhari import bokhari

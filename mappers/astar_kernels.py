@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies.kernels import distance
+from hopmap.topologies.kernels import distance
+
 from .kernels import CostModel, priced
 
 FAR = np.int64(1) << np.int64(61)

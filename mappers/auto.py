@@ -28,8 +28,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology, torus, tree
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology, torus, tree
+from hopmap.traces import Traffic
+
 from . import annealing_kernels
 from .beyond_sums import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bisection import bisected

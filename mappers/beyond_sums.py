@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .congestion import congestion
 from .descend import EVALUATIONS, Valued, best_of, climb, function_of
 from .link_loads import load_bound

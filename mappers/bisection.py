@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology, hierarchy
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology, hierarchy
+from hopmap.traces import Traffic
+
 from . import bisection_kernels
 from .kernels import CostModel
 from .mapper import Count, mapper

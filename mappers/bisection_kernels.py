@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies.kernels import Router, distance
+from hopmap.topologies.kernels import Router, distance
+
 from .halving_kernels import evolve
 from .kernels import CostModel
 

@@ -27,8 +27,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from . import bokhari_kernels, kernels
 from .bokhari_kernels import Seats
 from .kernels import CostModel

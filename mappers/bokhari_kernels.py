@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies.kernels import distance
+from hopmap.topologies.kernels import distance
+
 from .kernels import NEAR, CostModel, cost_on, priced
 
 

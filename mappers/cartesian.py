@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from .grid_traffic import recognised
 
 Coordinates = NDArray[np.int64]  # of shape (ranks, dimensions)

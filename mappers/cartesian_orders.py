@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import cartesian
 from .grid_portfolio import PUBLISHED
 

@@ -16,8 +16,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .congestion_kernels import anneal_loads, highest
 from .cooling import between
 from .link_loads import load_bound, loads_and_seats

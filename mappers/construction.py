@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from ..topologies import MappingError, Topology
+from hopmap.topologies import MappingError, Topology
+
 from .minmd import centre
 
 MANY = 2**15

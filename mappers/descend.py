@@ -17,8 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from . import kernels
 from .mapper import CountOrZero, Seconds, mapper
 from .objectives import (

@@ -20,16 +20,10 @@ from math import prod
 
 import numpy as np
 
-from ..topologies import Mapping, Topology, hierarchy
-from ..traces import Traffic
-from .cartesian import (
-    Coordinates,
-    all_row_major,
-    cartesian,
-    node_sizes,
-    placed,
-    row_major,
-)
+from hopmap.topologies import Mapping, Topology, hierarchy
+from hopmap.traces import Traffic
+
+from .cartesian import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
 from .gropp import equal_size
 from .mapper import mapper
 

@@ -24,8 +24,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .construction import announce_quadratic, first_node
 from .fhgreedy_kernels import grow
 from .kernels import total_cost

@@ -21,8 +21,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, MappingError, Topology, hierarchy
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
+from hopmap.traces import Traffic
+
 from . import kernels
 from .bisection import bisected
 from .cartesian import cartesian

@@ -21,8 +21,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from . import genetic_kernels
 from .mapper import Count, CountOrZero, Seconds, mapper
 from .objectives import ObjectiveName, cost_model, objective_named, with_free_slots

@@ -26,8 +26,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .construction import announce_quadratic
 from .greedy_kernels import ALL_C, MIN, MUELLER_MERBACH, place
 from .mapper import mapper

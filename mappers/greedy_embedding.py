@@ -19,8 +19,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .construction import first_node
 from .greedy_embedding_kernels import embed
 from .mapper import CountOrZero, mapper

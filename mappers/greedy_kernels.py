@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies.kernels import distance
+from hopmap.topologies.kernels import distance
+
 from .kernels import CostModel
 
 MUELLER_MERBACH, ALL_C, MIN = range(3)

@@ -20,8 +20,9 @@ from itertools import permutations, product
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Grid, cartesian
 from .factorisation import factorisation
 from .gropp import gropp

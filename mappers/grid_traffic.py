@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Traffic
+from hopmap.traces import Traffic
 
 GAPS = 6  # gaps between weights that are tried
 

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
 from .mapper import mapper
 

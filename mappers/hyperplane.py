@@ -22,8 +22,9 @@ from math import gcd, prod
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
 from .mapper import mapper
 

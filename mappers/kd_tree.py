@@ -16,8 +16,9 @@ from math import prod
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Coordinates, cartesian, placed
 from .mapper import mapper
 

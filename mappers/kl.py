@@ -29,8 +29,9 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic, require_memory
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic, require_memory
+
 from . import kernels, kl_kernels
 from .kernels import CostModel
 from .kl_kernels import DONE, MOST, Candidates, Pass

@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies.kernels import Router, distance
+from hopmap.topologies.kernels import Router, distance
+
 from .kernels import CostModel, priced, swap_gain
 
 LOCKED = -(2**63)  # gain of a candidate that may not be swapped

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .annealing_kernels import Seating
 from .link_loads_kernels import LinkLoads
 from .objectives import cost_model, with_free_slots

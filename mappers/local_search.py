@@ -26,8 +26,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from . import kernels
 from .kernels import CostModel
 from .local_search_kernels import ALL, BLOCKS, WITHIN, Search, floors, improve

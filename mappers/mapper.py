@@ -27,7 +27,7 @@ from typing import (
     get_type_hints,
 )
 
-from ..topologies import Mapping, MappingError, did_you_mean
+from hopmap.topologies import Mapping, MappingError, did_you_mean
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 F = TypeVar("F", bound=MapperFunction)

@@ -26,8 +26,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from . import minmd_kernels
 from .mapper import mapper
 from .objectives import cost_model

@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import MappingError
-from ..traces import Traffic
+from hopmap.topologies import MappingError
+from hopmap.traces import Traffic
+
 from .partition import Preset, kaffpa, partition, split
 from .partition_kernels import Graph, contracted, induced
 

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from . import annealing_kernels, halving_kernels, kernels, multilevel_kernels
 from .bisection import halves
 from .cooling import SAMPLE, Cooling, Search

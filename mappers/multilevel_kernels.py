@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies.kernels import Router, distance
+from hopmap.topologies.kernels import Router, distance
+
 from .annealing_kernels import Seating
 from .bisection_kernels import mean_hops
 from .draw_kernels import below, following

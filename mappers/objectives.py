@@ -26,9 +26,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Mapping, MappingError, Topology, check_mapping, did_you_mean
-from ..topologies.tree_kernels import TreeRouter
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, did_you_mean
+from hopmap.topologies.tree_kernels import TreeRouter
+from hopmap.traces import Traffic
+
 from . import kernels
 from .kernels import CostModel
 

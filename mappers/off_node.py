@@ -11,8 +11,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping
-from ..traces import Traffic
+from hopmap.topologies import Mapping
+from hopmap.traces import Traffic
+
 from .off_node_kernels import Peers
 
 Measure: TypeAlias = Literal["sum", "worst"]

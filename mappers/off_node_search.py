@@ -17,7 +17,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .cooling import between
 from .off_node import Measure, leaving, value
 from .off_node_kernels import Best, Nodes, Peers, anneal

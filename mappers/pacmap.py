@@ -23,8 +23,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .construction import announce_quadratic, first_node
 from .mapper import CountOrZero, mapper
 from .objectives import cost_model

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .curve import along, coordinates, levels, order_by
 from .mapper import mapper
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import (
+from hopmap.topologies import (
     Mapping,
     MappingError,
     Topology,
@@ -21,7 +21,8 @@ from ..topologies import (
     check_mapping,
     did_you_mean,
 )
-from ..traces import Traffic
+from hopmap.traces import Traffic
+
 from .mapper import MAPPERS, MapperInfo
 from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
 from .search import Interrupted, Progress

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from . import kernels
 from .mapper import Count, Seconds, mapper
 from .objectives import ObjectiveName, cost_model, objective_named

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from .congestion_kernels import highest
 from .link_loads import load_bound, loads_and_seats
 from .link_loads_kernels import crossing

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import all_row_major, cartesian, placed
 from .mapper import mapper
 

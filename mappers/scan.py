@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .curve import along, coordinates, order_by
 from .mapper import mapper
 

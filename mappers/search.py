@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from ..topologies import Mapping
+from hopmap.topologies import Mapping
 
 Clock = Literal["wall", "cpu"]
 CLOCKS: dict[Clock, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}

@@ -12,8 +12,9 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Router, Topology
-from ..topologies.graph_kernels import GraphRouter
+from hopmap.topologies import Router, Topology
+from hopmap.topologies.graph_kernels import GraphRouter
+
 from . import annealing_kernels, kernels
 from .annealing_kernels import Seating
 from .kernels import CostModel

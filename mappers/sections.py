@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology, hierarchy
+from hopmap.topologies import Topology, hierarchy
+
 from . import recreate_kernels
 from .cooling import Search
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Coordinates, cartesian, placed
 from .kd_tree import Splitter, kd_tree_all, kd_tree_coordinates
 from .mapper import mapper

@@ -20,8 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Coordinates, cartesian, node_sizes, placed
 from .mapper import mapper
 from .snake import snake_all, snake_coordinates

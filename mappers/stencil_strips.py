@@ -17,8 +17,9 @@ from math import prod
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
 from .cartesian import Coordinates, cartesian, node_sizes, placed
 from .mapper import mapper
 from .strips import Cut, cut, last_longest, root, strip_all, strip_coordinates

@@ -16,8 +16,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from . import kernels, tabu_kernels
 from .mapper import AtLeast, CountOrZero, Seconds, mapper
 from .objectives import ObjectiveName, cost_bound, cost_model, objective_named, with_free_slots

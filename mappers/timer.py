@@ -37,7 +37,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import (
+from hopmap.topologies import (
     Mapping,
     MappingError,
     PartialCube,
@@ -45,7 +45,8 @@ from ..topologies import (
     TopologyError,
     partial_cube,
 )
-from ..traces import Traffic
+from hopmap.traces import Traffic
+
 from .mapper import Count, Seconds, mapper
 from .objectives import cost_model, objective_named, with_free_slots
 from .search import Interrupted, Progress, Watch

@@ -20,8 +20,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, MappingError, Topology, hierarchy
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
+from hopmap.traces import Traffic
+
 from .mapper import MAPPERS, Count, mapper
 from .objectives import ObjectiveName, cost_model
 from .partition import Preset, partition, split

@@ -33,8 +33,9 @@ from math import comb, log2
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from . import listed_kernels, treematch_kernels
 from .mapper import mapper
 from .objectives import ObjectiveName

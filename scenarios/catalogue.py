@@ -20,7 +20,7 @@ def _first_line(text: str | None) -> str:
 
 
 def _mappers() -> Entries:
-    from ..mappers import MAPPERS
+    from hopmap.mappers import MAPPERS
 
     return [
         _entry(
@@ -34,7 +34,7 @@ def _mappers() -> Entries:
 
 
 def _topologies() -> Entries:
-    from ..topologies import FAMILIES
+    from hopmap.topologies import FAMILIES
 
     entries = []
     for name, family in FAMILIES.items():
@@ -53,7 +53,7 @@ def _topologies() -> Entries:
 
 
 def _presets() -> Entries:
-    from ..topologies import PRESETS
+    from hopmap.topologies import PRESETS
 
     return [
         _entry(
@@ -69,14 +69,15 @@ def _presets() -> Entries:
 
 
 def _engines() -> Entries:
-    from ..simulator import ENGINES
+    from hopmap.simulator import ENGINES
 
     return [_entry(name, engine.summary) for name, engine in ENGINES.items()]
 
 
 def _formats() -> Entries:
-    from ..topologies import NETWORK_FORMATS
-    from ..traces.formats import FORMATS
+    from hopmap.topologies import NETWORK_FORMATS
+    from hopmap.traces.formats.files import FORMATS
+
     from .cli_convert import SIMULATORS
     from .launchers import LAUNCHERS
     from .pingpong_files import FORMATS as PINGPONGS
@@ -118,10 +119,11 @@ def _formats() -> Entries:
 
 
 def _parameters() -> Entries:
-    from ..simulator import KEYS, Parameters
-    from ..simulator.energy import LINK as ENERGY_LINK
-    from ..simulator.energy import MEANS
-    from ..topologies import haec, mesh
+    from hopmap.simulator import KEYS, Parameters
+    from hopmap.simulator.energy import LINK as ENERGY_LINK
+    from hopmap.simulator.energy import MEANS
+    from hopmap.topologies import haec, mesh
+
     from .settings import LINK_UNITS
 
     defaults = Parameters()
@@ -163,7 +165,7 @@ def _parameters() -> Entries:
 
 
 def _algorithms() -> Entries:
-    from ..simulator import ALGORITHMS
+    from hopmap.simulator import ALGORITHMS
 
     return [
         _entry(f"{operation}={name}", _first_line(algorithm.__doc__))
@@ -173,7 +175,7 @@ def _algorithms() -> Entries:
 
 
 def _benchmarks() -> Entries:
-    from ..traces.nas import BENCHMARKS
+    from hopmap.traces.nas.benchmarks import BENCHMARKS
 
     described = {name: sys.modules[b.traffic.__module__].__doc__ for name, b in BENCHMARKS.items()}
     return [

@@ -11,8 +11,8 @@ from .cli_arguments import AsJson, Sets, TraceArgument, check_out
 from .console import print_json, say, working
 
 if TYPE_CHECKING:
-    from ..simulator import Parameters, Program
-    from ..topologies import Topology as Network
+    from hopmap.simulator import Parameters, Program
+    from hopmap.topologies import Topology as Network
 
 PLATFORM, HOSTS = "platform.xml", "hosts.txt"
 SIMULATORS = {
@@ -43,12 +43,13 @@ def convert(
     as_json: AsJson = False,
 ) -> None:
     """Write a trace as another simulator reads it, collectives as their messages."""
-    from ..simulator import lower
-    from ..simulator.parameters import unknown
-    from ..simulator.simgrid import smpirun_options
-    from ..simulator.tit import INDEX, fill_tit
-    from ..topologies import topology_from_spec
-    from ..traces.atomic import replacing_folder
+    from hopmap.simulator import lower
+    from hopmap.simulator.parameters import unknown
+    from hopmap.simulator.simgrid import smpirun_options
+    from hopmap.simulator.tit import INDEX, fill_tit
+    from hopmap.topologies import topology_from_spec
+    from hopmap.traces.safety.atomic_files import replacing_folder
+
     from .mapping_files import network_of
     from .settings import check_settings, configure, parse_settings
     from .sources import find_source
@@ -93,9 +94,10 @@ def _write_goal(
     as_json: bool,
 ) -> None:
     """Write one file, of any name."""
-    from ..simulator import lower
-    from ..simulator.goal import loggops_options, write_goal
-    from ..topologies import topology_from_spec
+    from hopmap.simulator import lower
+    from hopmap.simulator.goal import loggops_options, write_goal
+    from hopmap.topologies import topology_from_spec
+
     from .settings import check_settings, configure, parse_settings
     from .sources import find_source
 
@@ -126,7 +128,8 @@ def _place(
     mapping: Path,
     zone: str,
 ) -> None:
-    from ..simulator.simgrid import platform_xml
+    from hopmap.simulator.simgrid import platform_xml
+
     from .launchers import export_mapping
     from .mapping_files import read_mapping
 

@@ -12,8 +12,8 @@ from .console import print_json, print_table, say, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from ..simulator import Bottleneck, Bound, Composition, Doubling
-    from ..topologies import LinkKind
+    from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
+    from hopmap.topologies import LinkKind
 
 SEGMENTS = {
     "compute": "computing",
@@ -41,7 +41,8 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
-    from ..simulator import explain as why
+    from hopmap.simulator import explain as why
+
     from .replays import read_replay
 
     given = read_replay(trace, mapping, topology, settings, steps, rounds)

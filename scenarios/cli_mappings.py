@@ -28,10 +28,10 @@ from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
-    from ..simulator.metrics import HotLink
-    from ..topologies import Mapping
-    from ..topologies import Topology as Network
-    from ..traces import Traffic
+    from hopmap.simulator.metrics import HotLink
+    from hopmap.topologies import Mapping
+    from hopmap.topologies import Topology as Network
+    from hopmap.traces import Traffic
 
 
 def map_(
@@ -76,9 +76,10 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes."""
-    from ..mappers import parse_pipeline
-    from ..simulator import evaluate as measure
-    from ..topologies import topology_from_spec
+    from hopmap.mappers import parse_pipeline
+    from hopmap.simulator import evaluate as measure
+    from hopmap.topologies import topology_from_spec
+
     from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .hosts import nodes_named
     from .mapping_files import read_mapping, write_mapping
@@ -191,9 +192,10 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
-    from ..simulator import evaluate as measure
-    from ..simulator import hot_links
-    from ..topologies import topology_from_spec
+    from hopmap.simulator import evaluate as measure
+    from hopmap.simulator import hot_links
+    from hopmap.topologies import topology_from_spec
+
     from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .mapping_files import read_mapping
     from .sources import find_source
@@ -237,7 +239,8 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
-    from ..traces.atomic import replacing
+    from hopmap.traces.safety.atomic_files import replacing
+
     from .hosts import node_names
     from .launchers import beside, export_mapping, find_launcher, paths_beside, usage
     from .mapping_files import mapping_text, named_hosts, network_of, read_mapping
@@ -289,8 +292,8 @@ def header(
     """Write hopmap_cart.h: the mappers of Cartesian grids for MPI programs in C and C++."""
     from importlib.resources import files
 
-    from .. import mappers
-    from ..traces.atomic import replacing
+    from hopmap import mappers
+    from hopmap.traces.safety.atomic_files import replacing
 
     check_out(out)
     text = (files(mappers) / "hopmap_cart.h").read_text(encoding="utf-8")
@@ -317,7 +320,8 @@ def _plot(
     """Draw a grid of ranks where the traffic has one and nodes share it, else the network."""
     import numpy as np
 
-    from ..traces.atomic import replacing
+    from hopmap.traces.safety.atomic_files import replacing
+
     from .plots_grids import drawable_dims, grid_mappings, off_node
     from .plots_mapping import mapping_view
 

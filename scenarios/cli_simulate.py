@@ -25,7 +25,7 @@ from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
-    from ..simulator import Bound, Parameters
+    from hopmap.simulator import Bound, Parameters
 
 BINS = 256  # of --links
 
@@ -60,9 +60,10 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from ..simulator import ENGINES, lower_bounds
-    from ..simulator import simulate as replay
-    from ..traces import Trace
+    from hopmap.simulator import ENGINES, lower_bounds
+    from hopmap.simulator import simulate as replay
+    from hopmap.traces import Trace
+
     from .expanded import chosen_rows
     from .replays import read_replay
     from .run_files import RunFiles

@@ -24,7 +24,8 @@ from .console import Progress, print_json, print_table, say, warn, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from ..traces import Traffic
+    from hopmap.traces import Traffic
+
     from .sources import Source
 
 
@@ -103,10 +104,10 @@ def generate(
     as_json: AsJson = False,
 ) -> None:
     """Generate traffic: a NAS benchmark's, or its trace; a pattern's; a stencil's; of y = A x."""
-    from ..simulator.parameters import unknown
-    from ..traces.formats import save_traffic
-    from ..traces.nas import BENCHMARKS, nas_trace, nas_traffic
-    from ..traces.synthetic import PATTERNS
+    from hopmap.simulator.parameters import unknown
+    from hopmap.traces.formats.files import save_traffic
+    from hopmap.traces.nas.benchmarks import BENCHMARKS, nas_trace, nas_traffic
+    from hopmap.traces.patterns.synthetic import PATTERNS
 
     check_out(out, folder=out.suffix == ".otf2")
     has: dict[str, tuple[str, ...]] = {
@@ -133,8 +134,8 @@ def generate(
     with working(f"generating {name}"):
         begin = time.perf_counter()
         if out.suffix == ".otf2":
-            from ..traces import traffic_of
-            from ..traces.otf2_write import write_trace
+            from hopmap.traces import traffic_of
+            from hopmap.traces.otf2.write import write_trace
 
             trace = nas_trace(name, steps=steps, flops=rate)
             traffic = traffic_of(trace)
@@ -180,8 +181,8 @@ def _rate(
 
 
 def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_json: bool) -> None:
-    from ..traces.formats import save_traffic
-    from ..traces.synthetic import synthetic_traffic
+    from hopmap.traces.formats.files import save_traffic
+    from hopmap.traces.patterns.synthetic import synthetic_traffic
 
     if dims is None:
         raise typer.BadParameter("expected --dims, ranks per dimension, like 8x8")
@@ -197,7 +198,8 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
 def _generate_stencil(
     dims: str | None, stencil: str | None, periodic: str, size: int, out: Path, as_json: bool
 ) -> None:
-    from ..traces.formats import save_traffic
+    from hopmap.traces.formats.files import save_traffic
+
     from .sources import STENCIL, find_source
 
     if dims is None or stencil is None:
@@ -213,8 +215,8 @@ def _generate_stencil(
 def _generate_spmv(
     matrix: Path | None, ranks: int, model: Model, seed: int, out: Path, as_json: bool
 ) -> None:
-    from ..traces.formats import save_traffic
-    from ..traces.sparse import read_pattern, spmv_traffic
+    from hopmap.traces.formats.files import save_traffic
+    from hopmap.traces.patterns.spmv import read_pattern, spmv_traffic
 
     if matrix is None:
         raise typer.BadParameter("expected --matrix FILE, a matrix in MatrixMarket's format")
@@ -252,7 +254,8 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     check_out(out, plot)
-    from ..traces.formats import save_traffic
+    from hopmap.traces.formats.files import save_traffic
+
     from .expanded import algorithms_given, read_traffic, warn_if_silent
     from .sources import find_source
 
@@ -278,11 +281,11 @@ def matrix(
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     """Read a source's traffic, with what else is known of it."""
     if source.kind == "archive":
-        from ..traces import otf2_kernels
-        from ..traces.otf2_read import read_summary
+        from hopmap.traces.otf2 import read_kernels
+        from hopmap.traces.otf2.read import read_summary
 
         assert source.path is not None
-        otf2_kernels.time_callbacks(), otf2_kernels.total_callbacks()  # compiled here, untimed
+        read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
         begin = time.perf_counter()
         read = read_summary(source.path, progress=lambda done, total: progress(done, total, ""))
         seconds = time.perf_counter() - begin
@@ -305,7 +308,8 @@ def _traffic_facts(traffic: Traffic) -> dict[str, Any]:
 
 
 def _plot(traffic: Traffic, path: Path, title: str) -> None:
-    from ..traces.atomic import replacing
+    from hopmap.traces.safety.atomic_files import replacing
+
     from .plots import spy_plot
 
     with replacing(path) as partial:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..traces import Traffic
-from ..traces.monitoring import read_monitoring
+from hopmap.traces import Traffic
+from hopmap.traces.formats.openmpi_monitoring import read_monitoring
+
 from .cli_arguments import Collectives
 from .console import warn
 from .settings import SettingError, algorithms_from, parse_settings
@@ -56,7 +57,7 @@ def read_traffic(
         monitoring have collectives.
     """
     if collectives is Collectives.IGNORE and source.kind == "archive":
-        from ..traces.otf2_read import read_summary
+        from hopmap.traces.otf2.read import read_summary
 
         assert source.path is not None
         summary = read_summary(source.path)
@@ -66,7 +67,7 @@ def read_traffic(
     if source.is_monitored:
         assert source.path is not None
         return Expanded(read_monitoring(source.path, collectives=True), {})
-    from ..simulator import lower
+    from hopmap.simulator import lower
 
     program = lower(source.calls(), algorithms)
     return Expanded(program.traffic(), program.chosen)

@@ -26,7 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
+
 from .claims import claimed, has_locks
 from .plan_file import Plan, read_plan
 from .store import renamed

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..topologies import MappingError, Topology, TopologyError, hostlist
+from hopmap.topologies import MappingError, Topology, TopologyError, hostlist
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from ..topologies import Topology, topology_from_spec
-from ..topologies.files import file_and_name
-from ..topologies.spec import FILE
-from ..traces import Folded, Trace, Traffic
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.topologies.files import file_and_name
+from hopmap.topologies.spec import FILE
+from hopmap.traces import Folded, Trace, Traffic
+
 from .cli_arguments import Collectives
 from .expanded import read_traffic
 from .scenario import ScenarioError

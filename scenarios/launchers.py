@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import MappingError, Topology, did_you_mean
+from hopmap.topologies import MappingError, Topology, did_you_mean
+
 from .hosts import NAME, check_names, compress, node_names
 from .launchers_coordinates import read_map, read_vcoords, write_map, write_vcoords
 from .launchers_cray import read_rank_order, write_rank_order
@@ -187,7 +188,8 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
     if launcher == "json":
         return dict.fromkeys(paths, SNIPPET.format(file=out.name))
     if launcher == "simgrid":
-        from ..simulator.simgrid import platform_xml
+        from hopmap.simulator.simgrid import platform_xml
+
         from .settings import configure
 
         text = "".join(platform_xml(*configure(topology, ()), names=hosts))

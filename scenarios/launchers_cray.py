@@ -18,7 +18,8 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import MappingError, Topology
+from hopmap.topologies import MappingError, Topology
+
 from .hosts import expand
 from .launchers_text import LauncherFile, Place, comment, names_comment
 

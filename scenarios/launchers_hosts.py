@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .hosts import NAME
 from .launchers_text import LauncherFile, Place
 

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import MappingError, Topology
+from hopmap.topologies import MappingError, Topology
+
 from .launchers_text import LauncherFile, Place
 
 SNIPPET = '''"""comm: MPI.COMM_WORLD with the ranks that {file!r} gives.

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .launchers_text import LauncherFile, Place
 
 RANK = re.compile(r"rank\s+(\d{1,9})\s*=\s*(\S+)\s+slots?\s*=\s*[\d:;,*-]+")

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..topologies import MappingError, Topology
+from hopmap.topologies import MappingError, Topology
+
 from .hosts import check_names, compress, expand, node_names
 
 MAPPING = "# hopmap mapping on "

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..simulator import LinkUse
-from ..topologies import Topology
-from ..traces.atomic import replacing
+from hopmap.simulator import LinkUse
+from hopmap.topologies import Topology
+from hopmap.traces.safety.atomic_files import replacing
 
 
 def write_link_use(path: str | Path, use: LinkUse, topology: Topology) -> None:

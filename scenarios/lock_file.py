@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
+
 from .plan import Run, installed
 from .scenario import Scenario
 from .toml_text import toml_text

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import (
+from hopmap.topologies import (
     Mapping,
     MappingError,
     Topology,
@@ -17,7 +17,8 @@ from ..topologies import (
     check_mapping,
     topology_from_spec,
 )
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
+
 from .console import note
 from .hosts import expand
 from .launchers import find_launcher, recognise

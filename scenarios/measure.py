@@ -10,9 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator import Program, Result, evaluate, link_loads, lower, program_of_traffic, simulate
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.simulator import (
+    Program,
+    Result,
+    evaluate,
+    link_loads,
+    lower,
+    program_of_traffic,
+    simulate,
+)
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
 from . import store
 from .inputs import planned_calls, planned_network, planned_traffic
 from .plan import Run

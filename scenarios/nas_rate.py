@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..simulator.lowering_calls import calls_of
-from ..traces import Kind, Trace, TraceError, is_nas_name, nas_trace, nas_traffic, traffic_of
+from hopmap.simulator.lowering_calls import calls_of
+from hopmap.traces import Kind, Trace, TraceError, is_nas_name, nas_trace, nas_traffic, traffic_of
 
 Floats = NDArray[np.float64]
 

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..simulator import Op, Program, Result
-from ..simulator.timeline import recorded
-from ..topologies import Topology
-from ..traces.atomic import replacing
+from hopmap.simulator import Op, Program, Result
+from hopmap.simulator.timeline import recorded
+from hopmap.topologies import Topology
+from hopmap.traces.safety.atomic_files import replacing
+
 from .perfetto_events import counters, messages, names, operations, slices_of
 from .scenario import ScenarioError
 

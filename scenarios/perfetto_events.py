@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..simulator import LinkUse, Op, Operations, Program, Result
-from ..topologies import Topology
-from ..traces import Collective
+from hopmap.simulator import LinkUse, Op, Operations, Program, Result
+from hopmap.topologies import Topology
+from hopmap.traces import Collective
 
 Ints = NDArray[np.int64]
 Event = dict[str, Any]

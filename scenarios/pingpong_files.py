@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..simulator.calibration import PingPong
+from hopmap.simulator.calibration import PingPong
+
 from .units import UnitError, parse_quantity
 
 MICROSECONDS = 1e6  # in a second

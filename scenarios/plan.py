@@ -17,8 +17,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..topologies import topology_from_spec
-from ..topologies.spec import FILE
+from hopmap.topologies import topology_from_spec
+from hopmap.topologies.spec import FILE
+
 from .inputs import network_digest
 from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
 from .settings import Settings, normalised

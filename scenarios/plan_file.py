@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
+
 from .tables import StoreError
 
 

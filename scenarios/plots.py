@@ -10,14 +10,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..traces import Traffic
-from .plots_style import (
-    WIDTH,
-    colour_bar,
-    new_figure,
-    sequential,
-    style,
-)
+from hopmap.traces import Traffic
+
+from .plots_style import WIDTH, colour_bar, new_figure, sequential, style
 from .report_units import compact
 from .units import show_bytes
 

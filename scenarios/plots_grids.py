@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import find_objects
 from scipy.ndimage import label as components
 
-from ..traces import Traffic
+from hopmap.traces import Traffic
+
 from .plots_style import CYCLE, INK, SMALL, WIDTH, label, new_figure, sheet, style
 
 Ints = NDArray[np.int64]

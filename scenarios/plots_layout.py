@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
-from ..topologies.box_kernels import HAEC, BoxRouter
+from hopmap.topologies import Topology
+from hopmap.topologies.box_kernels import HAEC, BoxRouter
 
 Points = NDArray[np.float64]
 

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from ..simulator import LinkUse
-from ..topologies import Topology
+from hopmap.simulator import LinkUse
+from hopmap.topologies import Topology
+
 from .plots_style import (
     CYCLE,
     GREY,

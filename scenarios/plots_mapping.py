@@ -15,8 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology
-from ..traces import Traffic
+from hopmap.topologies import Topology
+from hopmap.traces import Traffic
+
 from .plots_layout import coordinates, is_box, slices, stack
 from .plots_network import DRAWN, LINE, canvas, draw_planes
 from .plots_style import (

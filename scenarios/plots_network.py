@@ -11,7 +11,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .plots_layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack
 from .plots_planes import link_planes
 from .plots_style import (

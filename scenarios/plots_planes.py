@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .plots_layout import coordinates, is_box, is_haec, link_steps
 from .plots_style import (
     BLUE,

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
-from ..simulator import Load
+from hopmap.simulator import Load
+
 from .plots_style import CYCLE, GREY, INK, WIDTH, label, new_figure, style
 
 MARKERS = "osD^vPX"

@@ -14,7 +14,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .plots_style import GREY, INK, PALE, SMALL, WIDTH, colour_bar, label, new_figure, sequential
 from .plots_style import style as styled
 from .report_units import compact, data

@@ -7,8 +7,9 @@ import json
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import Topology
-from ..traces import Traffic
+from hopmap.topologies import Topology
+from hopmap.traces import Traffic
+
 from .plots_layout import coordinates
 from .plots_network import DRAWN
 

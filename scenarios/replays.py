@@ -10,9 +10,10 @@ import typer
 from .console import working
 
 if TYPE_CHECKING:
-    from ..simulator import Parameters, Program
-    from ..topologies import Mapping, Topology
-    from ..traces import Folded, Trace
+    from hopmap.simulator import Parameters, Program
+    from hopmap.topologies import Mapping, Topology
+    from hopmap.traces import Folded, Trace
+
     from .sources import Source
 
 
@@ -55,8 +56,9 @@ def read_unplaced(
     written_out: bool = False,
 ) -> Unplaced:
     """Read what is to be replayed on what; see `read_replay`."""
-    from ..simulator import lower, program_of_traffic
-    from ..topologies import topology_from_spec
+    from hopmap.simulator import lower, program_of_traffic
+    from hopmap.topologies import topology_from_spec
+
     from .settings import check_settings, configure, parse_settings
     from .sources import find_source
 

@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from ..traces import Traffic
-from ..traces.atomic import replacing, replacing_folder
+from hopmap.traces import Traffic
+from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+
 from . import store
 from .console import Progress
 from .report_study import DEFAULTS, Study, load_study

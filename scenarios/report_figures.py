@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..simulator import HotLink, hot_links
-from ..topologies import Topology
-from ..traces import Traffic
+from hopmap.simulator import HotLink, hot_links
+from hopmap.topologies import Topology
+from hopmap.traces import Traffic
+
 from . import store
 from .kendall import relations
 from .plots import spy_plot

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..traces import Traffic
+from hopmap.traces import Traffic
+
 from .findings import percent, signed
 from .kendall import LEAST, Tau, distinct, kendall_tau
 from .plots_grids import drawable_dims, grid_mappings, off_node

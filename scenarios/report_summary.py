@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
+
 from .findings import percent
 from .report_study import AS_FAST, Case, Study
 from .report_tables import Cell

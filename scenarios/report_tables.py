@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup, escape
 
-from ..topologies import LinkKind, Topology, topology_from_spec
-from ..traces import Traffic
+from hopmap.topologies import LinkKind, Topology, topology_from_spec
+from hopmap.traces import Traffic
+
 from .report_study import DEFAULTS, Case, Entry, Study, number
 from .report_units import MISSING, change, count, data, duration, joules, runtime
 from .settings import configure

@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..traces import Traffic
-from ..traces.atomic import replacing
+from hopmap.traces import Traffic
+from hopmap.traces.safety.atomic_files import replacing
+
 from . import store
 from .claims import claimed
 from .console import Progress

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ..simulator import Program, Result
-from ..topologies import Mapping, Topology
-from ..traces import Trace
+from hopmap.simulator import Program, Result
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Trace
+
 from .scenario import ScenarioError
 
 FIGURES = (".svg", ".png", ".pdf")
@@ -79,8 +80,8 @@ class RunFiles(NamedTuple):
             A timeline too long for its viewers, or a place that cannot be written.
         """
         if self.otf2 is not None:
-            from ..simulator import retimed, trace_of_program
-            from ..traces import write_trace
+            from hopmap.simulator import retimed, trace_of_program
+            from hopmap.traces import write_trace
 
             if recording is None:
                 run = trace_of_program(program, result)
@@ -102,7 +103,8 @@ def _write_links(path: Path, result: Result, topology: Topology, title: str) -> 
 
         write_link_use(path, result.link_use, topology)
         return
-    from ..traces.atomic import replacing
+    from hopmap.traces.safety.atomic_files import replacing
+
     from .plots_link_use import link_use_plot
     from .plots_style import svg_text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..topologies import PRESETS, Topology, TopologyError, topology_from_spec
-from ..topologies.files import file_and_name
-from ..topologies.spec import FILE
+from hopmap.topologies import PRESETS, Topology, TopologyError, topology_from_spec
+from hopmap.topologies.files import file_and_name
+from hopmap.topologies.spec import FILE
 
 BOXES = ("mesh", "torus", "haec")
 

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from ..mappers import parse_pipeline
+from hopmap.mappers import parse_pipeline
+
 from .sources import Source, find_source
 from .stencil_suites import suite_cases
 from .variants import Axis, axis

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..topologies import Topology, did_you_mean, topology_from_spec
+from hopmap.topologies import Topology, did_you_mean, topology_from_spec
+
 from .published import check_published
 from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
 from .settings import check_settings
@@ -49,7 +50,7 @@ def check_scenario(scenario: Scenario, path: Path, before: Crossed = NOTHING) ->
     ScenarioError
         See `load_scenario`.
     """
-    from ..simulator import ENGINES
+    from hopmap.simulator import ENGINES
 
     _each(f"{path}: suites", scenario.suites, suite_cases)
     _once(f"{path}: suites", scenario.suites)

@@ -13,9 +13,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ..simulator import KEYS
-from ..topologies import Topology, TopologyError, did_you_mean, topology_from_spec
-from ..topologies.spec import FILE
+from hopmap.simulator import KEYS
+from hopmap.topologies import Topology, TopologyError, did_you_mean, topology_from_spec
+from hopmap.topologies.spec import FILE
+
 from .scenario import Exclude, Include, Published, Replay, Scenario, ScenarioError, Vary
 from .scenario_checks import NOTHING, check_scenario
 from .settings import SettingError, known_keys, parameters_in

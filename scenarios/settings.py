@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from ..simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
-from ..simulator.energy import LINK as ENERGY_LINK
-from ..topologies import Topology, did_you_mean
+from hopmap.simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
+from hopmap.simulator.energy import LINK as ENERGY_LINK
+from hopmap.topologies import Topology, did_you_mean
+
 from .units import UnitError, parse_quantity
 
 Value: TypeAlias = str | int | float

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..mappers import LOAD, OBJECTIVES, Function, evaluate, map_ranks
-from ..mappers.objectives import unknown_objective
-from ..topologies import Mapping, MappingError, Topology
-from ..traces import Traffic
+from hopmap.mappers import LOAD, OBJECTIVES, Function, evaluate, map_ranks
+from hopmap.mappers.objectives import unknown_objective
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
     from .replays import Unplaced
@@ -55,7 +55,7 @@ class Simulated:
         return self._known[key]
 
     def _replayed(self, node_of: Mapping) -> float:
-        from ..simulator import simulate
+        from hopmap.simulator import simulate
 
         run = self.run
         result = simulate(

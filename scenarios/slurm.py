@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
+
 from .scenario import ScenarioError
 
 SCRIPT, LIST = "slurm-array.sh", "slurm-array.txt"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..traces import (
+from hopmap.traces import (
     Folded,
     Trace,
     TraceError,
@@ -16,8 +16,8 @@ from ..traces import (
     parse_stencil,
     traffic_of_stencil,
 )
-from ..traces.formats import files_of
-from ..traces.nas import (
+from hopmap.traces.formats.files import files_of
+from hopmap.traces.nas.benchmarks import (
     BENCHMARKS,
     check_nas_name,
     is_nas_name,
@@ -81,7 +81,7 @@ class Source:
             return traffic_of_stencil(parse_stencil(self.name.removeprefix(STENCIL)))
         assert self.path is not None
         if self.kind == "archive":
-            from ..traces.otf2_read import read_traffic
+            from hopmap.traces.otf2.read import read_traffic
 
             return read_traffic(self.path)
         return load_traffic(self.path)
@@ -106,7 +106,7 @@ class Source:
                 f"{self.path or self.name}: only traffic, without the order of messages: expected "
                 f"an OTF2 archive or a benchmark like lu.S.16"
             )
-        from ..traces.otf2_read import read_trace
+        from hopmap.traces.otf2.read import read_trace
 
         assert self.path is not None
         return read_trace(self.path)
@@ -143,7 +143,7 @@ class Source:
         assert self.path is not None
         if self.kind == "traffic":
             return files_of(self.path)
-        from ..traces.otf2_files import archive_files
+        from hopmap.traces.otf2.files import archive_files
 
         return archive_files(self.path)
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ..topologies import did_you_mean, topology_from_spec
-from ..traces.stencils import parse_bytes, star
+from hopmap.topologies import did_you_mean, topology_from_spec
+from hopmap.traces.patterns.stencils import parse_bytes, star
 
 KB_AND_MB = (1_000, 1_000_000)
 SWEEP = (10, 32, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)

@@ -29,9 +29,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from ..simulator import Result
-from ..topologies import Topology
-from ..traces import TraceError, Traffic, formats
+from hopmap.simulator import Result
+from hopmap.topologies import Topology
+from hopmap.traces import TraceError, Traffic
+from hopmap.traces.formats import files
+
 from .plan import installed
 from .plan_file import Plan, read_plan
 from .store_index import index
@@ -204,13 +206,13 @@ def save_traffic(folder: Path, trace: str, traffic: Traffic, made_of: str) -> No
     path = traffic_path(folder, trace)
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata = {**traffic.metadata, "made_from": _made_from(made_of)}
-    formats.save_traffic(path, replace(traffic, metadata=metadata))
+    files.save_traffic(path, replace(traffic, metadata=metadata))
 
 
 def has_traffic(folder: Path, trace: str, made_of: str) -> bool:
     """Whether the folder holds what this version made of it."""
     try:
-        metadata = formats.load_metadata(traffic_path(folder, trace))
+        metadata = files.load_metadata(traffic_path(folder, trace))
     except (OSError, TraceError):
         return False
     return metadata.get("made_from") == _made_from(made_of)
@@ -231,7 +233,7 @@ def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> 
     """
     path = traffic_path(folder, trace)
     try:
-        traffic = formats.load_traffic(path)
+        traffic = files.load_traffic(path)
     except (OSError, TraceError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from None
     if made_of is not None and traffic.metadata.get("made_from") != _made_from(made_of):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..traces.atomic import replacing
+from hopmap.traces.safety.atomic_files import replacing
 
 METRICS = (
     *(f"ienpc_{part}" for part in ("total", "avg", "min", "max")),

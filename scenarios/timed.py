@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numba.core import event
 
-from ..mappers import Progress, map_ranks
-from ..topologies import (
+from hopmap.mappers import Progress, map_ranks
+from hopmap.topologies import (
     Mapping,
     MappingError,
     Router,
@@ -31,9 +31,9 @@ from ..topologies import (
     mesh,
     tree,
 )
-from ..topologies.graph_kernels import GraphRouter
-from ..topologies.route_kernels import RouteRouter
-from ..traces import Traffic
+from hopmap.topologies.graph_kernels import GraphRouter
+from hopmap.topologies.route_kernels import RouteRouter
+from hopmap.traces import Traffic
 
 Objective: TypeAlias = str | Callable[[Mapping], float] | None
 

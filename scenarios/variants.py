@@ -11,7 +11,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .settings import SettingError, Settings, Value, check_settings, known_keys
 
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology, check_mapping
+from hopmap.topologies import Topology, check_mapping
+
 from .parameters import Parameters
 from .plan import Plan, plan
 from .program import Op, Program

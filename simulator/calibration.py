@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ..topologies.grid import DEFAULT_LINK
+from hopmap.topologies.grid import DEFAULT_LINK
+
 from .parameters import ParameterError, Parameters
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..traces import Collective
+from hopmap.traces import Collective
+
 from .collectives_exchanges import (
     bruck,
     bruck_alltoall,

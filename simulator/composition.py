@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
+
 from .critical_path import CriticalPath, Segment
 from .result import Result
 from .servers import ServerName, server_kinds, server_name

@@ -18,7 +18,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology, check_mapping
+from hopmap.topologies import Topology, check_mapping
+
 from . import critical_kernels as kernels
 from .compiled_engine import watch
 from .critical_kernels import Replayed

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
+from hopmap.topologies import Topology
 
 LINK = {"per_byte": "J/byte", "static": "W"}  # unit of each quantity
 NODE = {"compute": "W", "idle": "W"}

@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..topologies import Topology, check_mapping
+from hopmap.topologies import Topology, check_mapping
+
 from .bottlenecks import Bottleneck, bottlenecks
 from .bounds import Bound, bounds_of
 from .composition import Composition, composition

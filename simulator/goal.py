@@ -25,8 +25,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import require_memory
-from ..traces.atomic import replacing
+from hopmap.traces import require_memory
+from hopmap.traces.safety.atomic_files import replacing
+
 from .loops import without_loops
 from .parameters import Parameters
 from .program import Op, Program

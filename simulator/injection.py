@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Topology
-from ..traces import Traffic
+from hopmap.topologies import Topology
+from hopmap.traces import Traffic
+
 from .parameters import Parameters
 from .plan import Plan, plan
 from .program import Op, Program

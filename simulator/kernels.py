@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..topologies import Router
-from ..topologies.box_kernels import HAEC, BoxRouter
-from ..topologies.kernels import next_link
+from hopmap.topologies import Router
+from hopmap.topologies.box_kernels import HAEC, BoxRouter
+from hopmap.topologies.kernels import next_link
 
 
 @njit(cache=True)

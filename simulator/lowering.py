@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Folded, Kind, Trace, TraceError, require_memory
+from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
+
 from .lowering_calls import Calls, calls_of
 from .lowering_collectives import Carried, collective_rows, find_collectives
 from .program import Op, Program

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Kind, Trace, TraceError
+from hopmap.traces import Kind, Trace, TraceError
 
 Ints = NDArray[np.int64]
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Collective, Folded, Kind, Trace, TraceError
+from hopmap.traces import Collective, Folded, Kind, Trace, TraceError
+
 from .collectives import choose
 from .program import Op
 from .schedules import Schedule

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import MappingError, Topology
-from ..topologies.box_kernels import HAEC, BoxRouter
-from ..traces import Traffic
+from hopmap.topologies import MappingError, Topology
+from hopmap.topologies.box_kernels import HAEC, BoxRouter
+from hopmap.traces import Traffic
+
 from . import kernels
 from .summary import Congestion, Dilation, Measure, OffNode, Summary, summarise
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..topologies import Topology, check_mapping
-from ..traces import Traffic
+from hopmap.topologies import Topology, check_mapping
+from hopmap.traces import Traffic
+
 from . import kernels
 from .maplib import maplib_measure
 from .summary import Congestion, Dilation, Measure, OffNode, Summary, summarise

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..topologies import Topology
-from ..traces import Traffic
+from hopmap.topologies import Topology
+from hopmap.traces import Traffic
+
 from .injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
 from .metrics import link_loads
 from .parameters import ParameterError, Parameters, unknown

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topologies import Mapping, Topology
+from hopmap.topologies import Mapping, Topology
+
 from .loops import unrolled, without_loops
 from .numbering import numbered
 from .parameters import Parameters

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Collective, Traffic
+from hopmap.traces import Collective, Traffic
+
 from .numbering import numbered
 
 

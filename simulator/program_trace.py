@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Kind, Records, Trace, TraceError
-from ..traces.trace import NO_OPERATION
+from hopmap.traces import Kind, Records, Trace, TraceError
+from hopmap.traces.trace import NO_OPERATION
+
 from .program import Op, Program
 from .result import Result
 from .timeline import RESOLUTION, recorded

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..topologies import Mapping, Topology
+from hopmap.topologies import Mapping, Topology
+
 from .parameters import KEYS, Parameters
 from .plan import plan
 from .program import Program

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..topologies import Topology, TopologyError
+from hopmap.topologies import Topology, TopologyError
+
 from .parameters import Parameters, unknown
 from .plan import paths, speeds
 from .tit import FLOPS

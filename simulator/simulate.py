@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topologies import Topology, check_mapping
-from ..traces import Folded, Trace, require_memory
+from hopmap.topologies import Topology, check_mapping
+from hopmap.traces import Folded, Trace, require_memory
+
 from . import compiled_engine, message_engine, simpy_engine
 from .energy import energy_of
 from .link_use import fitted

@@ -19,7 +19,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Kind, Trace, TraceError
+from hopmap.traces import Kind, Trace, TraceError
+
 from .lowering_calls import calls_of
 from .operations import Operations
 from .program import Op, Program

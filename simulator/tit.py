@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import TraceError, require_memory
-from ..traces.atomic import replacing_folder
+from hopmap.traces import TraceError, require_memory
+from hopmap.traces.safety.atomic_files import replacing_folder
+
 from .loops import without_loops
 from .program import Op, Program
 

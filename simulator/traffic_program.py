@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import TraceError, Traffic
+from hopmap.traces import TraceError, Traffic
+
 from .parameters import ParameterError
 from .program import Op, Program
 

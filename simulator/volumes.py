@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..traces import Collective
+from hopmap.traces import Collective
 
 Ints = NDArray[np.int64]
 

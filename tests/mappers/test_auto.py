@@ -16,7 +16,7 @@ from hopmap.mappers.seating import with_table
 from hopmap.scenarios.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
-from hopmap.traces.stencils import stencil_traffic
+from hopmap.traces.patterns.stencils import stencil_traffic
 
 SPECS = ["mesh:4x4", "torus:5x3", "haec:2x2x4", "tree:2:4:2@1:10:100", "mesh:2x4*2", "fattree:4x4"]
 

@@ -28,7 +28,7 @@ from hopmap.mappers.stencil_strips import stencil_strips_all, stencil_strips_coo
 from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic
-from hopmap.traces.stencils import star
+from hopmap.traces.patterns.stencils import star
 
 ANY_SIZES = [
     "row_major",

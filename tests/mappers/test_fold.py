@@ -11,7 +11,7 @@ from hopmap.mappers import evaluate, map_ranks
 from hopmap.mappers.grid_traffic import grid_of, recognised
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
-from hopmap.traces.stencils import stencil_traffic
+from hopmap.traces.patterns.stencils import stencil_traffic
 
 from .test_bisection import grid_traffic
 

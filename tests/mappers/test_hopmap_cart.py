@@ -24,7 +24,7 @@ from hopmap.mappers.squarest_strips import squarest_strips_all, squarest_strips_
 from hopmap.mappers.stencil_strips import stencil_strips_all, stencil_strips_coordinates
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
-from hopmap.traces.stencils import STENCILS, star
+from hopmap.traces.patterns.stencils import STENCILS, star
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

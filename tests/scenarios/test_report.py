@@ -26,7 +26,7 @@ from hopmap.scenarios.scenario_files import load_scenario
 from hopmap.scenarios.tables import StoreError
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
-from hopmap.traces.formats import save_traffic
+from hopmap.traces.formats.files import save_traffic
 
 VOID = {"wbr", "meta", "link", "img", "br", "hr", "input"}
 

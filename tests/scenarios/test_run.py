@@ -29,7 +29,7 @@ from hopmap.scenarios.tables import part_files
 from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
-from hopmap.traces.otf2_read import read_trace, read_traffic
+from hopmap.traces.otf2.read import read_trace, read_traffic
 
 DATA = Path(__file__).parent.parent / "data"
 LU = DATA / "lu.S.4"

@@ -15,7 +15,7 @@ from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.goal import loggops_options, write_goal
 from hopmap.topologies import cluster
 from hopmap.traces import Traffic, read_trace
-from hopmap.traces.nas import nas_folded
+from hopmap.traces.nas.benchmarks import nas_folded
 
 OPERATION = re.compile(r"(\w+): (?:(calc) (\d+)|(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+))")
 NEED = re.compile(r"(\w+) (i?requires) (\w+)")

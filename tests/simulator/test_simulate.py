@@ -7,14 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from hopmap.simulator import (
-    ENGINES,
-    ParameterError,
-    Parameters,
-    lower,
-    program_of,
-    simulate,
-)
+from hopmap.simulator import ENGINES, ParameterError, Parameters, lower, program_of, simulate
 from hopmap.topologies import MappingError, mesh
 
 PING = program_of("ping", [[("send", 1, 100)], [("recv", 0, 100)]])

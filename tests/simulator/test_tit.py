@@ -11,7 +11,7 @@ from hopmap.simulator import Op, Parameters, lower, program_of, simulate
 from hopmap.simulator.tit import FLOPS, write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import TraceError, read_trace
-from hopmap.traces.nas import nas_folded
+from hopmap.traces.nas.benchmarks import nas_folded
 
 
 def lines_of(folder):

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.simulator import (
-    ENGINES,
-    Op,
-    ParameterError,
-    Parameters,
-    program_of_traffic,
-    simulate,
-)
+from hopmap.simulator import ENGINES, Op, ParameterError, Parameters, program_of_traffic, simulate
 from hopmap.topologies import torus
 from hopmap.traces import Traffic
 

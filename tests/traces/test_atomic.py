@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopmap.traces.atomic import replacing, replacing_folder
+from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 
 
 def test_a_file_appears_whole(tmp_path):

@@ -8,8 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from hopmap.traces import TraceError, guard, otf2_archive, read_summary, read_trace, traffic_of
-from hopmap.traces.guard import Death, Limits, guarded
+from hopmap.traces import TraceError, read_summary, read_trace, traffic_of
+from hopmap.traces.otf2 import archive
+from hopmap.traces.safety import guarded_process
+from hopmap.traces.safety.guarded_process import Death, Limits, guarded
 
 PLENTY = Limits(memory=2**30, patience=10)
 
@@ -113,7 +115,7 @@ def test_an_interrupt_here_ends_the_child_and_leaves_nothing():
     ],
 )
 def test_an_archive_that_kills_its_reader_is_damaged(data, monkeypatch, die, line):
-    monkeypatch.setattr(otf2_archive, "read_definitions", lambda *_: die())
+    monkeypatch.setattr(archive, "read_definitions", lambda *_: die())
     for read in (read_trace, read_summary):
         with pytest.raises(TraceError, match=line) as caught:
             read(data / "lu.S.4")
@@ -123,7 +125,7 @@ def test_an_archive_that_kills_its_reader_is_damaged(data, monkeypatch, die, lin
 
 def test_where_there_is_no_fork_archives_are_read_all_the_same(data, monkeypatch):
     expected = read_trace(data / "lu.S.4")
-    monkeypatch.delattr(guard.os, "fork")
+    monkeypatch.delattr(guarded_process.os, "fork")
     found = read_trace(data / "lu.S.4")
     assert np.array_equal(found.time, expected.time)
     assert read_summary(data / "lu.S.4").traffic.same_as(traffic_of(expected))

@@ -7,7 +7,7 @@ import pytest
 from scipy import io, sparse
 
 from hopmap.traces import TraceError, load_traffic
-from hopmap.traces.matrix_market import read_matrix_market
+from hopmap.traces.formats.matrix_market import read_matrix_market
 
 HEAD = "%%MatrixMarket matrix coordinate integer general\n"
 

@@ -11,11 +11,11 @@ from hopmap.traces import (
     OutOfMemoryError,
     lu_folded,
     lu_trace,
-    memory,
     read_trace,
     require_memory,
     write_trace,
 )
+from hopmap.traces.safety import memory
 
 
 class Machine:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces import TraceError, load_traffic, save_traffic
-from hopmap.traces.monitoring import profiles, read_monitoring
+from hopmap.traces.formats.openmpi_monitoring import profiles, read_monitoring
 
 # From Open MPI's ompi/mca/common/monitoring/README.md: kind, from, to, bytes, messages.
 ROWS = [

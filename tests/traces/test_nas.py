@@ -19,7 +19,7 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas import BENCHMARKS, check_nas_name
+from hopmap.traces.nas.benchmarks import BENCHMARKS, check_nas_name
 
 DATA = Path(__file__).parents[1] / "data"
 MINE = ("cg", "mg", "is", "ep")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces import load_traffic, nas_traffic
-from hopmap.traces.nas_cg import CLASSES, cg_problem
+from hopmap.traces.nas.cg import CLASSES, cg_problem
 
 
 def test_the_matrix_that_was_published_with_maplib_is_class_c(shared):

@@ -18,7 +18,7 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas_ft import ft_problem, ft_trace
+from hopmap.traces.nas.ft import ft_problem, ft_trace
 
 
 def test_the_recorded_run(shared, events_of):

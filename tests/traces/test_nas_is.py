@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces import Collective, Kind, TraceError, nas_trace, nas_traffic
-from hopmap.traces.nas_is import MULTIPLIER, SEED, is_problem, keys_received
+from hopmap.traces.nas.is_ import MULTIPLIER, SEED, is_problem, keys_received
 
 
 def drawn(keys: int, largest: int) -> list[int]:

@@ -18,7 +18,7 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas_lu import CLASSES, lu_problem
+from hopmap.traces.nas.lu import CLASSES, lu_problem
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces import nas_traffic
-from hopmap.traces.nas_mg import CLASSES, mg_problem
+from hopmap.traces.nas.mg import CLASSES, mg_problem
 
 
 def test_layouts():

@@ -19,9 +19,9 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas_bt import BT
-from hopmap.traces.nas_multipartition import multipartition, partners
-from hopmap.traces.nas_sp import SP
+from hopmap.traces.nas.bt import BT
+from hopmap.traces.nas.multipartition import multipartition, partners
+from hopmap.traces.nas.sp import SP
 
 RECORDED = ["sp.S.9", "bt.S.9", "bt.S.16"]
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from otf2.enums import MetricMode, MetricType
 
-from hopmap.traces import TraceError, otf2_files, read_summary, read_trace
-from hopmap.traces.otf2_files import is_complete
+from hopmap.traces import TraceError, read_summary, read_trace
+from hopmap.traces.otf2 import files
+from hopmap.traces.otf2.files import is_complete
 
 CHUNK = 2**20  # bytes, what the wheel's writer takes
 EVENT = 18  # bytes of one send: time stamp, type, length, four numbers of one or two bytes
@@ -50,7 +51,7 @@ def test_files_that_may_not_be_read_are_named(data, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(otf2_files.np, "fromfile", denied)
+    monkeypatch.setattr(files.np, "fromfile", denied)
     with pytest.raises(TraceError, match=r"edge\.X\.8/traces\.def: Permission denied"):
         read_summary(data / "edge.X.8")
 

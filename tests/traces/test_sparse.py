@@ -11,13 +11,13 @@ from scipy import io, sparse
 
 from hopmap.traces import (
     TraceError,
-    hypergraph,
     hypergraph_of,
     partition_hypergraph,
     pattern_of,
     read_pattern,
     spmv_traffic,
 )
+from hopmap.traces.patterns import hypergraph
 
 MODELS = ["row-net", "column-net"]
 

@@ -1,0 +1,1 @@
+"""Traffic in the files of other tools, read and written."""

@@ -1,0 +1,104 @@
+"""Graphs of METIS: header ``n m [fmt [ncon]]``, then a line of neighbours for every vertex, from 1.
+
+Source: METIS 5 manual, section 4.5.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
+
+
+def read_metis(file: Path) -> Traffic:
+    """Read a graph: an edge is a message from its lower vertex, of as many bytes as it weighs.
+
+    Raises
+    ------
+    TraceError
+        Another number of lines or edges than the header says, a neighbour that is none, an edge
+        that its ends do not agree on.
+    """
+    lines = [
+        line
+        for line in file.read_text(encoding="ascii", errors="replace").splitlines()
+        if not line.lstrip().startswith("%")
+    ]
+    header = lines[0].split() if lines else []
+    if not 2 <= len(header) <= 4 or not all(cell.isdecimal() for cell in header):
+        raise TraceError(
+            f"{file}: header {' '.join(header)!r}: expected vertices edges [fmt [ncon]]"
+        )
+    if any(len(cell) > 18 for cell in header):
+        raise TraceError(f"{file}: header {' '.join(header)!r}: expected numbers below 10^18")
+    vertices, edges = int(header[0]), int(header[1])
+    fmt = header[2].zfill(3) if len(header) > 2 else "000"
+    constraints = int(header[3]) if len(header) > 3 else int(fmt[1] == "1")
+    skipped = int(fmt[0] == "1") + constraints
+    weighted = fmt[2] == "1"
+    body = lines[1:]
+    while len(body) > vertices and not body[-1].strip():
+        body.pop()
+    if len(body) != vertices:
+        raise TraceError(f"{file}: {len(body)} vertex lines: expected {vertices}")
+    width = 2 if weighted else 1
+    cells = [np.array(line.split()[skipped:], dtype=np.int64) for line in body]
+    for vertex, row in enumerate(cells, 1):
+        if len(row) % width:
+            raise TraceError(f"{file}: vertex {vertex}: a neighbour without a weight")
+    neighbours = np.concatenate([row[::width] for row in cells] or [np.empty(0, np.int64)])
+    degree = np.array([len(row) // width for row in cells], dtype=np.int64)
+    weight = (
+        np.concatenate([row[1::2] for row in cells]) if weighted else np.ones(len(neighbours), int)
+    )
+    src = np.repeat(np.arange(vertices), degree)
+    outside = np.flatnonzero((neighbours < 1) | (neighbours > vertices))
+    if outside.size:
+        raise TraceError(
+            f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]]}: "
+            f"expected 1..{vertices}"
+        )
+    neighbours = neighbours - 1
+    if len(neighbours) != 2 * edges:
+        raise TraceError(
+            f"{file}: {len(neighbours)} entries for {edges} edges: expected each edge twice"
+        )
+    once = (src < neighbours) & (weight != 0)
+    ends = [np.stack((src, neighbours, weight)), np.stack((neighbours, src, weight))]  # as u < v
+    forth, back = (rows[:, rows[0] < rows[1]].T for rows in ends)
+    for columns, what in ((2, "is listed at one of its ends only"), (3, "has two weights")):
+        one, other = (rows[np.lexsort(rows.T[::-1]), :columns] for rows in (forth, back))
+        if not np.array_equal(one, other):
+            raise TraceError(f"{file}: an edge {what}")
+    return Traffic.from_pairs(
+        vertices,
+        src[once],
+        neighbours[once],
+        np.ones(once.sum(), dtype=np.int64),
+        weight[once],
+        name=str(file),
+    )
+
+
+def write_metis(file: Path, traffic: Traffic) -> None:
+    """Write the bytes of both directions as weights; edges without any are left out."""
+    both = traffic.without_self().undirected()
+    keep = both.bytes > 0  # METIS knows no edge of weight 0
+    low, high, weight = both.src[keep], both.dst[keep], both.bytes[keep]
+    src = np.concatenate((low, high))
+    order = np.lexsort((np.concatenate((high, low)), src))
+    neighbour = np.concatenate((high, low))[order] + 1
+    doubled = np.concatenate((weight, weight))[order]
+    starts = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
+    with file.open("w", encoding="ascii") as stream:
+        stream.write(f"{traffic.ranks} {len(low)} 001\n")
+        written = 0
+        for rank in np.unique(src).tolist():
+            row = slice(starts[rank], starts[rank + 1])
+            pairs = np.stack((neighbour[row], doubled[row]), axis=1).ravel()
+            stream.write("\n" * (rank - written) + " ".join(map(str, pairs)) + "\n")
+            written = rank + 1
+        stream.write("\n" * (traffic.ranks - written))  # those that talk to nobody, fast

@@ -1,0 +1,105 @@
+"""Traffic as Open MPI's monitoring counts it: a file NAME.RANK.prof or NAME_PHASE_RANK.prof a rank.
+
+``mpirun --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 --mca
+pml_monitoring_filename NAME`` writes, for every partner, ``E <from> <to> <n> bytes <m> msgs sent``
+for what the application sends and ``I`` for what its collectives do. The former ends in a histogram
+of sizes, the latter only for a pair that has no former. Early releases have the letters the other
+way round: their ``E`` never has one, and there is no line ``# OSC``. With ``enable 1`` all is the
+application's letter. ``S`` and ``R`` are one-sided, put and got; ``C`` counts collectives by pair,
+once more, and ``D`` with the three lines below it, ``O2A``, ``A2O``, ``A2A``, by communicator.
+Unlike profile2mat.pl this keeps directions.
+
+Source: Open MPI, ompi/mca/common/monitoring (README.md, common_monitoring.c), test/monitoring.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
+
+SUFFIX = ".prof"
+_LINE = re.compile(
+    r"([EISR])\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,18}) bytes\s+(\d{1,18}) msgs sent(\s+\S+)?"
+)
+_SKIPPED = re.compile(r"(#.*|(?:[CD]|O2A|A2O|A2A)\b.*|)")
+_OF_RANK = re.compile(r"(.*[._])(\d{1,9})\.prof")
+
+
+def profiles(path: str | Path) -> list[Path]:
+    """Return the files of a run: all of a folder, or those that differ in the rank alone."""
+    given = Path(path)
+    if given.is_dir():
+        return sorted(given.glob(f"*{SUFFIX}"))
+    match = _OF_RANK.fullmatch(given.name)
+    if match is None:
+        return [given]
+    beside = (_OF_RANK.fullmatch(file.name) for file in given.parent.iterdir())
+    return sorted(given.parent / m[0] for m in beside if m is not None and m[1] == match[1])
+
+
+def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
+    """Read a run's files, phases added up.
+
+    Parameters
+    ----------
+    path : path
+        A folder of ``.prof`` files, one of a run's files, or one that holds all of them.
+    collectives : bool
+        Whether to count what collectives send as well. Of early releases, what is all one letter
+        always counts.
+
+    Raises
+    ------
+    TraceError
+        No files, a line that is not understood, or too many ranks.
+    """
+    files = profiles(path)
+    if not files:
+        raise TraceError(f"{path}: no files *{SUFFIX}: expected those of Open MPI's monitoring")
+    rows: list[tuple[str, int, int, int, int]] = []
+    histograms: set[str] = set()
+    early, ranks = True, 0
+    for file in files:
+        try:
+            # Other letters may be in the names of communicators.
+            lines = file.read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError as error:
+            raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
+        named = _OF_RANK.fullmatch(file.name)
+        ranks = max(ranks, int(named[2]) + 1 if named and len(files) > 1 else 0)
+        early &= "# OSC" not in lines
+        for number, line in enumerate(lines, 1):
+            match = _LINE.fullmatch(line.rstrip())
+            if match is not None:
+                rows.append((match[1], *map(int, match.group(2, 3, 4, 5))))  # type: ignore[arg-type]
+                histograms |= {match[1]} if match[6] else set()
+            elif not _SKIPPED.fullmatch(line.strip()):
+                raise TraceError(
+                    f"{file}: line {number} is {line[:40]!r}: expected E, I, S or R, two ranks, "
+                    f"bytes and msgs sent"
+                )
+    letters = {letter for letter, *_ in rows}
+    if not letters:
+        raise TraceError(
+            f"{path}: no messages in it: expected lines like E 0 1 12 bytes 3 msgs sent"
+        )
+    own = "E"
+    if early and not {"E", "I"} <= letters:
+        own = "EI"
+    elif early and "I" in histograms and "E" not in histograms:
+        own = "I"
+    kept = [row for row in rows if collectives or row[0] in own or row[0] in "SR"]
+    # What a rank got by R came from its partner.
+    pairs = np.array(
+        [(t, s, m, n) if letter == "R" else (s, t, m, n) for letter, s, t, n, m in kept],
+        dtype=np.int64,
+    ).reshape(-1, 4)
+    ranks = max(ranks, 1 + max(max(s, t) for _, s, t, _, _ in rows))
+    if ranks > len(rows) + 2**20:
+        raise TraceError(f"{path}: rank {ranks - 1} with {len(rows)} lines: expected fewer ranks")
+    return Traffic.from_pairs(ranks, *pairs.T, name=str(path))

@@ -1,0 +1,1 @@
+"""The NAS Parallel Benchmarks by formula: traffic, traces, and traces with their loops kept."""

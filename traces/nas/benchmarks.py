@@ -1,0 +1,102 @@
+"""NAS Parallel Benchmarks by name: "lu.C.64" is class C on 64 ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from hopmap.traces.folded import Folded
+from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.traffic import MOST_RANKS, Traffic
+
+from . import bt, cg, ep, ft, is_, lu, mg, sp
+from .multipartition import multipartition
+
+
+class Benchmark(NamedTuple):
+    """How to generate one benchmark, for a class and a number of ranks; `check` raises at once."""
+
+    check: Callable[..., object]
+    traffic: Callable[..., Traffic]
+    trace: Callable[..., Trace]
+    folded: Callable[..., Folded]
+
+
+BENCHMARKS = {
+    "lu": Benchmark(lu.lu_problem, lu.lu_traffic, lu.lu_trace, lu.lu_folded),
+    "cg": Benchmark(cg.cg_problem, cg.cg_traffic, cg.cg_trace, cg.cg_folded),
+    "mg": Benchmark(mg.mg_problem, mg.mg_traffic, mg.mg_trace, mg.mg_folded),
+    "is": Benchmark(is_.is_problem, is_.is_traffic, is_.is_trace, is_.is_folded),
+    "ep": Benchmark(ep.ep_batches, ep.ep_traffic, ep.ep_trace, ep.ep_folded),
+    "sp": Benchmark(partial(multipartition, sp.SP), sp.sp_traffic, sp.sp_trace, sp.sp_folded),
+    "bt": Benchmark(partial(multipartition, bt.BT), bt.bt_traffic, bt.bt_trace, bt.bt_folded),
+    "ft": Benchmark(ft.ft_problem, ft.ft_traffic, ft.ft_trace, ft.ft_folded),
+}
+
+
+def is_nas_name(text: str) -> bool:
+    """Whether the text has the form of a benchmark's name, like "lu.C.64"."""
+    return _NAME.fullmatch(text) is not None
+
+
+def check_nas_name(name: str) -> None:
+    """Raise `TraceError` as `nas_traffic` does, without generating anything."""
+    benchmark, nas_class, ranks = _split(name)
+    benchmark.check(nas_class, ranks)
+
+
+def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
+    """Traffic of the benchmark so named, by formula.
+
+    Parameters
+    ----------
+    name : str
+        ``benchmark.class.ranks``.
+    steps : int, optional
+        Time steps instead of the class's own.
+
+    Raises
+    ------
+    TraceError
+        Unknown benchmark or class, or a rank count that the benchmark does not allow.
+    """
+    benchmark, nas_class, ranks = _split(name)
+    return benchmark.traffic(nas_class, ranks, steps=steps)
+
+
+def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Trace:
+    """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file.
+
+    Parameters
+    ----------
+    flops : float
+        Operations per second of one rank, as NPB counts them, see `nas_program`.
+    """
+    benchmark, nas_class, ranks = _split(name)
+    return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
+
+
+def nas_folded(name: str, *, steps: int | None = None, flops: float = 1e9) -> Folded:
+    """Full program of the benchmark so named, its repeated parts as loops; see `nas_trace`."""
+    benchmark, nas_class, ranks = _split(name)
+    return benchmark.folded(nas_class, ranks, steps=steps, flops=flops)
+
+
+_NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.([0-9]+)")
+
+
+def _split(name: str) -> tuple[Benchmark, str, int]:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise TraceError(f"benchmark {name!r}: expected name.class.ranks, like lu.C.64")
+    benchmark = match[1].lower()
+    if benchmark not in BENCHMARKS:
+        raise TraceError(
+            f"benchmark {name!r}: no generator for {benchmark!r}: expected one of "
+            f"{', '.join(BENCHMARKS)}"
+        )
+    if len(match[3]) > 9 or int(match[3]) > MOST_RANKS:
+        raise TraceError(f"benchmark {name!r}: {match[3]} ranks: expected at most {MOST_RANKS}")
+    return BENCHMARKS[benchmark], match[2].upper(), int(match[3])

@@ -1,0 +1,313 @@
+"""NAS LU (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
+
+SSOR on an n^3 grid, split over X x Y ranks in x and y; rank = i + j * X. Every time step sends
+planes from the low corner to the high one (lower sweep) and back (upper sweep), then exchanges
+faces with all four neighbours. The formulas were checked message for message against recorded runs.
+
+Source: NPB 3.3-MPI, LU: ssor.f, blts.f, buts.f, exchange_1.f to exchange_6.f, pintgr.f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.calls import Call, calls
+from hopmap.traces.folded import Folded, Parts, Repeat
+from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.traffic import Traffic
+
+from .skeleton import (
+    after,
+    bcast,
+    everyone,
+    folded_trace,
+    label,
+    parameters_of,
+    seconds_per_operation,
+    steps_of,
+    whole_trace,
+)
+
+# Class: grid edge n and time steps (itmax).
+CLASSES = {
+    "S": (12, 50),
+    "W": (33, 300),
+    "A": (64, 250),
+    "B": (102, 250),
+    "C": (162, 250),
+    "D": (408, 300),
+    "E": (1020, 300),
+}
+
+# Operations of a time step, NPB's own count (lu.f, "mflops"): a polynomial in n, of n^3 first; and
+# how the model shares them out: two triangular sweeps and the right-hand side.
+FLOPS = (1984.77, -10923.3, 27770.9, -144010.0)
+LOWER, UPPER, RHS = 0.4, 0.4, 0.2
+
+# Tags say where a message comes from as its receiver sees it.
+FROM_S, FROM_N, FROM_E, FROM_W = 1, 2, 3, 4
+
+# The ten start-up broadcasts (read_input.f), in bytes.
+INPUT_BCASTS = (4, 4, 4, 8, 8, 40, 4, 4, 4, 4)
+
+
+class LuProblem(NamedTuple):
+    """A class on a number of ranks.
+
+    Attributes
+    ----------
+    n, steps : int
+        Grid edge, time steps.
+    X, Y : int
+        Ranks in x and in y.
+    nx, ny : ndarray(int64)
+        Grid points in x of rank column i, shape (X,), and in y of rank row j, shape (Y,).
+    """
+
+    n: int
+    steps: int
+    X: int
+    Y: int
+    nx: NDArray[np.int64]
+    ny: NDArray[np.int64]
+
+
+def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProblem:
+    """Lay a class out on ranks.
+
+    Parameters
+    ----------
+    nas_class : str
+        S, W, A, B, C, D or E.
+    ranks : int
+        Y is the largest divisor not above its root, X = ranks / Y.
+    steps : int, optional
+        Time steps instead of the class's own.
+
+    Raises
+    ------
+    TraceError
+        Unknown class, or a layout that leaves a rank fewer than three points in x or y.
+    """
+    n, itmax = parameters_of("LU", CLASSES, nas_class)
+    if ranks < 1:
+        raise TraceError(f"LU on {ranks} ranks: expected at least 1")
+    Y = next(d for d in range(int(np.sqrt(ranks)), 0, -1) if ranks % d == 0)
+    X = ranks // Y
+    if n // X < 3:
+        raise TraceError(
+            f"LU class {nas_class} on {ranks} ranks: a {X} x {Y} layout of {n} x {n} points leaves "
+            f"{n // X} points a rank: expected at least 3"
+        )
+    split = [np.array([n // p + (k < n % p) for k in range(p)], dtype=np.int64) for p in (X, Y)]
+    return LuProblem(n, steps_of("LU", steps, itmax), X, Y, split[0], split[1])
+
+
+def lu_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
+    """Point-to-point traffic of a whole run, in closed form; time and memory linear in ranks.
+
+    See `lu_problem` for parameters and errors.
+    """
+    p = lu_problem(nas_class, ranks, steps)
+    i = np.arange(ranks) % p.X
+    j = np.arange(ranks) // p.X
+    nx, ny = p.nx[i], p.ny[j]
+    wi, wj = _sweep_width(nx, i, p.X), _sweep_width(ny, j, p.Y)
+    sweeps = (p.n - 2) * (p.steps + 1)
+    faces = p.steps + 4
+    rows: list[tuple[NDArray[np.int64], ...]] = []
+    for partner, has, width, face, surface, border in (
+        (1, i < p.X - 1, wj, ny, 16 * (ny + 2), _border(j, p.Y)),
+        (p.X, j < p.Y - 1, wi, nx, 16 * nx, _border(i, p.X)),
+    ):
+        low = np.flatnonzero(has)
+        high = low + partner
+        upwards = sweeps * 40 * width[low] + faces * 80 * face[low] * p.n
+        downwards = upwards + surface[low] + border[low] * 8 * p.n
+        rows.append((low, high, np.full(len(low), sweeps + faces), upwards))
+        rows.append((high, low, sweeps + faces + 1 + border[low], downwards))
+    src, dst, messages, volume = (np.concatenate(column) for column in zip(*rows, strict=True))
+    metadata: dict[str, Any] = {
+        "benchmark": "lu",
+        "class": nas_class,
+        "dims": [p.X, p.Y],
+        "periodic": [False, False],
+    }
+    if steps is not None:
+        metadata["steps"] = steps
+    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
+
+
+def lu_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
+    """Generate the full program: every call in its real order, with sizes and tags.
+
+    Parameters
+    ----------
+    flops : float
+        Operations per second of one rank, see `nas_program`; they are shared out over planes and
+        right-hand sides. 0 means no computation.
+
+    Notes
+    -----
+    A rank's times are its own computation only: what waiting costs is for a replay to say.
+    Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
+    """
+    messages = int(lu_traffic(nas_class, ranks, steps=steps).messages.sum())
+    programs = _rank_programs(lu_problem(nas_class, ranks, steps), flops)
+    return whole_trace(label("lu", nas_class, ranks, steps), ranks, messages, programs)
+
+
+def lu_folded(
+    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
+) -> Folded:
+    """Generate the full program with its planes and time steps as loops; see `lu_trace`.
+
+    Notes
+    -----
+    Takes 15 kB a rank, whatever the class. Computation equals that of `lu_trace` but for the clock,
+    whose nanoseconds do not divide evenly into trips.
+    """
+    programs = _rank_programs(lu_problem(nas_class, ranks, steps), flops)
+    return folded_trace(label("lu", nas_class, ranks, steps), ranks, programs)
+
+
+def _sweep_width(
+    points: NDArray[np.int64], position: NDArray[np.int64], across: int
+) -> NDArray[np.int64]:
+    """Points that a sweep's message covers: the grid's outermost points stay at home."""
+    return points - _border(position, across)
+
+
+def _border(position: NDArray[np.int64], across: int) -> NDArray[np.int64]:
+    """Count the grid borders (0 to 2) that a row or column of ranks lies on."""
+    on_border: NDArray[np.int64] = np.add(position == 0, position == across - 1, dtype=np.int64)
+    return on_border
+
+
+def _rank_programs(p: LuProblem, flops: float) -> Iterator[Parts]:
+    seconds = seconds_per_operation("LU", flops) * float(np.polyval(FLOPS, p.n)) / p.n**3
+    for rank in range(p.X * p.Y):
+        yield _rank_program(p, rank, rank % p.X, rank // p.X, seconds)
+
+
+def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Parts:
+    """All calls of one rank, in order; a point takes so many seconds a time step."""
+    ranks = p.X * p.Y
+    nx, ny, nz = int(p.nx[i]), int(p.ny[j]), p.n
+    north = rank - 1 if i > 0 else -1
+    south = rank + 1 if i < p.X - 1 else -1
+    west = rank - p.X if j > 0 else -1
+    east = rank + p.X if j < p.Y - 1 else -1
+    along_x = 40 * int(_sweep_width(p.ny, np.arange(p.Y), p.Y)[j])
+    along_y = 40 * int(_sweep_width(p.nx, np.arange(p.X), p.X)[i])
+    seconds *= nx * ny * nz
+
+    def send(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
+        return [calls(Call.SEND, peer=peer, tag=tag, size=size)] if peer >= 0 else []
+
+    def recv(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
+        return [calls(Call.RECV, peer=peer, tag=tag, size=size)] if peer >= 0 else []
+
+    def irecv(peer: int) -> list[NDArray[np.void]]:
+        return [calls(Call.IRECV)] if peer >= 0 else []
+
+    def wait(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
+        return [calls(Call.WAIT, peer=peer, tag=tag, size=size)] if peer >= 0 else []
+
+    def shift(to: int, from_: int, tag: int, size: int) -> list[NDArray[np.void]]:
+        """Irecv, send, wait: exchange_3."""
+        return irecv(from_) + send(to, tag, size) + wait(from_, tag, size)
+
+    def fetch(to: int, from_: int, tag: int, size: int) -> list[NDArray[np.void]]:
+        """Irecv, wait, send: exchange_4, 5 and 6, a chain from the high end."""
+        return irecv(from_) + wait(from_, tag, size) + send(to, tag, size)
+
+    def timed(rows: list[NDArray[np.void]], before: float) -> list[NDArray[np.void]]:
+        """Put computation before the first call."""
+        if rows:
+            rows[0]["before"][0] += before
+        return rows
+
+    def exchange_3() -> list[NDArray[np.void]]:
+        x, y = 80 * ny * nz, 80 * nx * nz
+        return timed(
+            shift(south, north, FROM_N, x)
+            + shift(north, south, FROM_S, x)
+            + shift(east, west, FROM_W, y)
+            + shift(west, east, FROM_E, y),
+            RHS * seconds,
+        )
+
+    def sweep(share: float, plane: list[list[NDArray[np.void]]]) -> Parts:
+        """Receive two edges, compute a plane, send two edges; for every inner plane."""
+        receives, sends = plane
+        before = share * seconds / max(nz - 2, 1)
+        first = (sends or receives)[:1]
+        if first:
+            first[0]["before"] = before
+        rows = receives + sends
+        return [Repeat(nz - 2, [*rows])]
+
+    lower = sweep(
+        LOWER,
+        [
+            recv(north, FROM_N, along_x) + recv(west, FROM_W, along_y),
+            send(south, FROM_N, along_x) + send(east, FROM_W, along_y),
+        ],
+    )
+    upper = sweep(
+        UPPER,
+        [
+            recv(south, FROM_S, along_x) + recv(east, FROM_E, along_y),
+            send(north, FROM_S, along_x) + send(west, FROM_E, along_y),
+        ],
+    )
+    step = lower + upper
+    l2norm = [everyone(Call.ALLREDUCE, ranks, 40)]
+    maximum = [everyone(Call.ALLREDUCE, ranks, 8)]
+    bcasts = [bcast(rank, ranks, size) for size in INPUT_BCASTS]
+    barrier = everyone(Call.BARRIER, ranks)
+    begin = [
+        everyone(Call.INIT, ranks),
+        calls(Call.COMM_RANK),
+        calls(Call.COMM_SIZE, 2 if rank == 0 else 1),  # once more in read_input
+        *bcasts,
+    ]
+    end = everyone(Call.FINALIZE, ranks)
+    if ranks == 1:  # no messages to compute between
+        rhs = after(RHS * seconds, l2norm[0])
+        untimed = [after(2 * RHS * seconds, l2norm[0]), barrier, after(seconds, maximum[0])]
+        solved = [rhs, barrier, after((p.steps - RHS) * seconds, l2norm[0]), rhs]
+        return [*begin, *untimed, *solved, *maximum, *l2norm, *maximum * 3, end]
+    start = [*exchange_3(), *l2norm, barrier]
+    surface = fetch(west, east, FROM_E, 16 * nx) + fetch(north, south, FROM_S, 16 * (ny + 2))
+    x_edges = fetch(north, south, FROM_S, 8 * nz) * int(_border(np.array([j]), p.Y)[0])
+    y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
+    inner_steps: Parts = [Repeat(p.steps - 1, [*step, *exchange_3()])] if p.steps > 1 else []
+    return [
+        *begin,
+        *exchange_3(),  # erhs
+        *start,  # untimed run of one step
+        *step,
+        *exchange_3(),
+        *maximum,
+        *start,  # the timed run
+        *inner_steps,
+        *step,
+        *l2norm,
+        *exchange_3(),
+        *l2norm,
+        *maximum,
+        *l2norm,  # error
+        *surface,  # pintgr
+        *maximum,
+        *x_edges,
+        *maximum,
+        *y_edges,
+        *maximum,
+        end,
+    ]

@@ -1,0 +1,329 @@
+"""NAS MG (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
+
+V-cycles of multigrid on a periodic n^3 grid, split over p1 x p2 x p3 ranks; rank = x + p1 * (y +
+p2 * z). On every level a rank exchanges borders with its two neighbours along each axis. Where a
+coarse level has fewer points than ranks, some ranks are idle, and the others' neighbours are as
+far away as they have to be; on the way back ranks with points give them to those that get some.
+With two ranks along an axis both neighbours are one; with one, it is the rank itself.
+
+Source: NPB 3.3-MPI, MG: mg.f (setup, mg3P, comm3, comm3_ex, zran3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.calls import Call, calls
+from hopmap.traces.folded import Folded, Parts, Repeat
+from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.traffic import Traffic
+
+from .skeleton import (
+    Row,
+    after,
+    bcast,
+    everyone,
+    folded_trace,
+    label,
+    listed,
+    log2_of,
+    parameters_of,
+    reduce,
+    seconds_per_operation,
+    steps_of,
+    whole_trace,
+)
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+# Class: grid edge n and V-cycles (nit).
+CLASSES = {
+    "S": (32, 4),
+    "W": (128, 4),
+    "A": (256, 4),
+    "B": (256, 20),
+    "C": (512, 20),
+    "D": (1024, 50),
+    "E": (2048, 50),
+}
+
+MOST_RANKS = 131072  # globals.h, maxprocs
+
+# Operations per grid point and V-cycle, NPB's own count (mg.f, "mflops"). It is shared out by what
+# the comments there say of a result: smoothing, residual; per point of the coarser level,
+# restriction, prolongation. Their sum over all levels is 57 per point.
+FLOPS_PER_POINT = 58
+PSINV, RESID, RPRJ3, INTERP = 16, 15, 24, 20
+
+# The seven start-up broadcasts, in bytes.
+INPUT_BCASTS = (4, 4, 4, 4, 4, 32, 4)
+
+# Tags of what goes up and down each axis.
+UP, DOWN = (1300, 2300, 3300), (1100, 2100, 3100)
+
+# Twenty times, the best value and who has it, for where the right-hand side is not zero (zran3).
+CHARGES = 20
+
+
+class MgProblem(NamedTuple):
+    """A class on a number of ranks; level k (from 0) has 2^(k+1) points per edge.
+
+    Attributes
+    ----------
+    n, steps : int
+        Grid edge, V-cycles.
+    p : tuple of int
+        Ranks along each axis.
+    points : ndarray(int64, shape=(levels, 3, ranks))
+        Own points along each axis.
+    alive : ndarray(bool, shape=(levels, ranks))
+        Whether a rank has points.
+    up, down : ndarray(int64, shape=(levels, 3, ranks))
+        Neighbours along each axis.
+    gives, takes : ndarray(bool, shape=(levels, 3, ranks))
+        Whether a rank gives prolongated points to its neighbours along an axis, or takes them.
+    """
+
+    n: int
+    steps: int
+    p: tuple[int, int, int]
+    points: Ints
+    alive: Flags
+    up: Ints
+    down: Ints
+    gives: Flags
+    takes: Flags
+
+
+def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProblem:
+    """Lay a class out on ranks.
+
+    Parameters
+    ----------
+    nas_class : str
+        S, W, A, B, C, D or E.
+    ranks : int
+        A power of two, at most 131072.
+    steps : int, optional
+        V-cycles instead of the class's own.
+
+    Raises
+    ------
+    TraceError
+        Unknown class, or a layout that leaves a rank without a point.
+    """
+    n, own = parameters_of("MG", CLASSES, nas_class)
+    log_p = log2_of("MG", ranks)
+    p1 = 1 << (log_p // 3)
+    p2 = 1 << ((log_p - log_p // 3) // 2)
+    p = (p1, p2, ranks // (p1 * p2))
+    if ranks > MOST_RANKS:
+        raise TraceError(f"MG on {ranks} ranks: expected at most {MOST_RANKS}")
+    if n < p[2]:
+        raise TraceError(
+            f"MG class {nas_class} on {ranks} ranks: a {p1} x {p2} x {p[2]} layout of {n}^3 "
+            f"points: expected at least one point a rank"
+        )
+    me = np.arange(ranks)
+    at = np.array([me % p1, me // p1 % p2, me // (p1 * p2)])
+    across = np.array(p)[:, None]
+    stride = np.array([1, p1, p1 * p2])[:, None]
+    levels = n.bit_length() - 1
+    shape = (levels, 3, ranks)
+    points, up, down = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    gives, takes = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    far = np.ones((3, ranks), dtype=np.int64)  # how far the neighbours are
+    for k in range(levels - 1, -1, -1):
+        edge = 2 << k
+        mine, next_one = _share(at, edge, across), _share(at + far, edge, across)
+        points[k] = mine
+        far = np.where((mine == 0) | (next_one == 0), 2 * far, far)
+        if k + 1 < levels:
+            gives[k + 1] = (next_one == 0) & (mine == 1)
+            takes[k + 1] = (next_one == 1) & (mine == 0)
+        up[k] = me + stride * ((at + far) % across - at)
+        down[k] = me + stride * ((at - far) % across - at)
+    alive = points.min(axis=1) > 0
+    return MgProblem(n, steps_of("MG", steps, own), p, points, alive, up, down, gives, takes)
+
+
+def mg_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
+    """Point-to-point traffic of a whole run, in closed form.
+
+    Takes time and memory of the order of ranks times levels; see `mg_problem` for parameters and
+    errors.
+    """
+    p = mg_problem(nas_class, ranks, steps)
+    me = np.arange(ranks)
+    cycles = p.steps + 1
+    top = len(p.alive) - 1
+    rows: list[tuple[Ints, ...]] = []
+    for k in range(top + 1) if ranks > 1 else ():
+        times = 3 * cycles + 4 if k == top else 2 * cycles if k == 0 else 3 * cycles
+        for axis in range(3):
+            face, plane = _face(p.points[k], axis), _plane(p.points[k], axis)
+            for peer, planes in ((p.up[k, axis], 2), (p.down[k, axis], 1)):
+                for who, count, size in (
+                    (p.alive[k], times, face),
+                    (p.gives[k, axis], cycles, planes * plane),
+                ):
+                    src = me[who]
+                    messages = np.full(len(src), count)
+                    rows.append((src, peer[who], messages, count * size[who]))
+    none = np.zeros(0, dtype=np.int64)
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)] or [none] * 4
+    metadata: dict[str, Any] = {
+        "benchmark": "mg",
+        "class": nas_class,
+        "dims": list(p.p),
+        "periodic": [True, True, True],
+    }
+    if steps is not None:
+        metadata["steps"] = steps
+    src, dst, messages, volume = columns
+    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
+
+
+def mg_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
+    """Generate the full program: every call in its real order, with sizes and tags.
+
+    Parameters
+    ----------
+    flops : float
+        Operations per second of one rank, see `nas_program`. 0 means no computation.
+    """
+    messages = int(mg_traffic(nas_class, ranks, steps=steps).messages.sum())
+    programs = _rank_programs(mg_problem(nas_class, ranks, steps), ranks, flops)
+    return whole_trace(label("mg", nas_class, ranks, steps), ranks, messages, programs)
+
+
+def mg_folded(
+    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
+) -> Folded:
+    """Generate the full program with its V-cycles as a loop; see `mg_trace`."""
+    programs = _rank_programs(mg_problem(nas_class, ranks, steps), ranks, flops)
+    return folded_trace(label("mg", nas_class, ranks, steps), ranks, programs)
+
+
+def _share(place: Ints, edge: int, across: Ints) -> Ints:
+    """Points along each axis of the rank in a place; places outside the grid go on."""
+    points: Ints = (place + 1) * edge // across - place * edge // across
+    return points
+
+
+def _face(points: Ints, axis: int) -> Ints:
+    """Bytes of a border message: along y with the border points in x, along z with those in y."""
+    one, other = (points[b] + 2 * (b < axis) for b in range(3) if b != axis)
+    size: Ints = 8 * one * other
+    return size
+
+
+def _plane(points: Ints, axis: int) -> Ints:
+    """Bytes of a plane of prolongated points, with all border points."""
+    one, other = (points[b] + 2 for b in range(3) if b != axis)
+    size: Ints = 8 * one * other
+    return size
+
+
+def _rank_programs(p: MgProblem, ranks: int, flops: float) -> Iterator[Parts]:
+    # So that a V-cycle and its residual take as many operations as NPB counts.
+    seconds = seconds_per_operation("MG", flops) * FLOPS_PER_POINT * p.n**3 / _operations(p)
+    for rank in range(ranks):
+        yield _rank_program(p, rank, ranks, seconds)
+
+
+def _operations(p: MgProblem) -> float:
+    """Operations of a V-cycle and its residual, as its parts are said to cost."""
+    size = 8.0 ** np.arange(1, len(p.alive) + 1)  # points of each level
+    smooth, coarse = (RESID + PSINV) * size, (RPRJ3 + INTERP) * size[:-1]
+    return float(smooth.sum() - RESID * size[0] + RESID * size[-1] + coarse.sum())
+
+
+def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
+    """All calls of one rank, in order; an operation takes so many seconds."""
+    top = len(p.alive) - 1
+    cost = seconds * p.points[:, :, rank].prod(axis=1)  # of one operation per point
+    borders = [_comm3(p, rank, k) for k in range(top + 1)]
+    given = [_comm3_ex(p, rank, k) for k in range(top + 1)]
+    norm = [everyone(Call.ALLREDUCE, ranks, 8)] * 2
+    barrier = everyone(Call.BARRIER, ranks)
+    charge = [everyone(Call.ALLREDUCE, ranks, 8), everyone(Call.ALLREDUCE, ranks, 16)]
+    zran3 = [barrier, *charge * CHARGES, barrier, borders[top]]
+    start = [
+        everyone(Call.INIT, ranks),
+        calls(Call.COMM_RANK),
+        calls(Call.COMM_SIZE),
+        barrier,
+        *[bcast(rank, ranks, size) for size in INPUT_BCASTS],
+        *zran3,
+        *norm,
+    ]
+    end = [reduce(rank, ranks, 8), everyone(Call.FINALIZE, ranks)]
+    if ranks == 1:  # no messages to compute between
+        once, whole = RESID * cost[top], seconds * _operations(p)
+        initial = [after(once, norm[0]), norm[1]]
+        final = [after(p.steps * whole, norm[0]), norm[1]]
+        again = [after(whole, barrier), *zran3[1:], barrier]
+        return [*start, *initial, *again, *initial, *final, *end]
+    resid = after(RESID * cost[top], borders[top])
+    cycle: Parts = [after(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
+    cycle.append(after(PSINV * cost[0], borders[0]))
+    for k in range(1, top + 1):
+        exchanges = np.concatenate((given[k], after(RESID * cost[k], borders[k])))
+        cycle += [after(INTERP * cost[k - 1], exchanges), after(PSINV * cost[k], borders[k])]
+    cycle.append(resid)
+    initial = [resid, *norm]
+    return [
+        *start,
+        *initial,
+        *cycle,
+        *zran3,
+        barrier,
+        *initial,
+        Repeat(p.steps, cycle),
+        *norm,
+        *end,
+    ]
+
+
+def _comm3(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
+    """Border exchange: both receives, both sends, both waits, one axis after the other."""
+    rows: list[Row] = []
+    if len(p.alive[k]) > 1 and p.alive[k, rank]:
+        for axis in range(3):
+            size = int(_face(p.points[k, :, rank], axis))
+            rows += _receives() + _sends(p, rank, k, axis, size, size)
+            rows += _waits(p, rank, k, axis, size, size)
+    return listed(rows)
+
+
+def _comm3_ex(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
+    """Prolongated points: two planes go up an axis, one goes down."""
+    rows: list[Row] = []
+    for axis in range(3) if len(p.alive[k]) > 1 else ():
+        size = int(_plane(p.points[k, :, rank], axis))
+        if p.takes[k, axis, rank]:
+            rows += _receives() + _waits(p, rank, k, axis, 2 * size, size)
+        if p.gives[k, axis, rank]:
+            rows += _sends(p, rank, k, axis, 2 * size, size)
+    return listed(rows)
+
+
+def _receives() -> list[Row]:
+    """From above, then from below: who sends is known when it has come."""
+    return [(Call.IRECV, -1, -1, -1)] * 2
+
+
+def _sends(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: int) -> list[Row]:
+    up, down = int(p.up[k, axis, rank]), int(p.down[k, axis, rank])
+    return [(Call.SEND, up, UP[axis], upwards), (Call.SEND, down, DOWN[axis], downwards)]
+
+
+def _waits(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: int) -> list[Row]:
+    up, down = int(p.up[k, axis, rank]), int(p.down[k, axis, rank])
+    return [(Call.WAIT, up, DOWN[axis], downwards), (Call.WAIT, down, UP[axis], upwards)]

@@ -1,0 +1,289 @@
+"""The full programs of NAS SP and BT, call by call; see `nas_multipartition` for the layout.
+
+Messages go over duplicates of a communicator that was split from MPI_COMM_WORLD, none over
+MPI_COMM_WORLD itself: SETUP has the collectives, SOLVE the sweeps, FACES the copies of faces.
+
+Source: NPB 3.3-MPI, SP and BT: setup_mpi.f, sp.f, bt.f, adi.f, copy_faces.f, x_solve.f, y_solve.f,
+z_solve.f, verify.f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.calls import Call, calls
+from hopmap.traces.folded import Folded, Parts, Repeat
+from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.trace import Trace
+
+from .multipartition import (
+    FACE_BYTES,
+    Layout,
+    Solver,
+    multipartition,
+    multipartition_traffic,
+    partners,
+)
+from .skeleton import folded_trace, label, seconds_per_operation, whole_trace
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Table = NDArray[np.void]
+
+WORLD, SETUP, SOLVE, FACES = range(4)  # communicators
+
+# Tags: where a message goes, as its sender sees it, when faces are copied; where it comes from, as
+# its receiver sees it, in a sweep of BT.
+EAST, WEST, NORTH, SOUTH, BOTTOM, TOP = 2000, 3000, 4000, 5000, 6000, 7000
+
+# What a sweep does between two cells.
+AT_ONCE = (Call.ISEND, Call.IRECV, Call.WAITALL, Call.RECEIVED, Call.SENT, Call.WAITALL_END)
+IN_TURN = (Call.ISEND, Call.IRECV, Call.WAIT_SENT, Call.WAIT)
+
+BYTES_PER_MESSAGE = (
+    280  # of a trace: 10 or 11 events of 13 bytes, 4 records of 37; at its peak, 750
+)
+
+
+def multipartition_trace(
+    solver: Solver, nas_class: str, ranks: int, steps: int | None, flops: float
+) -> Trace:
+    """Generate the full program: every call in its real order, with sizes, tags, communicators.
+
+    Parameters
+    ----------
+    flops : float
+        Floating-point operations per second of one rank; the compute model spends the benchmark's
+        own count of operations at this rate, shared out over cells and parts of a time step
+        (`Work`). 0 means no computation.
+
+    Notes
+    -----
+    A rank's times are its own computation only: what waiting costs is for a replay to say.
+    See `multipartition` for the other parameters and errors.
+    """
+    layout = multipartition(solver, nas_class, ranks, steps)
+    name = label(solver.name, nas_class, ranks, steps)
+    messages = _messages(solver, nas_class, ranks, layout.steps)
+    programs = _programs(solver, layout, flops)
+    return whole_trace(name, ranks, messages, programs, _communicators(ranks))
+
+
+def multipartition_folded(
+    solver: Solver, nas_class: str, ranks: int, steps: int | None, flops: float
+) -> Folded:
+    """Generate the full program with its time steps as a loop; see `multipartition_trace`.
+
+    Notes
+    -----
+    Takes 12 kB times p a rank, whatever the number of steps. Computation equals that of the trace
+    but for the clock, whose nanoseconds do not divide evenly into trips.
+    """
+    layout = multipartition(solver, nas_class, ranks, steps)
+    name = label(solver.name, nas_class, ranks, steps)
+    messages = _messages(solver, nas_class, ranks, 1)
+    require_memory(
+        BYTES_PER_MESSAGE * messages,
+        f"{name}: two time steps of {messages:,} messages",
+        "take fewer ranks",
+    )
+    return folded_trace(name, ranks, _programs(solver, layout, flops), _communicators(ranks))
+
+
+def _messages(solver: Solver, nas_class: str, ranks: int, steps: int) -> int:
+    return int(multipartition_traffic(solver, nas_class, ranks, steps).messages.sum())
+
+
+def _communicators(ranks: int) -> list[NDArray[np.int32]]:
+    return [np.arange(ranks, dtype=np.int32)] * 3
+
+
+class Cells(NamedTuple):
+    """The cells of a rank.
+
+    Attributes
+    ----------
+    at : ndarray(int64, shape=(3, p))
+        Coordinates.
+    seconds : ndarray(float64, shape=(p,))
+        Time of one operation on all points of the cell.
+    to, from_ : list of int
+        Successors and predecessors of the rank along x, y, z.
+    """
+
+    at: Ints
+    seconds: Floats
+    to: list[int]
+    from_: list[int]
+
+
+class Sweep(NamedTuple):
+    """One sweep of a rank, half of the solution along an axis.
+
+    Attributes
+    ----------
+    to, from_ : int
+        Partners.
+    tag, size : ndarray(int64, shape=(p,))
+        Of the message that each cell sends on, and of the one that it takes; in their order.
+    ahead, work : ndarray(float64, shape=(p,))
+        Seconds of computation on each cell before and after it waits.
+    """
+
+    to: int
+    from_: int
+    tag: Ints
+    size: Ints
+    ahead: Floats
+    work: Floats
+
+
+def _programs(solver: Solver, layout: Layout, flops: float) -> Iterator[Parts]:
+    """All calls of each rank, in order."""
+    operation = seconds_per_operation(solver.name.upper(), flops)
+    p, c = layout.p, np.arange(layout.p)
+    per_point = solver.operations(layout.n) / layout.n**3 / solver.work.total()
+    for rank in range(p * p):
+        j, i = divmod(rank, p)
+        at = np.stack([(i + c) % p, (j - c) % p, c])
+        seconds = layout.points[at].prod(axis=0) * (per_point * operation)
+        cells = Cells(at, seconds, *partners(p, i, j))
+        yield _program(solver, layout, rank, cells)
+
+
+def _program(solver: Solver, layout: Layout, rank: int, cells: Cells) -> Parts:
+    ranks, steps = layout.p**2, layout.steps
+
+    def collective(call: Call, size: int = 0, comm: int = SETUP, before: float = 0.0) -> Table:
+        whole = size * ranks
+        return calls(call, size=whole, received=whole, comm=comm, before=before)
+
+    def to_all(size: int) -> Table:
+        sent = size * ranks if rank == 0 else 0
+        return calls(Call.BCAST, peer=0, comm=SETUP, size=sent, received=size)
+
+    faces, rhs = _copy_faces(layout, cells), solver.work.rhs * cells.seconds.sum()
+    step, rest = _time_step(solver, layout, cells, faces, rhs)
+    if layout.p > 1:
+        # What is left to compute behind the last call of a step comes before the first of the
+        # next, and before the first step in place of behind the last.
+        step["before"][0] = rest
+        loop: Parts = [Repeat(steps, [step])]
+        timed = 0.0
+    else:
+        loop, timed = [], rest * steps
+    warm_up = step.copy()
+    warm_up["before"][:1] = 0
+    return [
+        collective(Call.INIT, comm=WORLD),
+        calls(Call.COMM_SIZE),
+        calls(Call.COMM_RANK),
+        collective(Call.COMM_SPLIT, comm=WORLD),
+        calls(Call.COMM_SIZE),
+        collective(Call.COMM_DUP),
+        collective(Call.COMM_DUP),
+        *map(to_all, solver.bcasts),
+        warm_up,
+        collective(Call.BARRIER, before=rest),
+        *loop,
+        collective(Call.ALLREDUCE, 40, before=timed),  # error_norm
+        faces,
+        collective(Call.ALLREDUCE, 40, before=rhs),  # rhs_norm
+        calls(Call.REDUCE, peer=0, comm=SETUP, size=8, received=8 * ranks if rank == 0 else 0),
+        collective(Call.BARRIER, comm=WORLD),
+        collective(Call.FINALIZE, comm=WORLD),
+    ]
+
+
+def _copy_faces(layout: Layout, cells: Cells) -> Table:
+    """Post six receives and six sends, wait for all (copy_faces.f)."""
+    p, extent = layout.p, layout.points[cells.at]
+    if p == 1:
+        return calls(Call.IRECV, 0)
+    peers, sizes = [], []
+    for axis in range(3):
+        face = np.delete(extent, axis, axis=0).prod(axis=0)
+        for partner, end in ((cells.to, p - 1), (cells.from_, 0)):
+            peers.append(partner[axis])
+            sizes.append(FACE_BYTES * int(face[cells.at[axis] != end].sum()))
+    sent = (EAST, WEST, NORTH, SOUTH, TOP, BOTTOM)
+    taken = (WEST, EAST, SOUTH, NORTH, BOTTOM, TOP)
+    latest = np.arange(-12, 0)
+    return np.concatenate(
+        [
+            calls(Call.IRECV, 6, comm=FACES),
+            calls(Call.ISEND, 6, comm=FACES, peer=peers, tag=sent, size=sizes),
+            calls(Call.WAITALL),
+            calls(
+                Call.RECEIVED, 6, comm=FACES, peer=peers, tag=taken, size=sizes, request=latest[:6]
+            ),
+            calls(Call.SENT, 6, request=latest[6:]),
+            calls(Call.WAITALL_END),
+        ]
+    )
+
+
+def _time_step(
+    solver: Solver, layout: Layout, cells: Cells, faces: Table, rhs: float
+) -> tuple[Table, float]:
+    """Faces, then two sweeps along each axis; and the seconds left behind the last call (adi.f)."""
+    tables, rest, work = [faces], rhs, solver.work
+    form = AT_ONCE if solver.waitall else IN_TURN
+    for axis, (forth, back) in enumerate(((WEST, EAST), (SOUTH, NORTH), (BOTTOM, TOP))):
+        order = np.argsort(cells.at[axis])
+        at, seconds = cells.at[:, order], cells.seconds[order]
+        first, second = np.delete(at, axis, axis=0)
+        size = layout.swept[first] * layout.swept[second]
+        label = first + layout.p * second if solver.tagged else np.zeros_like(first)
+        last = seconds[::-1]
+        for sweep in (
+            Sweep(
+                to=cells.to[axis],
+                from_=cells.from_[axis],
+                tag=label + (forth if solver.tagged else 0),
+                size=size * solver.eliminate,
+                ahead=work.prepare[axis] * seconds,
+                work=work.eliminate[axis] * seconds,
+            ),
+            Sweep(
+                to=cells.from_[axis],
+                from_=cells.to[axis],
+                tag=(label + (back if solver.tagged else 0))[::-1],
+                size=(size * solver.substitute)[::-1],
+                ahead=work.finish[axis] * np.concatenate(([0.0], last[:-1])),
+                work=work.substitute[axis] * last,
+            ),
+        ):
+            table, rest = _sweep_calls(form, sweep, rest)
+            tables.append(table)
+        rest += work.finish[axis] * float(last[-1])
+    return np.concatenate(tables), rest
+
+
+def _sweep_calls(form: tuple[Call, ...], sweep: Sweep, rest: float) -> tuple[Table, float]:
+    """Compute a cell, send, receive for the next one, wait for both; all along the row of cells.
+
+    `rest` is computed before it begins; what is left when it ends is returned.
+    """
+    table = calls(Call.ISEND, (len(sweep.size) - 1) * len(form), comm=SOLVE)
+    grid = table.reshape(-1, len(form))
+    grid["call"] = form
+    take, sent = (
+        next(at for at, call in enumerate(form) if call in either)
+        for either in ((Call.WAIT, Call.RECEIVED), (Call.WAIT_SENT, Call.SENT))
+    )
+    grid["request"][:, sent] = -2
+    grid["peer"][:, 0], grid["peer"][:, take] = sweep.to, sweep.from_
+    for column in ("tag", "size"):
+        values = getattr(sweep, column)
+        grid[column][:, 0], grid[column][:, take] = values[:-1], values[1:]
+    # Computation before each send and behind the last wait, and before each wait.
+    before = sweep.work.copy()
+    before[0] += rest + sweep.ahead[0]
+    grid["before"][:, 0] = before[:-1]
+    grid["before"][:, 2] = sweep.ahead[1:]
+    return table, float(before[-1])

@@ -1,0 +1,336 @@
+"""The definitions of an OTF2 archive that a program needs: clock, locations, regions, partners.
+
+Events name their partner by its rank in a communicator. The way from there to a world rank is
+communicator -> group -> (MPI's COMM_LOCATIONS group) -> location; a world rank is an index into
+that last group. `read_definitions` walks it once and leaves flat tables for the compiled readers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.trace import TraceError
+
+from .library import (
+    POINTER,
+    STATUS,
+    TEXT,
+    UINT8,
+    UINT32,
+    UINT64,
+    UNDEFINED_UINT32,
+    Complaints,
+    call,
+)
+
+MPI = 4  # OTF2_PARADIGM_MPI
+CPU_THREAD = 1  # OTF2_LOCATION_TYPE_CPU_THREAD
+COMM_LOCATIONS, COMM_GROUP, COMM_SELF = 4, 5, 6  # OTF2_GROUP_TYPE_*
+GLOBAL_MEMBERS = 1  # OTF2_GROUP_FLAG_GLOBAL_MEMBERS: events already carry world ranks
+
+
+class Location(NamedTuple):
+    """A stream of events: a thread, a GPU stream, a set of metrics."""
+
+    reference: int
+    kind: int
+    events: int
+    process: int  # its location group
+
+
+class Group(NamedTuple):
+    """A group as it stands in the file."""
+
+    kind: int
+    paradigm: int
+    flags: int
+    members: NDArray[np.uint64]
+
+
+class Partners(NamedTuple):
+    """Tables of all communicators, sorted by reference; the compiled `partner` looks in them.
+
+    Who is meant by rank p of communicator i is ``members[start[i] + p]``, for p < ``length[i]``.
+    """
+
+    reference: NDArray[np.uint32]
+    number: NDArray[np.int32]  # in Trace.communicators; -1: not a communicator of MPI
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    members: NDArray[np.int32]  # the last entry is the rank whose events are being read
+    selves: tuple[int, ...]  # rows that mean the reading rank alone
+    bridges: tuple[tuple[int, int, int, int], ...]  # rows with two sides: row, start, lengths
+
+    def seen_by(self, rank: int) -> None:
+        """Fill in what depends on the rank whose events are read next."""
+        self.members[-1] = rank
+        for row in self.selves:
+            self.start[row], self.length[row] = len(self.members) - 1, 1
+        for row, start, near, far in self.bridges:
+            # A rank of one side addresses the ranks of the other.
+            inside = rank in self.members[start : start + near]
+            self.start[row] = start + near if inside else start
+            self.length[row] = far if inside else near
+
+
+@dataclass(frozen=True, eq=False)
+class Definitions:
+    """What is known of an archive before its events are read.
+
+    `rank_of` gives the world rank of a location's reference; it holds the CPU threads of MPI
+    processes and nothing else. `masters` are the locations of the world ranks themselves.
+    """
+
+    resolution: int
+    offset: int
+    locations: tuple[Location, ...]
+    rank_of: dict[int, int]
+    masters: NDArray[np.uint64]
+    regions: tuple[str, ...]
+    region_reference: NDArray[np.uint32]
+    region_is_mpi: NDArray[np.bool_]
+    communicators: tuple[NDArray[np.int32], ...]
+    partners: Partners
+
+    @property
+    def ranks(self) -> int:
+        """Number of MPI processes."""
+        return len(self.masters)
+
+
+@dataclass
+class _Raw:
+    """Definitions as they come, record by record."""
+
+    clock: tuple[int, int] | None = None
+    strings: dict[int, str] = field(default_factory=dict)
+    locations: dict[int, Location] = field(default_factory=dict)
+    regions: dict[int, tuple[int, int]] = field(default_factory=dict)  # name, paradigm
+    groups: dict[int, Group] = field(default_factory=dict)
+    communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)  # one group or two
+
+    def on_clock_properties(self, resolution: int, offset: int, _length: int, _date: int) -> None:
+        self.clock = (resolution, offset)
+
+    def on_string(self, reference: int, text: bytes) -> None:
+        self.strings[reference] = text.decode(errors="replace")
+
+    def on_location(self, reference: int, _name: int, kind: int, events: int, group: int) -> None:
+        self.locations[reference] = Location(reference, kind, events, group)
+
+    def on_region(
+        self, reference: int, name: int, _canonical: int, _about: int, _role: int, paradigm: int
+    ) -> None:
+        self.regions[reference] = (name, paradigm)
+
+    def on_group(
+        self, reference: int, _name: int, kind: int, paradigm: int, flags: int, size: int, at: int
+    ) -> None:
+        members = np.zeros(0, dtype=np.uint64)
+        if size and at:
+            members = np.array((UINT64 * size).from_address(at), dtype=np.uint64)
+        self.groups[reference] = Group(kind, paradigm, flags, members)
+
+    def on_comm(self, reference: int, _name: int, group: int) -> None:
+        self.communicators[reference] = (group,)
+
+    def on_inter_comm(self, reference: int, _name: int, near: int, far: int) -> None:
+        self.communicators[reference] = (near, far)
+
+
+# Callback of libotf2, method above, argument types. Trailing arguments nobody asks for are left
+# out: in every ABI that numba runs on the caller owns them.
+_CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+    ("ClockProperties", "on_clock_properties", (UINT64, UINT64, UINT64, UINT64)),
+    ("String", "on_string", (UINT32, TEXT)),
+    ("Location", "on_location", (UINT64, UINT32, UINT8, UINT64, UINT32)),
+    ("Region", "on_region", (UINT32, UINT32, UINT32, UINT32, UINT8, UINT8)),
+    ("Group", "on_group", (UINT32, UINT32, UINT8, UINT8, UINT32, UINT32, POINTER)),
+    ("Comm", "on_comm", (UINT32, UINT32, UINT32)),
+    ("InterComm", "on_inter_comm", (UINT32, UINT32, UINT32, UINT32)),
+)
+
+
+def read_definitions(reader: int, file: str, complaints: Complaints) -> Definitions:
+    """Read the global definitions of an open archive.
+
+    Parameters
+    ----------
+    reader : int
+        Handle of libotf2's reader.
+    file : str
+        The definition file, for messages.
+    complaints : Complaints
+        Where libotf2's own messages are collected.
+
+    Raises
+    ------
+    TraceError
+        The file is missing, cut, or lacks what an MPI program needs.
+    """
+    raw = _Raw()
+    failure: list[BaseException] = []
+
+    def guarded(method: Callable[..., None]) -> Callable[..., int]:
+        def callback(_user: int | None, *arguments: Any) -> int:
+            try:
+                method(*arguments)
+            except BaseException as error:  # also Ctrl-C: it must not be lost inside libotf2
+                failure.append(error)
+                return 1
+            return 0
+
+        return callback
+
+    callbacks = call("GlobalDefReaderCallbacks_New")
+    kept_alive = []
+    try:
+        for name, method, types in _CALLBACKS:
+            prototype = ctypes.CFUNCTYPE(STATUS, POINTER, *types)
+            kept_alive.append(prototype(guarded(getattr(raw, method))))
+            call(f"GlobalDefReaderCallbacks_Set{name}Callback", callbacks, kept_alive[-1])
+        definitions = call("Reader_GetGlobalDefReader", reader)
+        if not definitions:
+            raise complaints.fail(file, "no global definitions")
+        try:
+            count, expected = UINT64(), UINT64()
+            call("Reader_RegisterGlobalDefCallbacks", reader, definitions, callbacks, None)
+            status = call(
+                "Reader_ReadAllGlobalDefinitions", reader, definitions, ctypes.byref(count)
+            )
+            if failure and not isinstance(failure[0], Exception):
+                raise failure[0]
+            if failure:
+                raise TraceError(f"{file}: definition {count.value}: {failure[0]!r}")
+            complaints.expect(status, file, f"unreadable after {count.value} definitions")
+            call("Reader_GetNumberOfGlobalDefinitions", reader, ctypes.byref(expected))
+            if count.value != expected.value:
+                raise TraceError(
+                    f"{file}: {count.value} definitions, the anchor file says {expected.value}"
+                )
+        finally:
+            call("Reader_CloseGlobalDefReader", reader, definitions)
+    finally:
+        call("GlobalDefReaderCallbacks_Delete", callbacks)
+    return _resolve(raw, file)
+
+
+def _resolve(raw: _Raw, file: str) -> Definitions:
+    """Follow all references; whatever does not fit is a `TraceError`."""
+    if raw.clock is None or raw.clock[0] == 0:
+        raise TraceError(f"{file}: no ClockProperties definition with a resolution")
+    masters = _masters(raw, file)
+    ranks = len(masters)
+    process_of = {raw.locations[int(master)].process: rank for rank, master in enumerate(masters)}
+    if len(process_of) == ranks:
+        rank_of = {
+            location.reference: process_of[location.process]
+            for location in raw.locations.values()
+            if location.kind == CPU_THREAD and location.process in process_of
+        }
+    else:  # ranks share a process (they are threads themselves): nothing else belongs to one
+        rank_of = {int(master): rank for rank, master in enumerate(masters)}
+    communicators, partners = _partners(raw, ranks, file)
+    regions = sorted(raw.regions.items())
+    return Definitions(
+        resolution=raw.clock[0],
+        offset=raw.clock[1],
+        locations=tuple(sorted(raw.locations.values())),
+        rank_of=rank_of,
+        masters=masters,
+        regions=tuple(
+            _text(raw, name, f"{file}: region {reference}") for reference, (name, _) in regions
+        ),
+        region_reference=np.array([reference for reference, _ in regions], dtype=np.uint32),
+        region_is_mpi=np.array([paradigm == MPI for _, (_, paradigm) in regions], dtype=np.bool_),
+        communicators=communicators,
+        partners=partners,
+    )
+
+
+def _masters(raw: _Raw, file: str) -> NDArray[np.uint64]:
+    """Locations of the world ranks: the members of MPI's COMM_LOCATIONS group."""
+    found = [
+        group
+        for group in raw.groups.values()
+        if group.kind == COMM_LOCATIONS and group.paradigm == MPI
+    ]
+    if len(found) != 1:
+        raise TraceError(
+            f"{file}: {len(found)} groups of MPI locations, expected 1: not the trace of an MPI run"
+        )
+    masters = found[0].members
+    unknown = [int(member) for member in masters if int(member) not in raw.locations]
+    if unknown:
+        raise TraceError(f"{file}: MPI location {unknown[0]} is not defined")
+    if len(set(masters.tolist())) != len(masters):
+        raise TraceError(f"{file}: a location is listed twice among the MPI locations")
+    return masters
+
+
+def _partners(raw: _Raw, ranks: int, file: str) -> tuple[tuple[NDArray[np.int32], ...], Partners]:
+    """Lay the members of all communicators out flat."""
+    communicators: list[NDArray[np.int32]] = []
+    members = [np.arange(ranks, dtype=np.int32)]  # first, for groups with GLOBAL_MEMBERS
+    filled = ranks
+    rows: list[tuple[int, int, int, int]] = []
+    selves, bridges = [], []
+    for row, (reference, references) in enumerate(sorted(raw.communicators.items())):
+        place = f"{file}: communicator {reference}"
+        groups = []
+        for group in references:
+            if group not in raw.groups:
+                raise TraceError(f"{place}: its group {group} is not defined")
+            groups.append(raw.groups[group])
+        if any(group.paradigm != MPI for group in groups):
+            rows.append((reference, -1, 0, 0))
+            continue
+        sides = [_world_ranks(group, ranks, place) for group in groups]
+        rows.append((reference, len(communicators), filled, len(sides[0])))
+        if groups[0].kind == COMM_SELF:
+            selves.append(row)
+        elif len(sides) == 2:
+            bridges.append((row, filled, len(sides[0]), len(sides[1])))
+        elif groups[0].flags & GLOBAL_MEMBERS:
+            rows[-1] = (reference, len(communicators), 0, ranks)
+        communicators.append(np.concatenate(sides))
+        members.append(communicators[-1])
+        filled += len(communicators[-1])
+    members.append(np.zeros(1, dtype=np.int32))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return tuple(communicators), Partners(
+        reference=table[:, 0].astype(np.uint32),
+        number=table[:, 1].astype(np.int32),
+        start=table[:, 2].copy(),
+        length=table[:, 3].copy(),
+        members=np.concatenate(members),
+        selves=tuple(selves),
+        bridges=tuple(bridges),
+    )
+
+
+def _world_ranks(group: Group, ranks: int, place: str) -> NDArray[np.int32]:
+    """Members of a communicator's group as world ranks; none for MPI_COMM_SELF."""
+    if group.kind == COMM_SELF:
+        return np.zeros(0, dtype=np.int32)
+    if group.kind == COMM_LOCATIONS:
+        return np.arange(ranks, dtype=np.int32)
+    if group.kind != COMM_GROUP:
+        raise TraceError(f"{place}: its group is of type {group.kind}, expected a group of ranks")
+    if len(group.members) and group.members.max() >= ranks:
+        raise TraceError(f"{place}: member {group.members.max()}, expected a rank below {ranks}")
+    return group.members.astype(np.int32)
+
+
+def _text(raw: _Raw, reference: int, place: str) -> str:
+    if reference == UNDEFINED_UINT32:
+        return ""
+    if reference not in raw.strings:
+        raise TraceError(f"{place}: its name, string {reference}, is not defined")
+    return raw.strings[reference]

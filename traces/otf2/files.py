@@ -1,0 +1,102 @@
+"""The files of an OTF2 archive: finding them, and what they must hold before libotf2 sees them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from hopmap.traces.trace import TraceError
+
+_LARGEST_ANCHOR = 1 << 20
+_ANCHOR_STRINGS = 46  # where the first string of an anchor file begins
+_WITH_PROPERTIES = b"\3"  # version of the anchor file's format
+
+
+def find_archive(path: str | os.PathLike[str]) -> Path:
+    """Return the anchor file of the archive that a path means.
+
+    Raises
+    ------
+    TraceError
+        There is none, or more than one.
+    """
+    given = Path(path)
+    if given.is_file():
+        if given.suffix != ".otf2":
+            raise TraceError(f"{given}: not an OTF2 anchor file (*.otf2) or archive folder")
+        return given
+    if not given.is_dir():
+        raise TraceError(f"{given}: no such file or folder")
+    found = sorted(given.glob("*.otf2"))
+    if given / "traces.otf2" in found:  # what Score-P writes
+        return given / "traces.otf2"
+    if len(found) != 1:
+        names = ", ".join(entry.name for entry in found[:3]) or "none"
+        raise TraceError(f"{given}: expected one OTF2 anchor file (*.otf2) in it, found {names}")
+    return found[0] if found[0].is_file() else find_archive(found[0])
+
+
+def archive_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files of an archive: its anchor, definitions, and one or two a location.
+
+    Raises
+    ------
+    TraceError
+        As `find_archive`.
+    """
+    anchor = find_archive(path)
+    definitions, folder = anchor.with_suffix(".def"), anchor.with_suffix("")
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [anchor, *(file for file in (definitions, *inside) if file.is_file())]
+
+
+def expect_anchor(anchor: Path) -> None:
+    """Turn away files that libotf2 takes long over (a corrupt count) or does not close again."""
+    content = anchor.read_bytes() if anchor.stat().st_size < _LARGEST_ANCHOR else b""
+    if content[2:7] != b"OTF2\0":
+        raise TraceError(f"{anchor}: not an anchor file of OTF2")
+    # Fixed fields, then machine, creator and description, then the number of properties.
+    *_, properties = content[_ANCHOR_STRINGS:].split(b"\0", 3)
+    byte_order: Literal["little", "big"] = "little" if content[1:2] == b"B" else "big"
+    count = int.from_bytes(properties[:4], byte_order)
+    if content[7:8] >= _WITH_PROPERTIES and 2 * count > len(content):
+        raise TraceError(f"{anchor}: {count} properties do not fit into {len(content)} bytes")
+
+
+def expect_end(file: Path, chunk_size: int, place: str) -> None:
+    """Turn away what libotf2 would complete from its own memory."""
+    try:
+        complete = is_complete(file, chunk_size)
+    except OSError as error:
+        raise TraceError(f"{place}: {error.strerror}") from None
+    if not complete:
+        raise TraceError(
+            f"{place}: {file.stat().st_size} bytes without the mark that ends a file: "
+            "it is cut or damaged"
+        )
+
+
+def is_complete(file: Path, chunk_size: int) -> bool:
+    """Whether the records in a file of an archive lead to the mark of its end.
+
+    libotf2 takes a file in chunks, each into memory that it does not clear, and decodes until a
+    mark ends the chunk or the file. In a file that is cut it goes on with what that memory held
+    before, an older chunk perhaps, as if it were recorded. So the records of the last chunk are
+    followed here from length to length, at memory speed.
+
+    Parameters
+    ----------
+    file : Path
+        Events (``*.evt``) or definitions (``*.def``).
+    chunk_size : int
+        Bytes; every chunk but the last fills them.
+    """
+    from .chunk_kernels import leads_to_the_end
+
+    size = file.stat().st_size
+    start = max(size - 1, 0) // chunk_size * chunk_size
+    chunk = np.fromfile(file, dtype=np.uint8, offset=start)
+    return bool(leads_to_the_end(chunk, file.suffix == ".evt"))

@@ -1,0 +1,261 @@
+"""Read OTF2 archives: the whole program of every rank, or only the traffic.
+
+libotf2 decodes the records; compiled callbacks (`otf2_kernels`) put them where they belong.
+
+What becomes of the locations: a world rank is an index into MPI's group of locations, and its
+program is that location's events. Further CPU threads of the same process add their MPI calls,
+merged by time; events of GPU streams, metrics and threads of other processes are only counted.
+
+An archive is believed only as far as it is consistent. Wrong references, MPI calls left that were
+not entered, fewer or more events than the definitions say, time running backwards (after the clock
+offsets of the archive have been applied): each is a `TraceError` that names file, location, event.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.safety.guarded_process import Line
+from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.summary import Summary, count_calls
+from hopmap.traces.trace import RECORD_TYPES, Kind, Records, Trace, TraceError
+from hopmap.traces.traffic import Traffic
+
+from .archive import Archive, Progress, opened, reading
+from .library import UNDEFINED_UINT64
+
+BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top
+
+
+def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Trace:
+    """Read the whole program of every rank.
+
+    Parameters
+    ----------
+    path : path-like
+        An archive folder, its anchor file (``*.otf2``), or a folder that holds exactly one of
+        these.
+    progress : callable, optional
+        Called with (events read, events in all) now and then.
+
+    Returns
+    -------
+    Trace
+        Times are seconds since the archive's global offset.
+
+    Raises
+    ------
+    TraceError
+        The archive is missing, foreign, cut or inconsistent; one line that says where.
+    OutOfMemoryError
+        The program would not fit.
+    """
+    from . import read_kernels as kernels  # compiled on first use, then cached on disk
+
+    kernels.program_callbacks(), kernels.counting_callbacks()
+    return reading(path, _read_trace, progress)
+
+
+def _read_trace(anchor: Path, line: Line | None) -> Trace:
+    from . import read_kernels as kernels
+
+    with opened(anchor, line) as archive:
+        definitions = archive.definitions
+        events = sum(loc.events for loc in archive.locations if archive.rank(loc) >= 0)
+        require_memory(
+            BYTES_PER_EVENT * events,
+            f"{archive.name}: the whole program of {events:,} events",
+            "its traffic alone takes little",
+        )
+        columns = _Columns.with_room_for(events)
+        state = archive.state(kernels.STATE)
+        columns.enter_into(state)
+        counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
+        open_regions = np.zeros(len(definitions.regions), dtype=np.int64)
+        state["counts"], state["open"] = counts.ctypes.data, open_regions.ctypes.data
+
+        offsets = [0]
+        table = archive.table(kernels.program_callbacks())
+        for rank, locations in archive.by_rank():
+            first, first_record = int(state["events"]), int(state["records"])
+            parts = 0
+            for location in locations:
+                begin = int(state["events"])
+                archive.read(location, state, (location.events, table))
+                if open_regions.any():
+                    region = definitions.regions[int(np.flatnonzero(open_regions)[0])]
+                    raise TraceError(f"{archive.place(location)}: {region} is entered and not left")
+                if location.reference != definitions.masters[rank]:
+                    for name, kind in (("Enter", Kind.ENTER), ("Leave", Kind.LEAVE)):
+                        counts[kernels.EVENTS.index(name)] += columns.drop_brackets(
+                            kind, begin, state, definitions.region_is_mpi
+                        )
+                parts += int(state["events"]) > begin
+            if parts > 1:
+                columns.merge(first, int(state["events"]), first_record)
+            offsets.append(int(state["events"]))
+        others = [location for location in archive.locations if archive.rank(location) < 0]
+        if others:
+            table = archive.table(kernels.counting_callbacks())
+        for location in others:
+            archive.read(location, state, (location.events, table))
+        columns.cut(offsets[-1], int(state["records"]))
+        return Trace(
+            name=archive.name,
+            offsets=np.array(offsets, dtype=np.int64),
+            kind=columns.kind,
+            time=columns.time,
+            ref=columns.ref,
+            records=columns.records,
+            regions=definitions.regions,
+            communicators=definitions.communicators,
+            resolution=float(definitions.resolution),
+            ignored=_named(counts, archive, offsets[-1], kernels.EVENTS),
+        )
+
+
+def read_traffic(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Traffic:
+    """Read only who sends how much to whom; see `read_summary`."""
+    return read_summary(path, progress=progress).traffic
+
+
+def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Summary:
+    """Read the traffic and the totals of an archive, without holding its events.
+
+    Parameters and errors are those of `read_trace`; the checks are fewer, since most events are
+    skipped over: regions and order in time are not looked at.
+    """
+    from . import read_kernels as kernels
+
+    kernels.time_callbacks(), kernels.total_callbacks()
+    return reading(path, _read_summary, progress)
+
+
+def _read_summary(anchor: Path, line: Line | None) -> Summary:
+    from . import read_kernels as kernels
+
+    with opened(anchor, line) as archive:
+        definitions = archive.definitions
+        state = archive.state(kernels.STATE)
+        partners = definitions.partners
+        calls = np.zeros((2, len(partners.reference) + 1, kernels.OPERATIONS), dtype=np.int64)
+        messages = np.zeros(definitions.ranks, dtype=np.int64)
+        bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
+        state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
+        state["bytes"] = bytes_.ctypes.data
+        times = archive.table(kernels.time_callbacks())
+        totals = archive.table(kernels.total_callbacks())
+        first, last = [], []
+        rows: list[tuple[NDArray[Any], ...]] = []
+        for rank, locations in archive.by_rank():
+            for location in locations:
+                state["first"] = UNDEFINED_UINT64
+                # All kinds of events for the first and the last time stamp, else only sends.
+                ends = min(location.events, 1)
+                between = max(location.events - 2, 0)
+                rest = location.events - ends - between
+                archive.read(location, state, (ends, times), (between, totals), (rest, times))
+                if location.events:
+                    first.append(int(state["first"]))
+                    last.append(int(state["last"]))
+            talks = np.flatnonzero(messages)
+            rows.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
+            messages[:] = bytes_[:] = 0
+        nothing = archive.table({})
+        for location in archive.locations:
+            if archive.rank(location) < 0:
+                archive.read(location, state, (location.events, nothing))
+        src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
+        members = [definitions.ranks] + [
+            len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number
+        ]
+        return Summary(
+            name=archive.name,
+            traffic=Traffic.from_pairs(definitions.ranks, src, dst, sent, sizes, name=archive.name),
+            events=archive.done,
+            collectives=count_calls(
+                (row[0] == 0, int(row[2]), int(calls[tuple(row)]), members[row[1]])
+                for row in np.argwhere(calls)
+            ),
+            collective_bytes=int(state["collective_bytes"]),
+            duration=(max(last) - min(first)) / definitions.resolution if first else 0.0,
+        )
+
+
+def _named(
+    counts: NDArray[np.int64], archive: Archive, kept: int, names: tuple[str, ...]
+) -> dict[str, int]:
+    """Name what was read and not kept."""
+    ignored = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
+    nameless = archive.done - kept - int(counts.sum())
+    if nameless:  # kinds that came after our list of names
+        ignored["other"] = nameless
+    return ignored
+
+
+@dataclass
+class _Columns:
+    """The columns of a trace under construction."""
+
+    kind: NDArray[np.uint8]
+    time: NDArray[np.float64]
+    ref: NDArray[np.int32]
+    records: Records
+
+    @classmethod
+    def with_room_for(cls, events: int) -> _Columns:
+        """Allocate for the worst case; memory that stays untouched costs nothing."""
+        rows = events + 1  # one more for the event that should not be there
+        return cls(
+            np.empty(rows, dtype=np.uint8),
+            np.empty(rows, dtype=np.float64),
+            np.empty(rows, dtype=np.int32),
+            Records(**{name: np.empty(rows, dtype=kind) for name, kind in RECORD_TYPES.items()}),
+        )
+
+    def enter_into(self, state: NDArray[Any]) -> None:
+        """Tell the callbacks where the columns are."""
+        for name in ("kind", "time", "ref"):
+            state[name] = getattr(self, name).ctypes.data
+        for name, column in self.records._asdict().items():
+            state[name] = column.ctypes.data
+
+    def _event_columns(self) -> tuple[NDArray[Any], ...]:
+        return self.kind, self.time, self.ref
+
+    def cut(self, events: int, records: int) -> None:
+        """Give back what was not needed, in place."""
+        for column in self._event_columns():
+            column.resize(events, refcheck=False)
+        for record in self.records:
+            record.resize(records, refcheck=False)
+
+    def drop_brackets(
+        self, kind: Kind, begin: int, state: NDArray[Any], wanted: NDArray[np.bool_]
+    ) -> int:
+        """Leave brackets of unwanted regions out from row `begin` on; return how many."""
+        end = int(state["events"])
+        keep = self.kind[begin:end] != kind
+        keep[~keep] = wanted[self.ref[begin:end][~keep]]
+        kept = begin + int(keep.sum())
+        for column in self._event_columns():
+            column[begin:kept] = column[begin:end][keep]
+        state["events"] = kept
+        return end - kept
+
+    def merge(self, begin: int, end: int, first_record: int) -> None:
+        """Sort rows by time, as recorded where times are equal; records follow their events."""
+        order = begin + np.argsort(self.time[begin:end], kind="stable")
+        for column in self._event_columns():
+            column[begin:end] = column[order]
+        bearers = begin + np.flatnonzero(self.kind[begin:end] > Kind.LEAVE)
+        rows = self.ref[bearers]
+        for record in self.records:
+            record[first_record : first_record + len(rows)] = record[rows]
+        self.ref[bearers] = first_record + np.arange(len(rows), dtype=np.int32)

@@ -1,0 +1,338 @@
+"""Write a trace as an OTF2 archive that Vampir, otf2-print and `read_trace` understand.
+
+The definitions are those that Score-P writes for an MPI program: one process with one thread per
+rank (location number = world rank), regions with their roles, MPI's group of locations, a group
+and a communicator for each of the trace's. The archive grows in a hidden folder beside its place
+and is moved there when it is complete.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.safety.atomic_files import replacing_folder
+from hopmap.traces.trace import RECORD_TYPES, Trace, TraceError
+
+from .definitions import COMM_GROUP, COMM_LOCATIONS, COMM_SELF, CPU_THREAD, MPI
+from .library import (
+    LARGEST_CHUNK,
+    POINTER,
+    SMALLEST_CHUNK,
+    UINT8,
+    UINT64,
+    UNDEFINED_UINT32,
+    UNDEFINED_UINT64,
+    Complaints,
+    address,
+    call,
+    listening,
+)
+
+_PORTION = 1 << 18  # events between two looks at Ctrl-C and progress
+_EVENT_CHUNK = 1 << 20  # bytes
+_WRITE, _POSIX, _NO_COMPRESSION = 0, 1, 1  # OTF2_FileMode, OTF2_FileSubstrate, OTF2_Compression
+_USER = 1  # OTF2_PARADIGM_USER
+_PROCESS = 1  # OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_PARADIGM_CLASS_PROCESS is 0
+_FUNCTION, _BARRIER, _POINT_TO_POINT = 1, 15, 28  # OTF2_REGION_ROLE_*
+_ONE_TO_ALL, _ALL_TO_ONE, _ALL_TO_ALL, _OTHER_COLLECTIVE = 23, 24, 25, 26
+_ROLES = {
+    **dict.fromkeys(("Bcast", "Scatter", "Scatterv"), _ONE_TO_ALL),
+    **dict.fromkeys(("Gather", "Gatherv", "Reduce"), _ALL_TO_ONE),
+    **dict.fromkeys(("Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv"), _ALL_TO_ALL),
+    **dict.fromkeys(("Alltoallw", "Reduce_scatter", "Reduce_scatter_block"), _ALL_TO_ALL),
+    **dict.fromkeys(("Scan", "Exscan"), _OTHER_COLLECTIVE),
+    **dict.fromkeys(("Send", "Bsend", "Rsend", "Ssend", "Recv", "Sendrecv"), _POINT_TO_POINT),
+    **dict.fromkeys(("Isend", "Ibsend", "Irsend", "Issend", "Irecv"), _POINT_TO_POINT),
+    "Barrier": _BARRIER,
+}
+_FLUSH = ctypes.CFUNCTYPE(UINT8, POINTER, UINT8, UINT64, POINTER, ctypes.c_bool)
+
+
+class _FlushCallbacks(ctypes.Structure):
+    _fields_ = (("before", _FLUSH), ("after", POINTER))
+
+
+def write_trace(
+    trace: Trace,
+    path: str | os.PathLike[str],
+    *,
+    node_of: NDArray[np.integer[Any]] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write a trace as an OTF2 archive.
+
+    Reading the archive gives the same events, regions and communicators. Times are rounded to
+    ticks of ``trace.resolution``; what the trace `ignored` is not written.
+
+    Parameters
+    ----------
+    trace : Trace
+        What to write. A communicator without members stands for MPI_COMM_SELF.
+    path : path-like
+        The archive folder; ``traces.otf2``, ``traces.def`` and ``traces/`` will be in it. An
+        archive that is already there is replaced, anything else is left alone.
+    node_of : ndarray of int, shape (ranks,), optional
+        Nodes of the ranks, for tools that show where processes sit; one node if not given.
+    progress : callable, optional
+        Called with (events written, events in all) now and then.
+
+    Raises
+    ------
+    TraceError
+        The trace is inconsistent, or the folder cannot be written. Nothing is left behind.
+    """
+    if trace.resolution < 1 or trace.resolution != int(trace.resolution):
+        raise TraceError(
+            f"{trace.name}: resolution {trace.resolution}, expected whole ticks per second"
+        )
+    with _complete_or_absent(Path(path)) as folder, listening() as complaints, ExitStack() as last:
+        archive = call(
+            *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, *_chunks(trace)),
+            *(_POSIX, _NO_COMPRESSION),
+        )
+        if not archive:
+            raise complaints.fail(str(path), "not writable")
+        last.callback(call, "Archive_Close", archive)
+        flush = _FlushCallbacks(_FLUSH(lambda *_: 1), None)
+        _expect(complaints, path, "Archive_SetFlushCallbacks", archive, ctypes.byref(flush), None)
+        _expect(complaints, path, "Archive_SetSerialCollectiveCallbacks", archive)
+        _expect(complaints, path, "Archive_SetCreator", archive, b"hopmap")
+        first_tick, length = _ticks(trace)
+        _write_events(trace, archive, complaints, path, first_tick, progress)
+        _write_local_definitions(trace, archive, complaints, path, first_tick)
+        _write_definitions(trace, archive, complaints, path, first_tick, length, node_of)
+        last.pop_all()
+        _expect(complaints, path, "Archive_Close", archive)
+
+
+def _expect(
+    complaints: Complaints, path: str | os.PathLike[str], name: str, *arguments: Any
+) -> None:
+    complaints.expect(call(name, *arguments), os.fspath(path), "not written")
+
+
+def _chunks(trace: Trace) -> tuple[int, int]:
+    """Sizes of what libotf2 buffers for events and for definitions.
+
+    It fills whole chunks, so with thousands of short programs big ones cost seconds; on the other
+    hand a definition, such as the members of a group, must fit into one.
+    """
+    short = trace.events * 32 < trace.ranks * SMALLEST_CHUNK
+    definitions = SMALLEST_CHUNK
+    while definitions < min(32 * trace.ranks, LARGEST_CHUNK):
+        definitions *= 2
+    return SMALLEST_CHUNK if short else _EVENT_CHUNK, definitions
+
+
+def _ticks(trace: Trace) -> tuple[int, int]:
+    """Tick at second 0 of the trace, such that none is negative, and the length in ticks."""
+    if not trace.events:
+        return 0, 0
+    first, last = (float(np.rint(end * trace.resolution)) for end in _extent(trace))
+    offset = max(0, -int(first))
+    return offset, max(int(last), 0) + offset
+
+
+def _extent(trace: Trace) -> tuple[float, float]:
+    extent = float(trace.time.min()), float(trace.time.max())
+    if not all(abs(end) * trace.resolution < 2.0**62 for end in extent):
+        raise TraceError(
+            f"{trace.name}: times from {extent[0]} to {extent[1]} s, too far for ticks"
+        )
+    return extent
+
+
+def _write_events(
+    trace: Trace,
+    archive: int,
+    complaints: Complaints,
+    path: str | os.PathLike[str],
+    first_tick: int,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    from . import write_kernels as kernels  # compiled on first use, then cached on disk
+
+    write_rows = kernels.write_rows()
+    state, kept_alive = _state(trace, first_tick, kernels)
+    _expect(complaints, path, "Archive_OpenEvtFiles", archive)
+    for rank in range(trace.ranks):
+        writer = call("Archive_GetEvtWriter", archive, rank)
+        if not writer:
+            raise complaints.fail(os.fspath(path), f"no event file for rank {rank}")
+        state["writer"], state["rank"], state["last"] = writer, rank, 0
+        end = int(trace.offsets[rank + 1])
+        for begin in range(int(trace.offsets[rank]), end, _PORTION):
+            state["begin"], state["end"] = begin, min(begin + _PORTION, end)
+            if write_rows(state.ctypes.data):
+                event = int(state["row"]) - int(trace.offsets[rank]) + 1
+                what = kernels.ERRORS[int(state["error"])].format(detail=int(state["detail"]))
+                raise complaints.fail(f"{trace.name}: rank {rank}, event {event}", what)
+            if progress:
+                progress(int(state["end"]), trace.events)
+        _expect(complaints, path, "Archive_CloseEvtWriter", archive, writer)
+    _expect(complaints, path, "Archive_CloseEvtFiles", archive)
+    del kept_alive
+
+
+def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    """Make the state of the compiled loop, and the arrays that it points into."""
+    state = np.zeros((), dtype=kernels.STATE)
+    kept_alive = []
+
+    def point(name: str, array: NDArray[Any], kind: type[np.generic]) -> None:
+        kept_alive.append(np.ascontiguousarray(array, dtype=kind))
+        state[name] = kept_alive[-1].ctypes.data
+
+    if (
+        trace.offsets[0] != 0
+        or trace.offsets[-1] != trace.events
+        or (np.diff(trace.offsets) < 0).any()
+        or not len(trace.kind) == len(trace.time) == len(trace.ref)
+        or len({len(column) for column in trace.records}) != 1
+    ):
+        raise TraceError(f"{trace.name}: columns and offsets of unequal length")
+    point("kind", trace.kind, np.uint8)
+    point("time", trace.time, np.float64)
+    point("ref", trace.ref, np.int32)
+    for name, column in trace.records._asdict().items():
+        point(name, column, RECORD_TYPES[name])
+    for number, members in enumerate(trace.communicators):
+        if len(members) and not 0 <= members.min() <= members.max() < trace.ranks:
+            raise TraceError(
+                f"{trace.name}: communicator {number} has members outside 0..{trace.ranks - 1}"
+            )
+    positions = [np.argsort(members, kind="stable") for members in trace.communicators]
+    sizes = [len(members) for members in trace.communicators]
+    nobody = [np.zeros(0, dtype=np.int32)]
+    sorted_members = [
+        members[order] for members, order in zip(trace.communicators, positions, strict=True)
+    ]
+    point("start", np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), np.int64)
+    point("member", np.concatenate(sorted_members + nobody), np.int32)
+    point("position", np.concatenate(positions + nobody), np.int32)
+    state["regions"], state["records"] = len(trace.regions), len(trace.records.peer)
+    state["communicators"] = len(trace.communicators)
+    state["offset"], state["resolution"] = first_tick, trace.resolution
+    for name in kernels.WRITERS:
+        state[f"write_{name}"] = address(f"EvtWriter_{name}")
+    return state, kept_alive
+
+
+def _write_local_definitions(
+    trace: Trace,
+    archive: int,
+    complaints: Complaints,
+    path: str | os.PathLike[str],
+    first_tick: int,
+) -> None:
+    """Write what stands in the file of each location: that its clock needs no correction."""
+    _expect(complaints, path, "Archive_OpenDefFiles", archive)
+    for rank in range(trace.ranks):
+        writer = call("Archive_GetDefWriter", archive, rank)
+        if not writer:
+            raise complaints.fail(os.fspath(path), f"no definition file for rank {rank}")
+        _expect(complaints, path, "DefWriter_WriteClockOffset", writer, first_tick, 0, 0.0)
+        _expect(complaints, path, "Archive_CloseDefWriter", archive, writer)
+    _expect(complaints, path, "Archive_CloseDefFiles", archive)
+
+
+def _write_definitions(
+    trace: Trace,
+    archive: int,
+    complaints: Complaints,
+    path: str | os.PathLike[str],
+    first_tick: int,
+    length: int,
+    node_of: NDArray[np.integer[Any]] | None,
+) -> None:
+    writer = call("Archive_GetGlobalDefWriter", archive)
+    if not writer:
+        raise complaints.fail(os.fspath(path), "no global definitions")
+
+    def write(definition: str, *values: Any) -> None:
+        _expect(complaints, path, f"GlobalDefWriter_Write{definition}", writer, *values)
+
+    strings: dict[str, int] = {}
+
+    def text(value: str) -> int:
+        if value not in strings:
+            strings[value] = len(strings)
+            write("String", strings[value], value.encode())
+        return strings[value]
+
+    def group(reference: int, kind: int, members: NDArray[np.integer[Any]]) -> None:
+        values = np.ascontiguousarray(members, dtype=np.uint64)
+        write("Group", reference, text(""), kind, MPI, 0, len(values), values.ctypes.data)
+
+    resolution = int(trace.resolution)
+    write("ClockProperties", resolution, first_tick, length, UNDEFINED_UINT64)
+    text("")
+    write("Paradigm", MPI, text("MPI"), 0)
+    write("SystemTreeNode", 0, text("machine"), text("machine"), UNDEFINED_UINT32)
+    nodes, node = np.unique(
+        np.zeros(trace.ranks, dtype=np.int64) if node_of is None else node_of, return_inverse=True
+    )
+    for number, name in enumerate(nodes, start=1):
+        write("SystemTreeNode", number, text(f"node {name}"), text("node"), 0)
+    for rank in range(trace.ranks):
+        write(
+            *("LocationGroup", rank, text(f"MPI Rank {rank}"), _PROCESS, int(node[rank]) + 1),
+            UNDEFINED_UINT32,
+        )
+    for rank, events in enumerate(np.diff(trace.offsets)):
+        write("Location", rank, text("Master thread"), CPU_THREAD, int(events), rank)
+    for number, name in enumerate(trace.regions):
+        mpi = name.startswith("MPI_")
+        role = _ROLES.get(name.removeprefix("MPI_"), _FUNCTION) if mpi else _FUNCTION
+        write(
+            *("Region", number, text(name), text(name), text(""), role, MPI if mpi else _USER),
+            *(0, text("MPI" if mpi else ""), 0, 0),
+        )
+    group(0, COMM_LOCATIONS, np.arange(trace.ranks))
+    for number, members in enumerate(trace.communicators):
+        group(number + 1, COMM_GROUP if len(members) else COMM_SELF, members)
+    world_named = False
+    for number, members in enumerate(trace.communicators):
+        name = ""
+        if not len(members):
+            name = "MPI_COMM_SELF"
+        elif not world_named and np.array_equal(members, np.arange(trace.ranks)):
+            name, world_named = "MPI_COMM_WORLD", True
+        write("Comm", number, text(name), number + 1, UNDEFINED_UINT32, 0)
+    _expect(complaints, path, "Archive_CloseGlobalDefWriter", archive, writer)
+
+
+@contextmanager
+def _complete_or_absent(path: Path) -> Iterator[Path]:
+    """Give a fresh folder beside `path` that takes its place at the end, unless something fails."""
+    _expect_replaceable(path)
+    try:
+        with replacing_folder(path.absolute()) as folder:
+            yield folder
+    except OSError as error:
+        raise TraceError(f"{path}: not writable ({error.strerror})") from None
+
+
+def _expect_replaceable(path: Path) -> None:
+    """Refuse to replace anything but an empty folder or an archive with nothing beside it."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise TraceError(f"{path}: a file, expected the place of an archive folder")
+    entries = sorted(path.iterdir())
+    names = {entry.stem for entry in entries if entry.suffix == ".otf2" and entry.is_file()}
+    foreign = [
+        entry.name
+        for entry in entries
+        if entry.stem not in names and entry.name not in ("scorep.cfg", "MANIFEST.md")
+    ]
+    if foreign:
+        raise TraceError(f"{path}: not replaced, {foreign[0]} in it is not part of an OTF2 archive")

@@ -1,0 +1,206 @@
+"""Compiled loop that writes the events of one rank through libotf2's event writer.
+
+Like the callbacks of the reader this is a C function, called through ctypes: it is compiled
+wherever the package runs, and the interpreter can go on meanwhile. libotf2's functions are called
+by the addresses in the state.
+"""
+# Compiled code: numba infers the types.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cfunc, types
+from numba.extending import register_jitable
+from numba.np.numpy_support import from_dtype
+
+from hopmap.traces.trace import Kind
+
+from .pointer_kernels import caller, carray, load_float64, load_int32, load_int64, load_uint8
+
+# libotf2's function for each kind, in the order of `Kind`.
+WRITERS = (
+    *("Enter", "Leave", "MpiSend", "MpiIsend", "MpiIsendComplete", "MpiRecv", "MpiIrecvRequest"),
+    *("MpiIrecv", "MpiRequestTest", "MpiRequestCancelled", "MpiCollectiveBegin"),
+    *("MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"),
+)
+_ADDRESSES = (
+    *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
+    # members of all communicators: sorted, and the rank of each in its communicator
+    *("start", "member", "position"),
+    *("writer",),
+    *(f"write_{name}" for name in WRITERS),
+)
+STATE = np.dtype(
+    [
+        *((name, "u8") for name in _ADDRESSES),
+        *((name, "i8") for name in ("begin", "end", "rank", "regions", "records", "communicators")),
+        *((name, "i8") for name in ("offset", "last", "error", "row", "detail")),
+        ("resolution", "f8"),
+    ]
+)
+
+BACKWARDS, TIME, KIND, REGION, RECORD, COMMUNICATOR, PARTNER, SIZE, LIBRARY = range(1, 10)
+ERRORS = {
+    BACKWARDS: "time runs backwards to tick {detail}",
+    TIME: "its time does not fit into 63 bits of ticks",
+    KIND: "kind {detail} is not known",
+    REGION: "region {detail} is not in the trace",
+    RECORD: "record {detail} is not in the trace",
+    COMMUNICATOR: "communicator {detail} is not in the trace",
+    PARTNER: "partner {detail} is not in the communicator",
+    SIZE: "a size of {detail} bytes",
+    LIBRARY: "not written",
+}
+_UNDEFINED, _ROOT_SELF = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
+
+_U32, _U64 = types.uint32, types.uint64
+_write_plain = caller(_U64, _U64, _U64)
+_write_region = caller(_U64, _U64, _U64, _U32)
+_write_request = caller(_U64, _U64, _U64, _U64)
+_write_message = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64)
+_write_message_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
+_write_collective = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
+_write_collective_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64, _U64)
+
+
+@register_jitable
+def _fail(state, error, row, detail):
+    state.error = error
+    state.row = row
+    state.detail = detail
+    return np.int32(1)
+
+
+@register_jitable
+def _rank_in(state, comm, world):
+    """Rank of a world rank in a communicator, or -1."""
+    low, end = load_int64(state.start, comm), load_int64(state.start, comm + 1)
+    if low == end:  # MPI_COMM_SELF
+        return np.int64(0 if world == state.rank else -1)
+    # Mostly the communicator is the world, and its sorted members are 0, 1, 2, ...
+    if 0 <= world < end - low and load_int32(state.member, low + world) == world:
+        return np.int64(load_int32(state.position, low + world))
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if load_int32(state.member, middle) < world:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end and load_int32(state.member, low) == world:
+        return np.int64(load_int32(state.position, low))
+    return np.int64(-1)
+
+
+@register_jitable
+def _write(state, kind, row, ticks, record):
+    """Write an event that is not a bracket."""
+    writer, nothing = state.writer, np.uint64(0)
+    request = np.uint64(load_int64(state.request, record))
+    if kind == Kind.COLLECTIVE_BEGIN:
+        return _write_plain(state.write_MpiCollectiveBegin, (writer, nothing, ticks))
+    address = np.uint64(0)
+    if kind == Kind.ISEND_COMPLETE:
+        address = state.write_MpiIsendComplete
+    elif kind == Kind.IRECV_REQUEST:
+        address = state.write_MpiIrecvRequest
+    elif kind == Kind.REQUEST_TEST:
+        address = state.write_MpiRequestTest
+    elif kind == Kind.REQUEST_CANCELLED:
+        address = state.write_MpiRequestCancelled
+    elif kind == Kind.COLLECTIVE_REQUEST:
+        address = state.write_NonBlockingCollectiveRequest
+    if address != 0:
+        return _write_request(address, (writer, nothing, ticks, request))
+
+    collective = kind == Kind.COLLECTIVE_END or kind == Kind.COLLECTIVE_COMPLETE
+    comm = np.int64(load_int32(state.comm, record))
+    peer = np.int64(load_int32(state.peer, record))
+    size = load_int64(state.size, record)
+    if comm >= state.communicators or comm < (-1 if collective else 0):
+        return _fail(state, COMMUNICATOR, row, comm)
+    partner = np.int64(-1)
+    if comm >= 0 and peer >= 0:
+        partner = _rank_in(state, comm, peer)
+    if size < 0:
+        return _fail(state, SIZE, row, size)
+    communicator = np.uint32(comm)
+    if not collective:
+        if partner < 0:
+            return _fail(state, PARTNER, row, peer)
+        tag = np.uint32(load_int32(state.tag, record))
+        message = (writer, nothing, ticks, np.uint32(partner), communicator, tag, np.uint64(size))
+        if kind == Kind.SEND:
+            return _write_message(state.write_MpiSend, message)
+        if kind == Kind.RECV:
+            return _write_message(state.write_MpiRecv, message)
+        address = state.write_MpiIsend if kind == Kind.ISEND else state.write_MpiIrecv
+        return _write_message_request(address, (*message, request))
+
+    root = np.uint32(partner)  # -1: OTF2_COLLECTIVE_ROOT_NONE
+    if partner < 0 and peer >= 0:
+        if peer != state.rank:
+            return _fail(state, PARTNER, row, peer)
+        root = _ROOT_SELF
+    operation = np.uint32(load_uint8(state.operation, record))
+    received = load_int64(state.received, record)
+    if received < 0:
+        return _fail(state, SIZE, row, received)
+    call = (writer, nothing, ticks, operation, communicator, root, np.uint64(size))
+    if kind == Kind.COLLECTIVE_END:
+        return _write_collective(state.write_MpiCollectiveEnd, (*call, np.uint64(received)))
+    return _write_collective_request(
+        state.write_NonBlockingCollectiveComplete, (*call, np.uint64(received), request)
+    )
+
+
+def _write_rows(states):
+    """Write rows `begin` to `end` of one rank; 0, or an error of libotf2 or one noted here."""
+    state = carray(states, 1)[0]
+    row = state.begin
+    while row < state.end:
+        moment = load_float64(state.time, row) * state.resolution
+        if not abs(moment) < 4.6e18:  # also not a number
+            return _fail(state, TIME, row, 0)
+        ticks = np.int64(np.rint(moment)) + state.offset
+        if ticks < state.last:
+            return _fail(state, BACKWARDS, row, ticks)
+        state.last = ticks
+        kind = np.int64(load_uint8(state.kind, row))
+        ref = np.int64(load_int32(state.ref, row))
+        if kind == Kind.ENTER or kind == Kind.LEAVE:
+            if ref < 0 or ref >= state.regions:
+                return _fail(state, REGION, row, ref)
+            address = state.write_Enter if kind == Kind.ENTER else state.write_Leave
+            status = _write_region(
+                address, (state.writer, np.uint64(0), np.uint64(ticks), np.uint32(ref))
+            )
+        elif kind > Kind.COLLECTIVE_COMPLETE:
+            return _fail(state, KIND, row, kind)
+        elif ref < 0 or ref >= state.records:
+            return _fail(state, RECORD, row, ref)
+        else:
+            status = _write(state, kind, row, np.uint64(ticks), ref)
+        if status != 0:
+            if state.error == 0:
+                _fail(state, LIBRARY, row, status)
+            return status
+        row += 1
+    return np.int32(0)
+
+
+@cache
+def write_rows() -> Callable[[int], int]:
+    """Return the compiled loop; its argument is the address of a record of `STATE`."""
+    compiled: Any = cfunc(types.int32(types.CPointer(from_dtype(STATE))), cache=True)(_write_rows)
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+    # Kept by the prototype's instance: the compiled code must outlive it.
+    function: Any = prototype(compiled.address)
+    function.compiled = compiled
+    return function  # type: ignore[no-any-return]

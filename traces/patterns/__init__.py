@@ -1,0 +1,1 @@
+"""Traffic by formula: stencils, textbook patterns, sparse matrix-vector products."""

@@ -1,0 +1,157 @@
+"""Sparse matrix-vector products y = A x on ranks: who sends which words of x or y to whom.
+
+Source: Catalyurek and Aykanat, Hypergraph-partitioning-based decomposition for parallel
+sparse-matrix vector multiplication, IEEE TPDS 10 (1999). A is square, and x and y are split alike:
+
+| model | vertex | net | a rank has | what is sent |
+|---|---|---|---|---|
+| column-net | row i | column j: rows with an entry there | rows | x_j to all that need it |
+| row-net | column j | row i: columns with an entry there | columns | sums for y_i to its owner |
+
+Net j has vertex j as a pin even where the diagonal is zero, so that the rank with vertex j, which
+owns x_j and y_j, is among those that the net touches. Then the words sent in one product are the
+partition's connectivity metric exactly. A vertex weighs its nonzeros (at least 1), the
+multiplications that it brings. Between two ranks goes one message a product, of 8 bytes a word.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.formats.matrix_market import read_matrix_market
+from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
+
+from .hypergraph import Hypergraph, partition_hypergraph
+
+Model = Literal["row-net", "column-net"]
+
+WORD = 8  # bytes
+MOST_ROWS = 2**24
+
+
+class Pattern(NamedTuple):
+    """Where a square matrix has entries.
+
+    Attributes
+    ----------
+    size : int
+        Rows and columns.
+    row, column : ndarray(int64, shape=(entries,))
+        Each entry once.
+    """
+
+    size: int
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+
+
+def read_pattern(path: str | Path) -> Pattern:
+    """Read where a MatrixMarket matrix has entries; zeros that a sparse file lists count.
+
+    Raises
+    ------
+    TraceError
+        No such file, not MatrixMarket, not square, or empty.
+    """
+    return pattern_of(read_matrix_market(path), name=str(path))
+
+
+def pattern_of(matrix: Any, *, name: str = "matrix") -> Pattern:
+    """Where a matrix of scipy or numpy has entries.
+
+    Raises
+    ------
+    TraceError
+        It is not square, or empty.
+    """
+    from scipy import sparse
+
+    entries = sparse.coo_array(matrix)
+    rows, columns = entries.shape
+    if rows != columns:
+        raise TraceError(f"{name}: {rows} rows, {columns} columns: expected a square matrix")
+    if rows == 0:
+        raise TraceError(f"{name}: no rows: expected a square matrix")
+    if rows > MOST_ROWS:
+        raise TraceError(f"{name}: {rows} rows: expected at most {MOST_ROWS}")
+    row, column = entries.coords
+    once = np.unique(row.astype(np.int64) * rows + column)
+    return Pattern(int(rows), once // rows, once % rows)
+
+
+def hypergraph_of(pattern: Pattern, model: Model) -> Hypergraph:
+    """Return the row-net or the column-net hypergraph of a matrix.
+
+    Raises
+    ------
+    TraceError
+        A model that is neither.
+    """
+    if model not in get_args(Model):
+        raise TraceError(f"model {model!r}: expected {' or '.join(get_args(Model))}")
+    size = pattern.size
+    net, vertex = pattern.row, pattern.column
+    if model == "column-net":
+        net, vertex = vertex, net
+    weight = np.maximum(np.bincount(vertex, minlength=size), 1)
+    pins = np.unique(np.concatenate((net * size + vertex, np.arange(size) * (size + 1))))
+    indptr = np.searchsorted(pins, np.arange(size + 1) * size)
+    return Hypergraph(weight.astype(np.int64), indptr.astype(np.int64), pins % size)
+
+
+def spmv_traffic(
+    pattern: Pattern,
+    ranks: int,
+    model: Model,
+    *,
+    block: NDArray[np.int64] | None = None,
+    seed: int = 0,
+) -> Traffic:
+    """Traffic of one product.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The matrix.
+    ranks : int
+        Parts of the matrix and of both vectors.
+    model : {"row-net", "column-net"}
+        See the table above.
+    block : ndarray(int64, shape=(size,)), optional
+        Rank of every vertex; partitioned by `partition_hypergraph` when left out.
+    seed : int
+        Of the partition.
+
+    Raises
+    ------
+    TraceError
+        More ranks than rows, an unknown model, or no partitioner.
+    """
+    if not 1 <= ranks <= pattern.size:
+        raise TraceError(
+            f"{ranks} ranks for {pattern.size} rows: expected 1 to {pattern.size} ranks"
+        )
+    hypergraph = hypergraph_of(pattern, model)
+    if block is None:
+        block = partition_hypergraph(hypergraph, ranks, seed=seed)
+    net, other = hypergraph.blocks_of_nets(block, ranks)
+    owner = block[net]
+    away = other != owner
+    source, target = owner[away], other[away]
+    if model == "row-net":
+        source, target = target, source
+    pairs, words = np.unique(source * ranks + target, return_counts=True)
+    metadata = {
+        "benchmark": "spmv",
+        "model": model,
+        "rows": pattern.size,
+        "nonzeros": len(pattern.row),
+    }
+    return Traffic.from_pairs(
+        ranks, pairs // ranks, pairs % ranks, np.ones_like(pairs), WORD * words, metadata
+    )
