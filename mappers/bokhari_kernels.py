@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import distance
+from hopmap.topologies.routing import distance
 
 from .kernels import NEAR, CostModel, cost_on, priced
 

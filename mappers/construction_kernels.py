@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import Router, distance
+from hopmap.topologies.routing import Router, distance
 
 
 @njit(cache=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import Router, distance
+from hopmap.topologies.routing import Router, distance
 
 HOPS = 0
 NEAR = 1

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import Router, distance
+from hopmap.topologies.routing import Router, distance
 
 from .kernels import CostModel, priced, swap_gain
 

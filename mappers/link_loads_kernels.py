@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import Router, next_link
+from hopmap.topologies.routing import Router, next_link
 
 
 class LinkLoads(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import Router, distance
+from hopmap.topologies.routing import Router, distance
 
 from .annealing_kernels import Seating
 from .bisection_kernels import mean_hops

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import Router, distance
+from hopmap.topologies.routing import Router, distance
 
 from .construction_kernels import nearest_room
 from .partition_kernels import Graph

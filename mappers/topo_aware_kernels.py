@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies.kernels import distance
+from hopmap.topologies.routing import distance
 
 from .construction_kernels import volumes
 from .kernels import CostModel

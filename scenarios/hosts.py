@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopmap.topologies import MappingError, Topology, TopologyError, hostlist
+from hopmap.topologies import MappingError, Topology, TopologyError
+from hopmap.topologies.readers import hostlist
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from hopmap.topologies import Topology, topology_from_spec
-from hopmap.topologies.files import file_and_name
+from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.spec import FILE
 from hopmap.traces import Folded, Trace, Traffic
 

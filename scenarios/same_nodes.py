@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hopmap.topologies import PRESETS, Topology, TopologyError, topology_from_spec
-from hopmap.topologies.files import file_and_name
+from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.spec import FILE
 
 BOXES = ("mesh", "torus", "haec")

@@ -32,7 +32,7 @@ from hopmap.topologies import (
     tree,
 )
 from hopmap.topologies.graph_kernels import GraphRouter
-from hopmap.topologies.route_kernels import RouteRouter
+from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
 
 Objective: TypeAlias = str | Callable[[Mapping], float] | None

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from hopmap.topologies.grid import DEFAULT_LINK
+from hopmap.topologies.families.grid import DEFAULT_LINK
 
 from .parameters import ParameterError, Parameters
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import Router
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
-from hopmap.topologies.kernels import next_link
+from hopmap.topologies.routing import next_link
 
 
 @njit(cache=True)

@@ -14,11 +14,12 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from .files import from_file
-from .grid import TIES, haec, mesh, torus
-from .hierarchy import tree
-from .hypercube import hypercube
-from .indirect import ROUTINGS, cluster, dragonfly, fat_tree
+from hopmap.topologies.families.grid import TIES, haec, mesh, torus
+from hopmap.topologies.families.hierarchy import tree
+from hopmap.topologies.families.hypercube import hypercube
+from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fat_tree
+from hopmap.topologies.readers.files import from_file
+
 from .presets import PRESETS, preset
 from .topology import Topology, TopologyError, check_size
 

@@ -13,10 +13,10 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import kernels
+from . import routing
 from .box_kernels import HAEC, BoxRouter
 from .graph_kernels import GraphRouter
-from .kernels import Router
+from .routing import Router
 from .switch_kernels import DragonflyRouter, FatTreeRouter
 from .tree_kernels import TreeRouter
 
@@ -168,12 +168,12 @@ class Topology:
     def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Hops from each source to each target node, or the cost in a hierarchy, shape (pairs,)."""
         u, v = self._node_pairs(source, target)
-        return kernels.distances(self.router, u, v)
+        return routing.distances(self.router, u, v)
 
     def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Links on the route from each source to each target node, shape (pairs,)."""
         u, v = self._node_pairs(source, target)
-        return kernels.route_lengths(self.router, u, v)
+        return routing.route_lengths(self.router, u, v)
 
     def routes(
         self, source: ArrayLike, target: ArrayLike
@@ -188,16 +188,16 @@ class Topology:
         """
         u, v = self._node_pairs(source, target)
         indptr = np.zeros(len(u) + 1, dtype=np.int64)
-        np.cumsum(kernels.route_lengths(self.router, u, v), out=indptr[1:])
+        np.cumsum(routing.route_lengths(self.router, u, v), out=indptr[1:])
         links = np.empty(indptr[-1], dtype=np.int32)
-        kernels.walk_routes(self.router, u, v, indptr, links)
+        routing.walk_routes(self.router, u, v, indptr, links)
         return indptr, links
 
     def loads(self, source: ArrayLike, target: ArrayLike, weight: ArrayLike) -> NDArray[np.int64]:
         """Sum of the weights of all pairs whose route uses a link, shape (links,)."""
         u, v = self._node_pairs(source, target)
         loads = np.zeros(self.links, dtype=np.int64)
-        kernels.add_loads(self.router, u, v, np.asarray(weight, dtype=np.int64), loads)
+        routing.add_loads(self.router, u, v, np.asarray(weight, dtype=np.int64), loads)
         return loads
 
     def diameter(self) -> int:

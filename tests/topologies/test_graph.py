@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.topologies import TopologyError, from_networkx, topology_from_spec
-from hopmap.topologies import graph as graphs
+from hopmap.topologies.families import graph as graphs
 
 
 @st.composite

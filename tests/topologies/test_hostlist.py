@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import TopologyError
-from hopmap.topologies.hostlist import LIMIT, expand
+from hopmap.topologies.readers.hostlist import LIMIT, expand
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hopmap.topologies import (
     partial_cube,
     topology_from_spec,
 )
-from hopmap.topologies.partial_cube import recognised
+from hopmap.topologies.families.partial_cube import recognised
 
 SIZE = st.integers(1, 5)
 EVEN = st.sampled_from([1, 2, 4, 6, 8])

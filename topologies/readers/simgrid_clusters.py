@@ -6,11 +6,12 @@ import re
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from .grid import torus
-from .indirect import cluster, fat_tree
-from .routed import LARGEST, from_routes
+from hopmap.topologies.families.grid import torus
+from hopmap.topologies.families.routed import LARGEST, from_routes
+from hopmap.topologies.families.switched import cluster, fat_tree
+from hopmap.topologies.topology import Topology, TopologyError
+
 from .simgrid_speeds import Ends, parameters_of, speed_of, whole_number
-from .topology import Topology, TopologyError
 
 NODES = 2**20
 

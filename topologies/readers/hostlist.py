@@ -9,7 +9,7 @@ import re
 from itertools import product
 from math import prod
 
-from .topology import TopologyError
+from hopmap.topologies.topology import TopologyError
 
 LIMIT = 2**18  # names in one list, more than any machine has nodes
 _NAME = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hopmap.topologies.topology import Topology, TopologyError, whole
+
 from .grid import mesh
-from .topology import Topology, TopologyError, whole
 
 
 def hypercube(dimensions: int, *, slots: int = 1) -> Topology:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from .topology import Topology, TopologyError, check_size
+from hopmap.topologies.topology import Topology, TopologyError, check_size
 
 # What `hopmap list formats` prints.
 NETWORK_FORMATS: Mapping[str, str] = {
@@ -49,7 +49,8 @@ def from_file(path: str) -> Topology:
         No such file, none of these, or one that its reader refuses.
     """
     # Imported here: what they import takes a tenth of a second, and few commands name a file.
-    from .graph import from_graphml
+    from hopmap.topologies.families.graph import from_graphml
+
     from .hwloc import from_hwloc
     from .simgrid_platform import from_platform
     from .slurm_conf import from_slurm_conf, is_slurm_conf

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .grid import torus
+from hopmap.topologies.families.grid import torus
+from hopmap.topologies.topology import Topology, TopologyError
+
 from .hostlist import LIMIT
-from .slurm import Part, block, chosen, expect_distinct, hosts_of, ring, switches_of, tree
-from .topology import Topology, TopologyError
+from .slurm_networks import Part, block, chosen, expect_distinct, hosts_of, ring, switches_of, tree
 
 
 def is_slurm_yaml(text: str) -> bool:

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from hopmap.topologies.topology import Topology, TopologyError
+
 from .simgrid_clusters import from_cluster
 from .simgrid_zones import from_full, from_graph
-from .topology import Topology, TopologyError
 
 ZONES = ("zone", "AS")
 BESIDE = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")

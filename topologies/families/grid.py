@@ -13,8 +13,15 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from .box_kernels import GRID, HAEC, BoxRouter
-from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size, whole
+from hopmap.topologies.box_kernels import GRID, HAEC, BoxRouter
+from hopmap.topologies.topology import (
+    MOST_LEVELS,
+    LinkKind,
+    Topology,
+    TopologyError,
+    check_size,
+    whole,
+)
 
 # Speeds of no particular machine; the round figures are there to be replaced (--set, scenarios).
 DEFAULT_LINK = LinkKind("link", bandwidth=10e9, latency=100e-9)

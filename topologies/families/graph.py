@@ -14,9 +14,10 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from .graph_kernels import FARTHEST, GraphRouter, breadth_first
+from hopmap.topologies.graph_kernels import FARTHEST, GraphRouter, breadth_first
+from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size
+
 from .grid import DEFAULT_LINK
-from .topology import LinkKind, Topology, TopologyError, check_size
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -15,9 +15,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.topologies.table_kernels import RouteRouter
+from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size
+
 from .grid import DEFAULT_LINK
-from .route_kernels import RouteRouter
-from .topology import LinkKind, Topology, TopologyError, check_size
 
 LARGEST = 512  # nodes
 Routes = Mapping[tuple[int, int], Sequence[int]]

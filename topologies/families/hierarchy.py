@@ -19,10 +19,18 @@ from math import prod
 
 import numpy as np
 
-from .indirect import fat_tree
-from .switch_kernels import DOWN, SUBTREE, UP, VERTEX, DragonflyRouter, FatTreeRouter
-from .topology import MOST_LEVELS, Topology, TopologyError, check_size, whole
-from .tree_kernels import TreeRouter
+from hopmap.topologies.switch_kernels import (
+    DOWN,
+    SUBTREE,
+    UP,
+    VERTEX,
+    DragonflyRouter,
+    FatTreeRouter,
+)
+from hopmap.topologies.topology import MOST_LEVELS, Topology, TopologyError, check_size, whole
+from hopmap.topologies.tree_kernels import TreeRouter
+
+from .switched import fat_tree
 
 FARTHEST = 10**6
 

@@ -25,11 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .box_kernels import GRID, BoxRouter
+from hopmap.topologies.box_kernels import GRID, BoxRouter
+from hopmap.topologies.switch_kernels import SUBTREE, FatTreeRouter
+from hopmap.topologies.topology import Topology, TopologyError
+from hopmap.topologies.tree_kernels import TreeRouter
+
 from .partial_cube_kernels import cut_of, hammings, odd_edge, unlike
-from .switch_kernels import SUBTREE, FatTreeRouter
-from .topology import Topology, TopologyError
-from .tree_kernels import TreeRouter
 
 LARGEST = 2**28  # digits of all labels together, 32 MiB
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from .topology import TopologyError
+from hopmap.topologies.topology import TopologyError
 
 FAST = 1e15  # bytes/s of an interface that there is not
 _PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15} | {

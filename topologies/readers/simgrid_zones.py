@@ -8,10 +8,11 @@ from xml.etree.ElementTree import Element
 
 import networkx as nx
 
-from .graph import from_networkx
-from .routed import Routes, from_routes
+from hopmap.topologies.families.graph import from_networkx
+from hopmap.topologies.families.routed import Routes, from_routes
+from hopmap.topologies.topology import Topology, TopologyError
+
 from .simgrid_speeds import Ends, parameters_of, speed_of, whole_number
-from .topology import Topology, TopologyError
 
 
 def _hosts(zone: Element, spec: str) -> dict[str, int]:

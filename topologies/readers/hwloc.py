@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from .hierarchy import tree
-from .topology import Topology, TopologyError
+from hopmap.topologies.families.hierarchy import tree
+from hopmap.topologies.topology import Topology, TopologyError
 
 
 def from_hwloc(root: ElementTree.Element, spec: str) -> Topology:

@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from .graph import from_networkx
-from .grid import torus
+from hopmap.topologies.families.graph import from_networkx
+from hopmap.topologies.families.grid import torus
+from hopmap.topologies.families.switched import fat_tree
+from hopmap.topologies.topology import Topology, TopologyError
+
 from .hostlist import expand
-from .indirect import fat_tree
-from .topology import Topology, TopologyError
 
 
 class Part(NamedTuple):

@@ -19,9 +19,17 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.topologies.switch_kernels import DragonflyRouter, FatTreeRouter
+from hopmap.topologies.topology import (
+    MOST_LEVELS,
+    LinkKind,
+    Topology,
+    TopologyError,
+    check_size,
+    whole,
+)
+
 from .grid import DEFAULT_LINK
-from .switch_kernels import DragonflyRouter, FatTreeRouter
-from .topology import MOST_LEVELS, LinkKind, Topology, TopologyError, check_size, whole
 
 ROUTINGS = ("dmodk", "ecmp")
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .slurm import Part, block, chosen, ring, switches_of, tree
-from .topology import Topology, TopologyError
+from hopmap.topologies.topology import Topology, TopologyError
+
+from .slurm_networks import Part, block, chosen, ring, switches_of, tree
 
 _KEYS = {
     "switchname": ("switches", "nodes", "linkspeed"),

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from .box_kernels import BoxRouter, box_distance, box_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
-from .route_kernels import RouteRouter, route_distance, route_link
 from .switch_kernels import (
     DragonflyRouter,
     FatTreeRouter,
@@ -27,6 +26,7 @@ from .switch_kernels import (
     fattree_distance,
     fattree_link,
 )
+from .table_kernels import RouteRouter, route_distance, route_link
 from .tree_kernels import TreeRouter, tree_distance, tree_hops, tree_link
 
 Router: TypeAlias = (

@@ -1,0 +1,1 @@
+"""Networks by formula or from a graph: grids, hierarchies, switched and routed networks."""

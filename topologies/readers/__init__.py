@@ -1,0 +1,1 @@
+"""Networks from files of Slurm, SimGrid, hwloc and GraphML."""
