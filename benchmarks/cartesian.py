@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.off_node import leaving, peers_of
+from hopmap.mappers.cartesian.off_node import leaving, peers_of
 from hopmap.topologies import MappingError, Topology, cluster
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import Vectors, star

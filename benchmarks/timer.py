@@ -38,8 +38,8 @@ from scipy.spatial import cKDTree
 
 from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.partition import kaffpa
-from hopmap.mappers.partition_kernels import Graph, fit, induced
+from hopmap.mappers.partitions.partition import kaffpa
+from hopmap.mappers.partitions.partition_kernels import Graph, fit, induced
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

@@ -28,26 +28,26 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.mappers.bisections.multilevel import exchange_blocks
+from hopmap.mappers.bisections.recursive_bisection import bisected
+from hopmap.mappers.bisections.ruin_recreate import spans_of, split_anew
+from hopmap.mappers.cartesian.cartesian_orders import cartesian_orders
+from hopmap.mappers.cartesian.fold import best_fold
+from hopmap.mappers.exchanges.annealing_run import Search
+from hopmap.mappers.loads.congestion import congestion
+from hopmap.mappers.orders.gray import gray
+from hopmap.mappers.orders.hilbert import hilbert
+from hopmap.mappers.orders.peano import peano
+from hopmap.mappers.orders.scan import scan
+from hopmap.mappers.orders.sweep import sweep
 from hopmap.topologies import Mapping, Topology, torus, tree
 from hopmap.traces import Traffic
 
-from . import annealing_kernels
-from .beyond_sums import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
-from .bisection import bisected
-from .cartesian_orders import cartesian_orders
-from .congestion import congestion
-from .cooling import Search
-from .fold import best_fold
-from .gray import gray
-from .hilbert import hilbert
+from .auto_objectives import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
+from .budget import Clock, Interrupted, Progress, Watch
+from .exchanges import annealing_kernels
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
-from .multilevel import exchange_blocks
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
-from .peano import peano
-from .scan import scan
-from .search import Clock, Interrupted, Progress, Watch
-from .sections import spans_of, split_anew
-from .sweep import sweep
 
 log = logging.getLogger(__name__)
 

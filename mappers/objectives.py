@@ -30,8 +30,8 @@ from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, di
 from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.traces import Traffic
 
-from . import kernels
-from .kernels import CostModel
+from . import cost_kernels
+from .cost_kernels import CostModel
 
 ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
 LoadName = Literal["max_link_load"]
@@ -74,14 +74,14 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "cardinality",
             "rank pairs that talk and sit at most one hop apart",
-            kernels.NEAR,
+            cost_kernels.NEAR,
             lambda pairs: np.ones(pairs.pairs, dtype=np.int64),
             maximised=True,
         ),
         Objective(
-            "hop_messages", "messages times hops", kernels.HOPS, lambda pairs: pairs.messages
+            "hop_messages", "messages times hops", cost_kernels.HOPS, lambda pairs: pairs.messages
         ),
-        Objective("hop_bytes", "bytes times hops", kernels.HOPS, lambda pairs: pairs.bytes),
+        Objective("hop_bytes", "bytes times hops", cost_kernels.HOPS, lambda pairs: pairs.bytes),
     )
 }
 assert set(OBJECTIVES) == set(get_args(ObjectiveName))
@@ -141,7 +141,7 @@ def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective
         return int(loads.max(initial=0))
     if objective not in OBJECTIVES:
         raise unknown_objective(objective, (*OBJECTIVES, LOAD))
-    cost = kernels.total_cost(cost_model(traffic, topology, objective), mapping)
+    cost = cost_kernels.total_cost(cost_model(traffic, topology, objective), mapping)
     return objective_named(objective).value(cost)
 
 
@@ -162,4 +162,4 @@ def nearest(topology: Topology) -> int:
 def cost_bound(model: CostModel, topology: Topology) -> int:
     """Cost that no mapping can undercut: every pair as close as two slots can be."""
     weight = int(model.weight.sum()) // 2
-    return -weight if model.kind == kernels.NEAR else weight * nearest(topology)
+    return -weight if model.kind == cost_kernels.NEAR else weight * nearest(topology)

@@ -23,9 +23,9 @@ from hopmap.topologies import (
 )
 from hopmap.traces import Traffic
 
+from .budget import Interrupted, Progress
 from .mapper import MAPPERS, MapperInfo
 from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
-from .search import Interrupted, Progress
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.mappers.annealing_kernels import anneal
-from hopmap.mappers.cooling import Search
-from hopmap.mappers.kernels import own_costs, total_cost
-from hopmap.mappers.multilevel import exchange_blocks
-from hopmap.mappers.search import Watch
+from hopmap.mappers.bisections.multilevel import exchange_blocks
+from hopmap.mappers.budget import Watch
+from hopmap.mappers.cost_kernels import own_costs, total_cost
+from hopmap.mappers.exchanges.annealing_kernels import anneal
+from hopmap.mappers.exchanges.annealing_run import Search
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 

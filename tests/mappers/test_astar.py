@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
-from hopmap.mappers.astar import search
+from hopmap.mappers.exact.astar import search
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 

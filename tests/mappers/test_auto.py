@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
 from hopmap.mappers.auto import portfolio
-from hopmap.mappers.multilevel import _grouped, seat_layers
+from hopmap.mappers.bisections.multilevel import _grouped, seat_layers
+from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.seating import with_table
 from hopmap.scenarios.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.mappers.bisection import halves
-from hopmap.mappers.fm_kernels import cut_cost
-from hopmap.mappers.halving_kernels import FEW, bisect, combine, contract, evolve
+from hopmap.mappers.bisections.fm_kernels import cut_cost
+from hopmap.mappers.bisections.halving_kernels import FEW, bisect, combine, contract, evolve
+from hopmap.mappers.bisections.recursive_bisection import halves
+from hopmap.mappers.bisections.ruin_recreate_kernels import choose, divide, grouped, recreate
+from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.recreate_kernels import choose, divide, grouped, recreate
-from hopmap.mappers.seating import with_table
 from hopmap.topologies import hierarchy, topology_from_spec
 from hopmap.traces import Traffic
 

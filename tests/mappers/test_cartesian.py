@@ -13,18 +13,22 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian import all_row_major, row_major
-from hopmap.mappers.factorisation import factorised_all, factorised_coordinates, level_factors
-from hopmap.mappers.gropp import box_shape, gropp_all, gropp_coordinates, prime_factors
-from hopmap.mappers.hyperplane import angles, hyperplane_all, hyperplane_coordinates
-from hopmap.mappers.kd_tree import kd_tree_all, kd_tree_coordinates
-from hopmap.mappers.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
-from hopmap.mappers.squarest_strips import (
+from hopmap.mappers.cartesian.factorisation import (
+    factorised_all,
+    factorised_coordinates,
+    level_factors,
+)
+from hopmap.mappers.cartesian.grid import all_row_major, row_major
+from hopmap.mappers.cartesian.gropp import box_shape, gropp_all, gropp_coordinates, prime_factors
+from hopmap.mappers.cartesian.hyperplane import angles, hyperplane_all, hyperplane_coordinates
+from hopmap.mappers.cartesian.kd_tree import kd_tree_all, kd_tree_coordinates
+from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
+from hopmap.mappers.cartesian.squarest_strips import (
     squarest_cuts,
     squarest_strips_all,
     squarest_strips_coordinates,
 )
-from hopmap.mappers.stencil_strips import stencil_strips_all, stencil_strips_coordinates
+from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all, stencil_strips_coordinates
 from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic

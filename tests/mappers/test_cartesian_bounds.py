@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian_bounds import (
+from hopmap.mappers.cartesian.cartesian_bounds import (
     cube_edges,
     kd_tree_bound,
     kd_tree_bound_of,

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.mappers.congestion_kernels import anneal_loads, highest
-from hopmap.mappers.link_loads import load_bound, loads_and_seats
-from hopmap.mappers.link_loads_kernels import crossing, forget, reroute, settle
+from hopmap.mappers.loads.congestion_kernels import anneal_loads, highest
+from hopmap.mappers.loads.link_loads import load_bound, loads_and_seats
+from hopmap.mappers.loads.link_loads_kernels import crossing, forget, reroute, settle
 from hopmap.simulator import evaluate as measure
 from hopmap.topologies import from_networkx, topology_from_spec
 from hopmap.traces import Traffic

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.exact_bounds import Ahead, row_of
-from hopmap.mappers.off_node import leaving, peers_of
+from hopmap.mappers.cartesian.off_node import leaving, peers_of
+from hopmap.mappers.exact.exact_partition_bounds import Ahead, row_of
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import stencil_traffic
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.mappers.grid_traffic import grid_of, recognised
+from hopmap.mappers.cartesian.recognise import grid_of, recognised
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic

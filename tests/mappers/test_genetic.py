@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.mappers.genetic_kernels import ordered_crossover
+from hopmap.mappers.exchanges.genetic_kernels import ordered_crossover
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import lu_traffic
 

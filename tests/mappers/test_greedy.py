@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import construction, map_ranks
-from hopmap.mappers.minmd import centre
+from hopmap.mappers import map_ranks
+from hopmap.mappers.greedy import construction
+from hopmap.mappers.greedy.minmd import centre
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 

@@ -15,13 +15,20 @@ import pytest
 
 import hopmap.mappers
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian import all_row_major, row_major
-from hopmap.mappers.gropp import gropp_all, gropp_coordinates
-from hopmap.mappers.hyperplane import dividing_mean, hyperplane_all, hyperplane_coordinates
-from hopmap.mappers.kd_tree import kd_tree_all, kd_tree_coordinates
-from hopmap.mappers.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
-from hopmap.mappers.squarest_strips import squarest_strips_all, squarest_strips_coordinates
-from hopmap.mappers.stencil_strips import stencil_strips_all, stencil_strips_coordinates
+from hopmap.mappers.cartesian.grid import all_row_major, row_major
+from hopmap.mappers.cartesian.gropp import gropp_all, gropp_coordinates
+from hopmap.mappers.cartesian.hyperplane import (
+    dividing_mean,
+    hyperplane_all,
+    hyperplane_coordinates,
+)
+from hopmap.mappers.cartesian.kd_tree import kd_tree_all, kd_tree_coordinates
+from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
+from hopmap.mappers.cartesian.squarest_strips import (
+    squarest_strips_all,
+    squarest_strips_coordinates,
+)
+from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all, stencil_strips_coordinates
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import STENCILS, star

@@ -8,9 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
-from hopmap.mappers.kernels import swap_gain, total_cost
-from hopmap.mappers.kl import find_candidates, seated
-from hopmap.mappers.kl_kernels import BEST, DONE, GAINED, LOCKED, MOST, begin, roll_back, swap_best
+from hopmap.mappers.cost_kernels import swap_gain, total_cost
+from hopmap.mappers.exchanges.kl import find_candidates, seated
+from hopmap.mappers.exchanges.kl_kernels import (
+    BEST,
+    DONE,
+    GAINED,
+    LOCKED,
+    MOST,
+    begin,
+    roll_back,
+    swap_best,
+)
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import OutOfMemoryError, Traffic, lu_traffic

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, evaluate, map_ranks, parse_pipeline
-from hopmap.mappers.kernels import own_costs, swap_gain, total_cost
-from hopmap.mappers.local_search import started
-from hopmap.mappers.local_search_kernels import dense_gain, exchange
+from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
+from hopmap.mappers.exchanges.local_search import started
+from hopmap.mappers.exchanges.local_search_kernels import dense_gain, exchange
 from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic

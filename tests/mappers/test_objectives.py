@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import OBJECTIVES, evaluate, kernels
+from hopmap.mappers import OBJECTIVES, cost_kernels, evaluate
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
@@ -49,10 +49,10 @@ def test_swap_gains_are_exact_moves_to_free_slots_included(case, objective, data
     places = with_free_slots(node_of, topology)
     slot = st.integers(0, len(places) - 1)
     u, v = data.draw(slot), data.draw(slot)
-    gain = kernels.swap_gain(model, places, u, v)
-    before = kernels.total_cost(model, places)
+    gain = cost_kernels.swap_gain(model, places, u, v)
+    before = cost_kernels.total_cost(model, places)
     places[u], places[v] = places[v], places[u]
-    assert before - kernels.total_cost(model, places) == gain
+    assert before - cost_kernels.total_cost(model, places) == gain
 
 
 def test_an_unknown_objective_is_named():

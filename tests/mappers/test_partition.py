@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers.partition import partition, split
-from hopmap.mappers.partition_kernels import Graph, contracted, cut_of, fit, induced
+from hopmap.mappers.partitions.partition import partition, split
+from hopmap.mappers.partitions.partition_kernels import Graph, contracted, cut_of, fit, induced
 
 
 def graph_from(matrix: np.ndarray) -> Graph:

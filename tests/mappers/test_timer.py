@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import bisection_model, evaluate, map_ranks
+from hopmap.mappers.exchanges.timer import extended
+from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
-from hopmap.mappers.timer import extended
-from hopmap.mappers.timer_kernels import assemble, printed, swapped, values
 from hopmap.topologies import MappingError, partial_cube, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks, treematch
-from hopmap.mappers.listed_kernels import conflicts, costs
-from hopmap.mappers.partition_kernels import Graph
-from hopmap.mappers.treematch import factors
-from hopmap.mappers.treematch_kernels import fast, grown, matched
+from hopmap.mappers.partitions.partition_kernels import Graph
+from hopmap.mappers.partitions.treematch import factors
+from hopmap.mappers.partitions.treematch_kernels import fast, grown, matched
+from hopmap.mappers.partitions.treematch_listed_kernels import conflicts, costs
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

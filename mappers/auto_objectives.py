@@ -1,0 +1,174 @@
+"""Portfolios for objectives that are no sum over pairs; see `auto`.
+
+`max_link_load`: the mappings that the portfolio for hop-bytes meets, and rounds of `congestion`
+from those with the least load. Any function of the mapping: that portfolio spends part of the
+budget on candidates, the function is asked about some of them, and the best is where `descend`
+begins.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
+from hopmap.mappers.loads.congestion import congestion
+from hopmap.mappers.loads.link_loads import load_bound
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from .budget import Clock, Interrupted, Progress, Watch
+from .objectives import LOAD, Function
+
+log = logging.getLogger("hopmap.mappers.auto")
+
+PER_RANK = 4_000  # proposals without any budget
+SUMS = 0.25  # part of the budget for hop-bytes
+ROUNDS = 2  # of `congestion`: the least load met, then the best of all
+CANDIDATES = 0.3  # part of the time before a function is asked
+ASKED = 12  # candidates
+
+
+class Step(NamedTuple):
+    """What a member of the portfolio reached.
+
+    Attributes
+    ----------
+    member : str
+    value : float
+        Of the objective, after this step.
+    best : float
+        Best value so far.
+    moves : int
+        Proposals made so far; where mappings are evaluated one by one, evaluations.
+    seconds : float
+        Since the beginning.
+    """
+
+    member: str
+    value: float
+    best: float
+    moves: int
+    seconds: float
+
+
+class Portfolio(NamedTuple):
+    """The best mapping, the steps that led to it, and the mapping after each of them."""
+
+    mapping: Mapping
+    steps: list[Step]
+    met: list[Mapping]
+
+
+class Budget(NamedTuple):
+    """What may be spent, and whom to tell."""
+
+    moves: int | None
+    seconds: float | None
+    clock: Clock
+    progress: Progress | None
+
+    def part(self, share: float) -> Budget:
+        """Return a part of it."""
+        moves = None if self.moves is None else int(self.moves * share)
+        seconds = None if self.seconds is None else self.seconds * share
+        return self._replace(moves=moves, seconds=seconds)
+
+    def watch(self) -> Watch:
+        """Begin to spend it."""
+        return Watch(self.seconds, self.progress, self.clock)
+
+
+HopBytes = Callable[[Mapping, Budget], Portfolio]
+
+
+def portfolio_of_loads(
+    traffic: Traffic,
+    topology: Topology,
+    start: Mapping,
+    hop_bytes: HopBytes,
+    budget: Budget,
+    rng: np.random.Generator,
+) -> Portfolio:
+    """Lower the load of the busiest link; ``hop_bytes`` runs the portfolio for hop-bytes."""
+    watch, value = budget.watch(), function_of(LOAD, traffic, topology)
+    valued = Valued(value, None, Watch())
+    if budget.moves is None and budget.seconds is None:
+        budget = budget._replace(moves=PER_RANK * traffic.ranks)
+    steps: list[Step] = []
+    met: list[Mapping] = []
+
+    def note(member: str, node_of: Mapping) -> None:
+        met.append(node_of)
+        _note(steps, member, valued(node_of), valued, watch)
+
+    try:
+        note("given order", start)
+        sums = hop_bytes(start, budget.part(SUMS))
+        for step, node_of in zip(sums.steps[1:], sums.met[1:], strict=True):
+            note(step.member, node_of)
+        note("best hop-bytes", sums.mapping)
+        starts = sorted(met, key=valued.function)[: ROUNDS - 1]
+        bound = load_bound(traffic, topology)
+        for k in range(ROUNDS if valued.best_value > bound else 0):
+            left = watch.left()
+            round_ = budget.part((1 - SUMS) / ROUNDS)
+            if left is not None:
+                round_ = round_._replace(seconds=left / (ROUNDS - k))
+            first = starts[k] if k < len(starts) else best_of(valued, start)
+            note("congestion", congestion(
+                traffic, topology, rng=rng, initial=first, **round_._asdict()
+            ))  # fmt: skip
+    except KeyboardInterrupt as stop:
+        if isinstance(stop, Interrupted):
+            valued(stop.mapping)
+        raise Interrupted(best_of(valued, start)) from None
+    return Portfolio(best_of(valued, start), steps, met)
+
+
+def portfolio_of_function(
+    function: Function,
+    traffic: Traffic,
+    topology: Topology,
+    start: Mapping,
+    hop_bytes: HopBytes,
+    budget: Budget,
+    evaluations: int | None,
+    rng: np.random.Generator,
+) -> Portfolio:
+    """Lower any function of the mapping, in so many evaluations."""
+    if evaluations is None and budget.seconds is None:
+        evaluations = EVALUATIONS
+    watch = budget.watch()
+    valued = Valued(function, evaluations, watch)
+    steps: list[Step] = []
+    met: list[Mapping] = []
+    try:
+        if valued.over():
+            return Portfolio(start, steps, met)
+        _note(steps, "given order", valued(start), valued, watch)
+        met.append(start)
+        found = portfolio_of_loads(
+            traffic, topology, start, hop_bytes, budget.part(CANDIDATES), rng
+        )
+        candidates = list(zip([step.member for step in found.steps], found.met, strict=True))
+        # The last are the most refined: of link loads, then of hop-bytes, then the orders.
+        for member, node_of in candidates[:0:-1][:ASKED]:
+            if valued.over():
+                break
+            met.append(node_of)
+            _note(steps, member, valued(node_of), valued, watch)
+        climb(valued, traffic, topology, best_of(valued, start), valued.best_value, rng)
+        met.append(best_of(valued, start))
+        _note(steps, "descend", valued.best_value, valued, watch)
+    except KeyboardInterrupt:
+        raise Interrupted(best_of(valued, start)) from None
+    return Portfolio(best_of(valued, start), steps, met)
+
+
+def _note(steps: list[Step], member: str, value: float, valued: Valued, watch: Watch) -> None:
+    steps.append(Step(member, value, valued.best_value, valued.calls, watch.now() - watch.begin))
+    log.info("%s: %.6g, best %.6g, %d evaluations, %.2f s", *steps[-1])

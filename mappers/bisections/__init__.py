@@ -1,0 +1,1 @@
+"""Recursive bisection and multilevel mapping with partitions of our own."""

@@ -1,0 +1,254 @@
+"""Compiled dual bisection: halves of the network and, for each, the ranks that go there.
+
+A domain is a range of seats of the nodes in the order that `halve_nodes` finds, with the ranks and
+dummies that sit there in any order. Domains are split breadth first, all of one depth in turn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.topologies.routing import Router, distance
+
+from .halving_kernels import evolve
+
+SAMPLES = 4  # nodes that stand for a domain where distances are averaged
+
+
+@njit(cache=True)
+def mean_hops(
+    router: Router,
+    nodes: NDArray[np.int64],
+    lo: int,
+    hi: int,
+    start: int,
+    stop: int,
+    samples: int,
+) -> float:
+    """Mean distance between nodes[lo:hi] and nodes[start:stop], of so many nodes on each side."""
+    rows, columns = min(samples, hi - lo), min(samples, stop - start)
+    total = 0.0
+    for i in range(rows):
+        a = nodes[lo + (2 * i + 1) * (hi - lo) // (2 * rows)]
+        for j in range(columns):
+            b = nodes[start + (2 * j + 1) * (stop - start) // (2 * columns)]
+            total += distance(router, a, b)
+    return total / (rows * columns)
+
+
+@njit(cache=True)
+def _apart(
+    router: Router,
+    nodes: NDArray[np.int64],
+    lo: int,
+    mid: int,
+    hi: int,
+) -> float:
+    """How much farther apart the halves are than what is within them."""
+    within = mean_hops(router, nodes, lo, mid, lo, mid, 8)
+    within += mean_hops(router, nodes, mid, hi, mid, hi, 8)
+    return mean_hops(router, nodes, lo, mid, mid, hi, 8) - within / 2
+
+
+@njit(cache=True)
+def _cut_at(
+    key: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    ordered: NDArray[np.int64],
+) -> int:
+    """Where the key changes, nearest to half of the slots; 0 if it never does."""
+    total = 0
+    for x in ordered:
+        total += slots[x]
+    best, best_off, before = 0, total, 0
+    for i in range(1, len(ordered)):
+        before += slots[ordered[i - 1]]
+        if key[ordered[i]] != key[ordered[i - 1]] and abs(2 * before - total) < best_off:
+            best, best_off = i, abs(2 * before - total)
+    return best
+
+
+@njit(cache=True)
+def halve_nodes(
+    router: Router,
+    keys: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    by_distance: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split the nodes in two again and again, across the key along which the halves are farthest.
+
+    Parameters
+    ----------
+    keys : ndarray(int64, shape=(keys, nodes))
+        Coordinates to cut across.
+    by_distance : bool
+        Whether to cut between two far nodes as well: by how much nearer a node is to one of them.
+
+    Returns
+    -------
+    nodes : ndarray(int64, shape=(nodes,))
+        All nodes with slots; every domain is a range of them.
+    domains : ndarray(int64, shape=(2 * nodes - 1, 4))
+        First node, first of the second half, end, and number of the first half's domain; the
+        second half's is the next. Breadth first; the middle of a single node is its end.
+    """
+    nodes = np.flatnonzero(slots)
+    count = len(nodes)
+    domains = np.zeros((2 * count - 1, 4), dtype=np.int64)
+    domains[0, 2] = count
+    used = 1
+    nearer = np.zeros(slots.shape[0], dtype=np.int64)
+    d = 0
+    while d < used:
+        lo, hi = domains[d, 0], domains[d, 2]
+        domains[d, 1] = hi
+        if hi - lo > 1:
+            here = np.sort(nodes[lo:hi])
+            best_order, best_mid, best_apart = here, (hi - lo) // 2, -1.0
+            for k in range(len(keys) + (1 if by_distance else 0)):
+                if k < len(keys):
+                    key = keys[k]
+                else:
+                    a = b = here[0]
+                    for _turn in range(2):
+                        a, far = b, -1
+                        for x in here:
+                            if distance(router, a, x) > far:
+                                b, far = x, distance(router, a, x)
+                    for x in here:
+                        nearer[x] = distance(router, a, x) - distance(router, b, x)
+                    key = nearer
+                ordered = here[np.argsort(key[here], kind="mergesort")]
+                mid = _cut_at(key, slots, ordered)
+                if mid == 0:
+                    continue
+                apart = _apart(router, ordered, 0, mid, hi - lo)
+                if apart > best_apart + 1e-9:
+                    best_order, best_mid, best_apart = ordered, mid, apart
+            nodes[lo:hi] = best_order
+            domains[d, 1], domains[d, 3] = lo + best_mid, used
+            domains[used, 0], domains[used, 2] = lo, lo + best_mid
+            domains[used + 1, 0], domains[used + 1, 2] = lo + best_mid, hi
+            used += 2
+        d += 1
+    return nodes, domains[:used]
+
+
+@njit(cache=True)
+def halve_levels(
+    spans: NDArray[np.int64], slots: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split a hierarchy of nodes in two again and again, always between its subsystems.
+
+    Those of one level are equally far apart, so that halves of like size are best whichever they
+    are.
+
+    Parameters
+    ----------
+    spans : ndarray(int64, shape=(levels,))
+        Nodes of a subsystem, ascending, the first 1.
+
+    Returns
+    -------
+    nodes, domains
+        As `halve_nodes` does.
+    """
+    nodes = np.flatnonzero(slots)
+    count = len(nodes)
+    before = np.zeros(count + 1, dtype=np.int64)
+    for i in range(count):
+        before[i + 1] = before[i] + slots[nodes[i]]
+    domains = np.zeros((2 * count - 1, 4), dtype=np.int64)
+    domains[0, 2] = count
+    used = 1
+    for d in range(2 * count - 1):
+        lo, hi = domains[d, 0], domains[d, 2]
+        domains[d, 1] = hi
+        if hi - lo == 1:
+            continue
+        span = 1
+        for wider in spans:
+            if nodes[lo] // wider != nodes[hi - 1] // wider:
+                span = wider
+        mid = 0
+        for cut in range(lo + 1, hi):
+            if nodes[cut] // span == nodes[cut - 1] // span:
+                continue
+            off = abs(2 * before[cut] - before[lo] - before[hi])
+            if mid == 0 or off < abs(2 * before[mid] - before[lo] - before[hi]):
+                mid = cut
+        domains[d, 1], domains[d, 3] = mid, used
+        domains[used, 0], domains[used, 2] = lo, mid
+        domains[used + 1, 0], domains[used + 1, 2] = mid, hi
+        used += 2
+    return nodes, domains
+
+
+@njit(cache=True)
+def split_ranks(
+    model: CostModel,
+    nodes: NDArray[np.int64],
+    domains: NDArray[np.int64],
+    seat_indptr: NDArray[np.int64],
+    items: NDArray[np.int64],
+    tries: int,
+    draws: NDArray[np.uint64],
+) -> None:
+    """Bring the ranks and dummies into the order of the seats, in place.
+
+    `seat_indptr` counts the seats of `nodes` in their order. A pair that leaves a domain pulls its
+    rank towards the half that is nearer to the other rank's domain.
+    """
+    router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
+    slots = len(items)
+    domain_of = np.zeros(slots, dtype=np.int64)
+    local = np.full(slots, -1, dtype=np.int64)
+    for d in range(len(domains)):
+        lo, mid, hi, first = domains[d]
+        if mid == hi:
+            continue
+        start, stop = seat_indptr[lo], seat_indptr[hi]
+        here = items[start:stop].copy()
+        n = len(here)
+        entries = 0
+        for i in range(n):
+            local[here[i]] = i
+            entries += indptr[here[i] + 1] - indptr[here[i]]
+        apart = max(_apart(router, nodes, lo, mid, hi), 0.1)
+        sub_indptr = np.zeros(n + 1, dtype=np.int64)
+        sub_peer = np.empty(entries, dtype=np.int64)
+        sub_weight = np.empty(entries)
+        bias = np.zeros(n)
+        count = 0
+        for i in range(n):
+            u = here[i]
+            for k in range(indptr[u], indptr[u + 1]):
+                v = peer[k]
+                if local[v] >= 0:
+                    sub_peer[count] = local[v]
+                    sub_weight[count] = weight[k] * apart
+                    count += 1
+                else:
+                    e = domain_of[v]
+                    there, end = domains[e, 0], domains[e, 2]
+                    farther = mean_hops(router, nodes, mid, hi, there, end, SAMPLES)
+                    farther -= mean_hops(router, nodes, lo, mid, there, end, SAMPLES)
+                    bias[i] += weight[k] * farther
+            sub_indptr[i + 1] = count
+        target = seat_indptr[mid] - start
+        sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
+        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, draws)
+        left, right = start, start + target
+        for i in range(n):
+            local[here[i]] = -1
+            if side[i] == 0:
+                items[left] = here[i]
+                domain_of[here[i]] = first
+                left += 1
+            else:
+                items[right] = here[i]
+                domain_of[here[i]] = first + 1
+                right += 1

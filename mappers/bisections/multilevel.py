@@ -1,0 +1,287 @@
+"""Multilevel mapping: groups of ranks onto groups of nodes, then finer and finer.
+
+The future work of Schulz and Traeff (Better process mapping and sparse quadratic assignment, 2017,
+section 6) for any network. Nodes are grouped by the halves of `bisection`, depth by depth; ranks by
+heavy-edge matchings, with as many groups at every depth. The coarsest groups are annealed from
+random places; on the way down the members of a group go to the halves of its place, and whole
+groups are exchanged again, at lower temperatures. Distances of groups are means of true hops. On
+the finest level single ranks are annealed by the objective itself, and then whole blocks of nodes
+exchange their ranks, in pairs and in cycles of three, from large blocks to small ones, with the
+exact cost from true distances.
+
+O(moves * degree); tables of distances up to 2,048 groups, deeper levels take over what is above.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers import cost_kernels
+from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.exchanges import annealing_kernels
+from hopmap.mappers.exchanges.annealing_run import SAMPLE, Cooling, Search
+from hopmap.mappers.exchanges.assignment import seated_in_groups, table_router
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.objectives import ObjectiveName
+from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from . import halving_kernels, multilevel_kernels
+from .recursive_bisection import halves
+
+COARSEST = 32  # groups where coarsening stops
+MOST = 2048  # groups whose distances are kept in a table
+SCALE = 16.0  # of mean distances, which are kept as whole numbers
+PER_RANK = 2_000
+HOT, WARM = 0.5, 0.15  # first temperature on the coarsest level and on all others
+COLD = 0.05  # last temperature, in units of the first
+
+
+class Level(NamedTuple):
+    """Groups of nodes and as many groups of ranks.
+
+    Attributes
+    ----------
+    starts : ndarray(int64, shape=(groups + 1,))
+        Group g holds seats ``starts[g]:starts[g + 1]`` in the order of the halves.
+    group_of : ndarray(int64)
+        Group of each item of the next finer level.
+    indptr, peer, weight : ndarray(int64)
+        Traffic between the groups of ranks, as in `CostModel`.
+    """
+
+    starts: NDArray[np.int64]
+    group_of: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    weight: NDArray[np.int64]
+
+
+@mapper("multilevel", source="Schulz, Traeff 2017, section 6", initial="optional")
+def multilevel(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName = "hop_bytes",
+    moves: CountOrZero | None = None,
+    seconds: Seconds = None,
+    clock: Clock = "wall",
+    progress: Progress | None = None,
+) -> Mapping:
+    """Map groups of ranks onto groups of nodes, refined by exchanges of groups on every level.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Returned if nothing better is found.
+    objective : str
+        What is minimised or maximised.
+    moves : int, optional
+        Proposals, shared by the levels; by default 2,000 a rank, and with a time budget four tenths
+        of it for the groups and the rest for the ranks.
+    seconds, clock, progress
+        Time budget, elapsed or of the processor, and whom to tell.
+    """
+    watch = Watch(seconds, progress, clock)
+    if moves is None and seconds is None:
+        moves = PER_RANK * traffic.ranks
+    if initial is None:
+        initial = random_mapping(traffic, topology, rng=rng)
+    search = Search(traffic, topology, initial, objective, rng, watch)
+    try:
+        share = None if watch.left() is None else 0.4 * (watch.left() or 0.0)
+        hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
+        rest = None if moves is None else moves * 3 // 5
+        search.cool(hot, COLD * hot, moves=rest, seconds=watch.left())
+        search.sit(search.best)
+        exchange_blocks(search, 200 * traffic.ranks if moves is None else moves // 10)
+    except KeyboardInterrupt:
+        raise Interrupted(search.mapping) from None
+    return search.mapping
+
+
+def place_by_levels(
+    search: Search, rng: np.random.Generator, moves: int | None, seconds: float | None
+) -> float:
+    """Seat everybody from the coarsest level down; return the temperature to go on from.
+
+    Moves and seconds are shared by the levels, half of what is left to each coarser one.
+    """
+    nodes, layers = seat_layers(search.model, search.topology)
+    slots = search.topology.slots
+    seat_nodes = np.repeat(nodes, slots[nodes])
+    levels = _coarsen(search.model, layers, rng)
+    end = None if seconds is None else search.watch.now() + seconds
+    place: NDArray[np.int64] | None = None
+    for depth, level in enumerate(levels):
+        groups = len(level.starts) - 1
+        if place is None:
+            place = rng.permutation(groups).astype(np.int64)
+        if groups <= MOST and not search.watch.over():
+            hops = multilevel_kernels.group_hops(
+                search.model.router, seat_nodes, level.starts, 4, SCALE
+            )
+            model = CostModel(
+                table_router(hops), cost_kernels.HOPS, level.indptr, level.peer, level.weight
+            )
+            share = 2.0 ** (depth + 1 - len(levels))
+            left = None if end is None else max(end - search.watch.now(), 0.0) * share
+            budget = None if moves is None else int(moves * share / 2)
+            place = _annealed(
+                model, place, HOT if depth == 0 else WARM, budget, left, search.watch, rng
+            )
+        finer = levels[depth + 1].starts if depth + 1 < len(levels) else layers[-1]
+        place = _expanded(level, finer, place)
+    if place is None:  # too small for levels
+        search.sit(rng.permutation(seat_nodes))
+        return HOT * search.scale()
+    search.sit(seat_nodes[place])
+    return WARM * search.scale()
+
+
+def seat_layers(
+    model: CostModel, topology: Topology
+) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Nodes in the order of the halves, and for every depth where the groups of seats start.
+
+    The last layer is of single seats.
+    """
+    nodes, domains = halves(model, topology)
+    indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
+    layers = []
+    depth = np.zeros(len(domains), dtype=np.int64)
+    for d, (_, mid, hi, first) in enumerate(domains):
+        if mid < hi:
+            depth[first] = depth[first + 1] = depth[d] + 1
+    starts = {0}
+    for d in range(int(depth.max()) + 1):
+        starts |= set(domains[depth == d, 0].tolist())
+        layers.append(np.append(indptr[sorted(starts)], indptr[-1]))
+    while np.diff(layers[-1]).max() > 1:
+        middle = (layers[-1][:-1] + layers[-1][1:]) // 2
+        layers.append(np.unique(np.concatenate((layers[-1], middle))))
+    return nodes, layers
+
+
+def exchange_blocks(search: Search, proposals: int) -> None:
+    """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
+    nodes, layers = seat_layers(search.model, search.topology)
+    indptr = search.seating.seat_indptr
+    slots = search.topology.slots[nodes]
+    first = np.cumsum(slots) - slots
+    seats = np.repeat(indptr[nodes] - first, slots) + np.arange(int(slots.sum()))
+    layers = [starts for starts in layers[:-1] if len(starts) > 4]
+    if not len(search.seating.talkers):
+        return
+    for starts in layers:
+        tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(seats))
+        while tries > 0 and not search.done():
+            some = min(tries, max(1, (len(starts) - 1) * 10))
+            saved = multilevel_kernels.move_blocks(
+                search.model, search.seating, seats, starts, 0.0, some
+            )
+            tries -= some
+            search.gained(saved)
+
+
+def _coarsen(
+    model: CostModel, layers: list[NDArray[np.int64]], rng: np.random.Generator
+) -> list[Level]:
+    """Group the ranks, as many groups as there are of nodes, coarsest level first."""
+    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    size = np.ones(len(indptr) - 1, dtype=np.int64)
+    levels: list[Level] = []
+    for starts in layers[-2::-1]:
+        groups = len(starts) - 1
+        if groups < COARSEST:
+            break
+        group_of = _grouped(indptr, peer, weight, size, groups, draws)
+        indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group_of, groups)
+        size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
+        levels.append(Level(starts, group_of, indptr, peer, weight))
+    return levels[::-1]
+
+
+def _grouped(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    size: NDArray[np.int64],
+    groups: int,
+    draws: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Pair items by a heavy-edge matching until exactly so many groups are left."""
+    largest = 2 * -(-int(size.sum()) // len(size))
+    label = np.zeros(len(size), dtype=np.int8)
+    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, label, draws)
+    group_of = matched.astype(np.int64)
+    if count > groups:
+        # Singles that found no peer are paired in the order of their sizes, smallest first.
+        members = np.bincount(group_of, minlength=count)
+        total = np.bincount(group_of, weights=size, minlength=count)
+        order = np.lexsort((np.arange(count), total, members))
+        new = np.arange(count)
+        merged = order[: 2 * (count - groups)]
+        new[merged[: count - groups]] = merged[count - groups :][::-1]
+        group_of = np.unique(new[group_of], return_inverse=True)[1].astype(np.int64)
+    elif count < groups:
+        # Too many pairs: the last ones come apart again.
+        later = np.flatnonzero(_second(group_of))[: groups - count]
+        group_of[later] = np.arange(count, count + len(later))
+    return group_of
+
+
+def _second(group_of: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether an item is not the first of its group."""
+    first = np.zeros(len(group_of), dtype=np.bool_)
+    first[np.unique(group_of, return_index=True)[1]] = True
+    return ~first
+
+
+def _expanded(
+    level: Level, finer: NDArray[np.int64], place: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Group of nodes of every item of the next finer level: in its group's place, or near by."""
+    inside = np.searchsorted(level.starts, finer[:-1], side="right") - 1  # parent of each place
+    items = np.argsort(place[level.group_of], kind="stable")
+    wanted = place[level.group_of][items]
+    # Items and places in the order of the parents; the k-th item of a parent takes its k-th place.
+    room = np.bincount(inside, minlength=len(place))
+    rank = np.arange(len(items)) - np.searchsorted(wanted, wanted)
+    fits = rank < room[wanted]
+    first = np.searchsorted(inside, np.arange(len(place)))
+    found = np.full(len(items), -1, dtype=np.int64)
+    found[items[fits]] = first[wanted[fits]] + rank[fits]
+    free = np.setdiff1d(np.arange(len(finer) - 1), found[found >= 0])
+    late = items[~fits]
+    found[late] = free[: len(late)]
+    return found
+
+
+def _annealed(
+    model: CostModel,
+    place: NDArray[np.int64],
+    hot: float,
+    moves: int | None,
+    seconds: float | None,
+    watch: Watch,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Anneal one level."""
+    seating = seated_in_groups(model, np.ones(len(place), dtype=np.int64), place, rng)
+    if not len(seating.talkers):
+        return place
+    scale = annealing_kernels.uphill(model, seating, SAMPLE)
+    cooling = Cooling(model, seating, watch)
+    cooling.cool(hot * scale, COLD * hot * scale, moves=moves, seconds=seconds)
+    return cooling.best

@@ -1,0 +1,140 @@
+"""Compiled parts of the multilevel mapper: mean distances of groups, descent, blocks that move.
+
+A block is a range of seats in an order in which groups of nodes are ranges. Blocks of equal size
+exchange their ranks, two of them, or three in a cycle; every rank keeps its position in the block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.exchanges.annealing_kernels import Seating
+from hopmap.mappers.random_kernels import below, following
+from hopmap.topologies.routing import Router, distance
+
+from .bisection_kernels import mean_hops
+
+
+@njit(cache=True)
+def group_hops(
+    router: Router,
+    nodes: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    samples: int,
+    scale: float,
+) -> NDArray[np.int16]:
+    """Mean distance between groups ``nodes[starts[g]:starts[g + 1]]``, times the scale, rounded."""
+    groups = len(starts) - 1
+    hops = np.zeros((groups, groups), dtype=np.int16)
+    for g in range(groups):
+        for h in range(g + 1):
+            mean = mean_hops(
+                router, nodes, starts[g], starts[g + 1], starts[h], starts[h + 1], samples
+            )
+            hops[g, h] = hops[h, g] = np.int16(mean * scale + 0.5)
+    return hops
+
+
+@njit(cache=True)
+def move_blocks(
+    model: CostModel,
+    seating: Seating,
+    seats: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    temperature: float,
+    proposals: int,
+) -> int:
+    """Propose exchanges of blocks ``seats[starts[b]:starts[b + 1]]``; return the cost saved.
+
+    A block is proposed next to one that it talks to. The cost is exact, from true distances;
+    what costs no more than `temperature` is accepted.
+    """
+    router, kind = model.router, model.kind
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    places, seat_of, item_at, own = seating.places, seating.seat_of, seating.item_at, seating.own
+    near_indptr, near, talkers = seating.near_indptr, seating.near, seating.talkers
+    node_of_seat = np.empty(len(seats), dtype=np.int64)
+    node_of_seat[seat_of] = places
+    block_of = np.empty(len(seats), dtype=np.int64)
+    for b in range(len(starts) - 1):
+        block_of[seats[starts[b] : starts[b + 1]]] = b
+    goes = np.full(len(places), -1, dtype=np.int64)
+    moving = np.empty(3 * np.max(np.diff(starts)), dtype=np.int64)
+    chosen = np.empty(3, dtype=np.int64)
+    state = seating.draws[0]
+    saved = 0
+    for _ in range(proposals):
+        state = following(state)
+        u = talkers[below(state, len(talkers))]
+        count = 1 + below(following(state), 2)
+        chosen[0] = block_of[seat_of[u]]
+        fits = True
+        for k in range(1, count + 1):
+            state = following(state)
+            p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
+            x = places[p]
+            state = following(state)
+            seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+            chosen[k] = block_of[seat]
+            u = item_at[seat]
+            if indptr[u + 1] == indptr[u] and k < count:
+                fits = False
+                break
+            for i in range(k):
+                fits = fits and chosen[i] != chosen[k]
+        if not fits:
+            continue
+        length = starts[chosen[0] + 1] - starts[chosen[0]]
+        for k in range(1, count + 1):
+            fits = fits and starts[chosen[k] + 1] - starts[chosen[k]] == length
+        if not fits:
+            continue
+        moved = 0
+        for k in range(count + 1):
+            here, there = starts[chosen[k]], starts[chosen[(k + 1) % (count + 1)]]
+            for i in range(length):
+                item = item_at[seats[here + i]]
+                goes[item] = seats[there + i]
+                moving[moved] = item
+                moved += 1
+        # Pairs within the blocks are met twice, from either end.
+        doubled = 0
+        for m in range(moved):
+            u = moving[m]
+            a, b = places[u], node_of_seat[goes[u]]
+            for i in range(indptr[u], indptr[u + 1]):
+                q = peer[i]
+                now = priced(kind, distance(router, a, places[q]))
+                if goes[q] >= 0:
+                    then = priced(kind, distance(router, b, node_of_seat[goes[q]]))
+                    doubled += weight[i] * (then - now)
+                else:
+                    then = priced(kind, distance(router, b, places[q]))
+                    doubled += 2 * weight[i] * (then - now)
+        if doubled <= 2 * temperature:
+            for m in range(moved):
+                u = moving[m]
+                a, b = places[u], node_of_seat[goes[u]]
+                for i in range(indptr[u], indptr[u + 1]):
+                    q = peer[i]
+                    if goes[q] < 0:
+                        more = priced(kind, distance(router, b, places[q]))
+                        own[q] += weight[i] * (more - priced(kind, distance(router, a, places[q])))
+            for m in range(moved):
+                u = moving[m]
+                seat_of[u] = goes[u]
+                item_at[goes[u]] = u
+                places[u] = node_of_seat[goes[u]]
+            for m in range(moved):
+                u = moving[m]
+                own[u] = 0
+                for i in range(indptr[u], indptr[u + 1]):
+                    own[u] += weight[i] * priced(kind, distance(router, places[u], places[peer[i]]))
+            saved -= doubled // 2
+        for m in range(moved):
+            goes[moving[m]] = -1
+    seating.draws[0] = state
+    return saved

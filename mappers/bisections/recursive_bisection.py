@@ -1,0 +1,79 @@
+"""Recursive bisection of both graphs: halves of the network take halves of the ranks.
+
+Sources: Pellegrini and Roman, Scotch: dual recursive bipartitioning, HPCN 1996; Hoefler and Snir,
+Generic topology mapping strategies, ICS 2011 (LibTopoMap). The network is cut across the dimension
+along which its halves are farthest apart, between two far nodes where there are no dimensions, and
+in a hierarchy between subsystems; the ranks by a multilevel bisection of exact sizes
+(`halving_kernels`). Pairs that leave a domain pull with their true mean distances, taken from a few
+nodes of each domain.
+
+O(pairs * log(ranks)^2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.exchanges.assignment import with_table
+from hopmap.mappers.mapper import Count, mapper
+from hopmap.mappers.objectives import ObjectiveName, cost_model
+from hopmap.topologies import Mapping, Topology, hierarchy
+from hopmap.traces import Traffic
+
+from . import bisection_kernels
+
+
+@mapper("recursive_bisection", source="Pellegrini, Roman 1996; Hoefler, Snir 2011")
+def recursive_bisection(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName = "hop_bytes",
+    tries: Count = 1,
+) -> Mapping:
+    """Halves of the ranks onto halves of the network, again and again.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Ignored.
+    objective : str
+        What weighs a pair: its bytes, its messages, or 1 (cardinality).
+    tries : int
+        Bisections of which the best is taken, at every step.
+    """
+    del initial
+    model = with_table(cost_model(traffic, topology, objective), topology)
+    return bisected(model, topology, rng, tries)[: traffic.ranks]
+
+
+def bisected(
+    model: CostModel, topology: Topology, rng: np.random.Generator, tries: int = 1
+) -> NDArray[np.int64]:
+    """Node of every rank and dummy by recursive bisection."""
+    nodes, domains = halves(model, topology)
+    seat_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
+    items = rng.permutation(len(model.indptr) - 1).astype(np.int64)
+    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    bisection_kernels.split_ranks(model, nodes, domains, seat_indptr, items, tries, draws)
+    places = np.empty_like(items)
+    places[items] = np.repeat(nodes, topology.slots[nodes])
+    return places
+
+
+def halves(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes in an order in which every domain is a range, and the domains."""
+    sizes = hierarchy(topology)
+    if sizes is not None:
+        spans = np.cumprod((1, *sizes[:-1])).astype(np.int64)
+        return bisection_kernels.halve_levels(spans, topology.slots)
+    boxes = bool(topology.dims)
+    numbers = np.arange(topology.nodes, dtype=np.int64)[None, :]
+    keys = np.ascontiguousarray(topology.coords.T, dtype=np.int64) if boxes else numbers
+    return bisection_kernels.halve_nodes(model.router, keys, topology.slots, not boxes)

@@ -1,0 +1,87 @@
+"""Sections of a hierarchy: who goes to which subsystem, improved a few subsystems at a time.
+
+From the largest level down, the ranks of a few subsystems with a common parent are thrown together
+and split anew (`recreate_kernels`), hot at first and then colder. In a hierarchy that is exact:
+what is outside is equally far from all of them. The levels below start from where their ranks sit.
+Multisection along a hierarchy is Schulz and Traeff's (2017, section 3.1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.exchanges.annealing_run import Search
+from hopmap.topologies import Topology, hierarchy
+
+from . import ruin_recreate_kernels
+
+MOST = 12  # subsystems that are split at once
+SOME = 4_000  # ranks split between two looks at the clock
+SHARE = 0.65  # of the time that is left, for each level
+
+
+def spans_of(topology: Topology) -> list[int]:
+    """Nodes of a subsystem, level by level from the second largest down to more than one slot."""
+    sizes = hierarchy(topology) or ()
+    least = 1 if topology.slots.max(initial=0) > 1 else 2
+    spans = np.unique(np.cumprod((1, *sizes)))
+    return [int(span) for span in spans[::-1] if least <= span < topology.nodes]
+
+
+def split_anew(
+    search: Search,
+    rng: np.random.Generator,
+    *,
+    hot: float,
+    trials: int | None = None,
+    seconds: float | None = None,
+) -> None:
+    """Split the ranks of a few subsystems with a common parent anew, the largest level first.
+
+    Parameters
+    ----------
+    search, rng
+        Whose seating is improved, and what for.
+    hot : float
+        First temperature, in mean weights of a pair.
+    trials, seconds : int or float, optional
+        Trials on each level, for each subsystem; time for all levels, of which `SHARE` of what is
+        left goes to each. At least one is needed.
+    """
+    topology, model, now = search.topology, search.model, search.watch.now
+    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    end = None if seconds is None else now() + seconds
+    above, spans = topology.nodes, spans_of(topology)
+    heat = hot * float(model.weight.mean()) if len(model.weight) else 0.0
+    for span in spans:
+        block = search.seating.places // span
+        groups = topology.nodes // span
+        parent = np.arange(groups) // (above // span)
+        most = min(MOST, above // span)
+        above = span
+        begin = now()
+        share = None if end is None else (SHARE if span != spans[-1] else 1.0) * (end - begin)
+        some = max(SOME * groups // (most * len(block)), 1)
+        made, part = 0, 0.0
+        while part < 1 and not search.done():
+            ruin_recreate_kernels.recreate(
+                model.indptr, model.peer, model.weight, block, parent, most, some,
+                heat * (1 - part), draws,
+            )  # fmt: skip
+            made += some
+            search.report()
+            part = 0.0 if trials is None else made / (trials * groups)
+            if share is not None:
+                part = max(part, (now() - begin) / share if share > 0 else 1.0)
+        search.sit(_in_order(block, search.seating.seat_of, topology))
+
+
+def _in_order(
+    group: NDArray[np.int64], seat_of: NDArray[np.int64], topology: Topology
+) -> NDArray[np.int64]:
+    """Node of everybody: within their group in the order in which they sit now."""
+    seats = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
+    places = np.empty_like(seats)
+    places[np.lexsort((seat_of, group))] = seats
+    return places

@@ -1,0 +1,207 @@
+"""Compiled ruin and recreate: the vertices of a few blocks thrown together and split anew.
+
+Sources: large neighbourhood search (Shaw, CP 1998), ruin and recreate (Schrimpf et al., Record
+breaking optimization results using the ruin and recreate principle, J. Comput. Phys. 2000), here
+with the blocks' multilevel recursive bisection to recreate. Two to some dozen blocks with a common
+parent that talk are chosen; what comes out is kept if it cuts no more, or little more while the
+temperature lasts. Blocks keep their sizes. All this is right where blocks with a common parent are
+equally far from each other and from any third, as in a hierarchy.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.random_kernels import below, following
+
+from .halving_kernels import evolve
+
+DRAWS = 8  # for each block that is to be chosen
+FINE = 1 << 20  # steps of a number drawn between 0 and 1
+
+
+@njit(cache=True)
+def recreate(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    block: NDArray[np.int64],
+    parent: NDArray[np.int64],
+    most: int,
+    trials: int,
+    temperature: float,
+    draws: NDArray[np.uint64],
+) -> float:
+    """Split a few blocks anew, so many times, in place; return the weight saved.
+
+    Parameters
+    ----------
+    indptr, peer, weight : ndarray(int64)
+        The graph, both directions of every pair.
+    block : ndarray(int64, shape=(vertices,))
+        Block of every vertex.
+    parent : ndarray(int64, shape=(blocks,))
+        What a block is part of; blocks mix only with those of the same parent.
+    most : int
+        Blocks of a trial, at least 2; few are as frequent, by the time they take, as many.
+    temperature : float
+        Mean weight that a trial may cut more.
+    """
+    starts, members = grouped(block, len(parent))
+    local = np.full(len(block), -1, dtype=np.int64)
+    saved = 0.0
+    for _ in range(trials):
+        draws[0] = following(draws[0])
+        wanted = int(2.0 * (most / 2.0) ** (below(draws[0], FINE) / FINE) + 0.5)
+        chosen = choose(indptr, peer, block, parent, starts, members, wanted, draws)
+        if len(chosen) < 2:
+            continue
+        here = np.empty(0, dtype=np.int64)
+        room = np.zeros(len(chosen) + 1, dtype=np.int64)
+        for k in range(len(chosen)):
+            here = np.concatenate((here, members[starts[chosen[k]] : starts[chosen[k] + 1]]))
+            room[k + 1] = len(here)
+        sub_indptr, sub_peer, sub_weight = within(indptr, peer, weight, here, local)
+        before = 0.0
+        for u in range(len(here)):
+            for i in range(sub_indptr[u], sub_indptr[u + 1]):
+                if block[here[sub_peer[i]]] != block[here[u]]:
+                    before += sub_weight[i] / 2
+        part = divide(sub_indptr, sub_peer, sub_weight, room, local, draws)
+        after = 0.0
+        for u in range(len(here)):
+            for i in range(sub_indptr[u], sub_indptr[u + 1]):
+                if part[sub_peer[i]] != part[u]:
+                    after += sub_weight[i] / 2
+        draws[0] = following(draws[0])
+        slack = -temperature * log((1.0 + below(draws[0], FINE)) / (1.0 + FINE))
+        if after > before + slack:
+            continue
+        saved += before - after
+        fill = room[:-1].copy()
+        for u in range(len(here)):
+            block[here[u]] = chosen[part[u]]
+        for u in range(len(here)):
+            k = part[u]
+            members[starts[chosen[k]] + fill[k] - room[k]] = here[u]
+            fill[k] += 1
+    return saved
+
+
+@njit(cache=True)
+def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Vertices of every block b: ``members[starts[b]:starts[b + 1]]``."""
+    starts = np.zeros(blocks + 1, dtype=np.int64)
+    for b in block:
+        starts[b + 1] += 1
+    starts = np.cumsum(starts)
+    return starts, np.argsort(block, kind="mergesort")
+
+
+@njit(cache=True)
+def choose(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    block: NDArray[np.int64],
+    parent: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    members: NDArray[np.int64],
+    wanted: int,
+    draws: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Draw blocks with a common parent, each but the first talking to one drawn before."""
+    chosen = np.empty(wanted, dtype=np.int64)
+    draws[0] = following(draws[0])
+    chosen[0] = below(draws[0], len(parent))
+    count = 1
+    for _ in range(DRAWS * wanted):
+        if count == wanted:
+            break
+        draws[0] = following(draws[0])
+        b = chosen[below(draws[0], count)]
+        if starts[b + 1] == starts[b]:
+            continue
+        draws[0] = following(draws[0])
+        u = members[starts[b] + below(draws[0], starts[b + 1] - starts[b])]
+        if indptr[u + 1] == indptr[u]:
+            continue
+        draws[0] = following(draws[0])
+        other = block[peer[indptr[u] + below(draws[0], indptr[u + 1] - indptr[u])]]
+        if parent[other] == parent[b] and not (chosen[:count] == other).any():
+            chosen[count] = other
+            count += 1
+    return chosen[:count]
+
+
+@njit(cache=True)
+def within(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[Any],
+    here: NDArray[np.int64],
+    local: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Graph of some vertices, numbered as they are given; `local` is -1 everywhere."""
+    entries = 0
+    for k in range(len(here)):
+        local[here[k]] = k
+        entries += indptr[here[k] + 1] - indptr[here[k]]
+    sub_indptr = np.zeros(len(here) + 1, dtype=np.int64)
+    sub_peer = np.empty(entries, dtype=np.int64)
+    sub_weight = np.empty(entries)
+    used = 0
+    for k in range(len(here)):
+        for i in range(indptr[here[k]], indptr[here[k] + 1]):
+            if local[peer[i]] >= 0:
+                sub_peer[used] = local[peer[i]]
+                sub_weight[used] = weight[i]
+                used += 1
+        sub_indptr[k + 1] = used
+    for u in here:
+        local[u] = -1
+    return sub_indptr, sub_peer[:used].copy(), sub_weight[:used].copy()
+
+
+@njit(cache=True)
+def divide(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    room: NDArray[np.int64],
+    local: NDArray[np.int64],
+    draws: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
+    parts = len(room) - 1
+    vertices = np.arange(room[parts])
+    part = np.empty(room[parts], dtype=np.int64)
+    first, last = [0], [parts]
+    while len(first) > 0:
+        lo, hi = first.pop(), last.pop()
+        if hi - lo == 1:
+            part[vertices[room[lo] : room[hi]]] = lo
+            continue
+        mid = lo + 1
+        for cut in range(lo + 1, hi):
+            off = abs(2 * room[cut] - room[lo] - room[hi])
+            if off < abs(2 * room[mid] - room[lo] - room[hi]):
+                mid = cut
+        here = vertices[room[lo] : room[hi]].copy()
+        ip, pe, we = within(indptr, peer, weight, here, local)
+        side, _ = evolve(ip, pe, we, np.zeros(len(here)), room[mid] - room[lo], 1, draws)
+        left, right = room[lo], room[mid]
+        for k in range(len(here)):
+            if side[k] == 0:
+                vertices[left] = here[k]
+                left += 1
+            else:
+                vertices[right] = here[k]
+                right += 1
+        first += [lo, mid]
+        last += [mid, hi]
+    return part

@@ -1,0 +1,165 @@
+"""Fold: traffic that is a grid is folded onto a box of nodes, or a hierarchy, like paper.
+
+Every dimension of the grid is written in digits, one for each dimension of the network: rank 13 of
+32 on 8 x 8 x 8 nodes is 5 in x on the second of four strips, counted backwards there, so that the
+fold costs nothing in x. Digits of several grid dimensions that meet in one network dimension are
+strung together, the lower one backwards on every other value of the higher (a reflected code), or
+not. All ways of doing so are tried, those of few folds first, and the cheapest is taken. Slots of a
+node are a dimension of their own, without distance. The levels of a hierarchy are dimensions like
+any other: the grid is cut into boxes, and these into boxes again.
+
+Sources: the classic embeddings of grids in grids (e.g. Ma and Tao, Embeddings among toruses and
+meshes, ICPP 1987); rubik's folds and tilts. O(tries * pairs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, permutations, product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers import cost_kernels
+from hopmap.mappers.bisections.recursive_bisection import bisected
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.exchanges.assignment import with_table
+from hopmap.mappers.mapper import Count, mapper
+from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
+from hopmap.traces import Traffic
+
+from .grid import cartesian
+from .recognise import GridTraffic, recognised
+
+
+@mapper("fold", source="Ma, Tao 1987; LLNL rubik")
+def fold(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName = "hop_bytes",
+    tries: Count = 1000,
+) -> Mapping:
+    """Best fold of a grid onto a box or hierarchy; recursive bisection of other traffic.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Ignored.
+    objective : str
+        What is minimised or maximised.
+    tries : int
+        Most folds to look at.
+    """
+    del initial
+    model = with_table(cost_model(traffic, topology, objective), topology)
+    folded = best_fold(traffic, topology, model, objective, tries)
+    return bisected(model, topology, rng)[: traffic.ranks] if folded is None else folded
+
+
+def best_fold(
+    traffic: Traffic, topology: Topology, model: CostModel, objective: str, tries: int
+) -> Mapping | None:
+    """Cheapest fold of the traffic; None if it is no grid, the network no box or hierarchy."""
+    dims = topology.dims or hierarchy(topology)
+    if not dims or np.ptp(topology.slots):
+        return None
+    grid = _grid(traffic, objective)
+    if grid is None:
+        return None
+    box = (int(topology.slots[0]), *dims)
+    best, best_cost = None, 0
+    nested = not topology.dims
+    for node_of in islice(_folds(grid, box, nested), tries):
+        cost = int(cost_kernels.total_cost(model, node_of))
+        if best is None or cost < best_cost:
+            best, best_cost = node_of, cost
+    return best
+
+
+def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
+    """Where the ranks are in the grid: from its metadata, periodic ones as well, or recognised."""
+    if {"dims", "stencil"} <= traffic.metadata.keys():
+        try:
+            known = cartesian(traffic, "fold")
+        except MappingError:
+            return None
+        return GridTraffic(known.dims, np.stack(np.unravel_index(known.cells, known.dims), axis=1))
+    pairs = traffic.without_self().undirected()
+    return recognised(pairs, objective_named(objective).weigh(pairs))
+
+
+def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
+    """Nodes of the ranks by every fold, those with few digits first.
+
+    If nested, lower digits go to lower levels and those of one level are all equally far apart.
+    """
+    axes, sides, ranks = range(len(grid.dims)), range(len(box)), len(grid.coords)
+    shares = [
+        shares
+        for shares in product(*(_shares(length, box) for length in grid.dims))
+        if all(prod(share[k] for share in shares) <= box[k] for k in sides)
+    ]
+    shares.sort(key=lambda chosen: sum(digit > 1 for share in chosen for digit in share))
+    for chosen in shares:
+        used = [[k for k in sides if share[k] > 1] for share in chosen]
+        meets = [[i for i in axes if chosen[i][k] > 1] for k in sides]
+        # Lowest digit first within a grid dimension; highest first within a network dimension.
+        for orders in [tuple(used)] if nested else product(*map(permutations, used)):
+            digits = [_digits(grid.coords[:, i], chosen[i], orders[i]) for i in axes]
+            for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
+                for reflected in (False,) if nested else (True, False):
+                    yield _strung(digits, chosen, strings, reflected, box, ranks)
+
+
+def _shares(length: int, box: Sequence[int]) -> list[tuple[int, ...]]:
+    """Ways to write 0..length-1 in digits, one for each network dimension, none too long."""
+    if len(box) == 1:
+        return [(length,)] if length <= box[0] else []
+    found = []
+    for base in range(1, min(length, box[0]) + 1):
+        # A base counts if no smaller one does with the same rest.
+        rest = -(-length // base)
+        if base == 1 or -(-length // (base - 1)) > rest:
+            found += [(base, *others) for others in _shares(rest, box[1:])]
+    return found
+
+
+def _digits(
+    coordinate: NDArray[np.int64], share: Sequence[int], order: Sequence[int]
+) -> dict[int, NDArray[np.int64]]:
+    """Digit of every rank in each network dimension, backwards above odd higher digits."""
+    digits = {}
+    rest = coordinate
+    for k in order:
+        digit, rest = rest % share[k], rest // share[k]
+        digits[k] = np.where(rest % 2 == 1, share[k] - 1 - digit, digit)
+    return digits
+
+
+def _strung(
+    digits: Sequence[dict[int, NDArray[np.int64]]],
+    shares: Sequence[Sequence[int]],
+    strings: Sequence[Sequence[int]],
+    reflected: bool,
+    box: Sequence[int],
+    ranks: int,
+) -> Mapping:
+    """Node of every rank, from its digits strung together in each network dimension."""
+    node, stride = np.zeros(ranks, dtype=np.int64), 1
+    for k in range(1, len(box)):
+        place = np.zeros(ranks, dtype=np.int64)
+        for i in strings[k]:
+            digit = digits[i][k]
+            if reflected:
+                digit = np.where(place % 2 == 1, shares[i][k] - 1 - digit, digit)
+            place = place * shares[i][k] + digit
+        node += place * stride
+        stride *= box[k]
+    return node

@@ -1,0 +1,131 @@
+"""What mappers of Cartesian grids share: the grid of the traffic, and how ranks fill the nodes.
+
+The thesis and its successors number the processes node by node ("block" allocation) and compute a
+new coordinate for every number. Here the i-th number is the i-th slot in the order of the nodes,
+and an algorithm is a function that gives the coordinates of all numbers; the rank at number i's
+coordinates then sits on the node of slot i. Any topology works; where it has more slots than
+ranks, the last ones stay empty.
+
+Source: Lehr, Efficient process mapping for Cartesian topologies, Diplomarbeit TU Wien 2019,
+sections 3.1 and 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
+from .recognise import recognised
+
+Coordinates = NDArray[np.int64]  # of shape (ranks, dimensions)
+
+
+class Grid(NamedTuple):
+    """A Cartesian grid of ranks with its stencil.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Ranks per dimension.
+    stencil : list of tuple of int
+        Vectors to the neighbours.
+    sizes : list of int
+        Bytes to each neighbour.
+    periodic : tuple of bool
+        Of every dimension.
+    cells : ndarray(int64, shape=(ranks,))
+        Row-major number of each rank's coordinates; MPI's ranks are these numbers.
+    """
+
+    dims: tuple[int, ...]
+    stencil: list[tuple[int, ...]]
+    sizes: list[int]
+    periodic: tuple[bool, ...]
+    cells: NDArray[np.int64]
+
+
+def cartesian(traffic: Traffic, mapper: str) -> Grid:
+    """Grid of the traffic: from its metadata, else recognised (a star, not periodic).
+
+    Raises
+    ------
+    MappingError
+        There is none, or the metadata contradict themselves.
+    """
+    meta = traffic.metadata
+    if not {"dims", "stencil", "periodic"} <= meta.keys():
+        pairs = traffic.without_self().undirected()
+        found = recognised(pairs, pairs.bytes) or recognised(pairs, pairs.messages)
+        if found is None:
+            raise MappingError(
+                f"mapper {mapper}: the traffic is no Cartesian grid: expected metadata dims, "
+                "stencil and periodic, as hopmap generate stencil writes them to .npz"
+            )
+        unit = np.eye(len(found.dims), dtype=np.int64)
+        star = [tuple(map(int, sign * step)) for step in unit for sign in (1, -1)]
+        cells = np.ravel_multi_index(tuple(found.coords.T), found.dims).astype(np.int64)
+        return Grid(found.dims, star, [1] * len(star), (False,) * len(unit), cells)
+    dims, periodic = tuple(map(int, meta["dims"])), tuple(map(bool, meta["periodic"]))
+    stencil = [tuple(map(int, vector)) for vector in meta["stencil"]]
+    sizes = [int(size) for size in meta.get("stencil_bytes", [1] * len(stencil))]
+    text = "x".join(map(str, dims))
+    if prod(dims) != traffic.ranks:
+        raise MappingError(
+            f"mapper {mapper}: dims {text} have {prod(dims)} ranks: expected the traffic's "
+            f"{traffic.ranks}"
+        )
+    for what, numbers in [("periodic", periodic), *(("stencil vector", v) for v in stencil)]:
+        if len(numbers) != len(dims):
+            raise MappingError(
+                f"mapper {mapper}: {what} {':'.join(map(str, map(int, numbers)))} has "
+                f"{len(numbers)} dimensions: expected {len(dims)} as in {text}"
+            )
+    return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
+
+
+def node_sizes(topology: Topology, ranks: int) -> list[int]:
+    """Ranks on each node that has any, when they fill one node after the other.
+
+    Raises
+    ------
+    MappingError
+        More ranks than slots.
+    """
+    filled = np.minimum(np.cumsum(topology.slots), ranks)
+    sizes = np.diff(filled, prepend=0)
+    if filled[-1] < ranks:
+        raise MappingError(
+            f"{ranks} ranks of a grid on {topology.spec} with {filled[-1]} slots: expected as many"
+        )
+    return [int(size) for size in sizes if size]
+
+
+def placed(grid: Grid, coordinates: ArrayLike, topology: Topology) -> Mapping:
+    """Node of every rank, from the coordinates of the numbers in the order of the slots."""
+    axes = tuple(np.asarray(coordinates, dtype=np.int64).T)
+    node_at = np.empty(len(grid.cells), dtype=np.int64)
+    node_at[np.ravel_multi_index(axes, grid.dims)] = np.repeat(
+        np.arange(topology.nodes), topology.slots
+    )[: len(node_at)]
+    return node_at[grid.cells]
+
+
+def row_major(number: int, dims: Sequence[int]) -> list[int]:
+    """Coordinates of a row-major number, the last dimension varying fastest; O(d)."""
+    coordinates = []
+    for size in reversed(dims):
+        number, coordinate = divmod(number, size)
+        coordinates.append(coordinate)
+    return coordinates[::-1]
+
+
+def all_row_major(dims: Sequence[int]) -> Coordinates:
+    """Coordinates of all row-major numbers."""
+    return np.indices(dims).reshape(len(dims), -1).T.astype(np.int64)

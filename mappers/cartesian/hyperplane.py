@@ -1,0 +1,121 @@
+"""Hyperplane: the grid is cut in two where no node is cut, across dimensions of little traffic.
+
+A cut leaves a multiple of the node size p on both sides and is as near to the middle as that
+allows. Dimensions are tried by the sum of cos^2 of the angles between them and the stencil's
+vectors, the smallest first, then by their size; as p divides the grid, one of them can be cut. A
+part of at most 2 p ranks is filled row-major, the first of these dimensions slowest.
+
+Nodes of several sizes are taken as their mean, lowered until it divides the grid, as in the
+authors' library mpicartreorderlib. That also puts the smaller part on the side of the grid's
+nearer border; here it is always the lower one.
+
+Source: Hunold, von Kirchbach, Lehr, Schulz, Traeff, Efficient process-to-node mapping algorithms
+for stencil computations, IEEE Cluster 2020, arXiv 2005.09521. The library walks from the middle to
+the cut; a greatest common divisor gives it at once: O(d log d log n) a rank, all ranks in O(d n) as
+for the k-d tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd, prod
+
+import numpy as np
+
+from hopmap.mappers.mapper import mapper
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from .grid import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
+
+Vectors = Sequence[Sequence[int]]
+
+
+@mapper("hyperplane", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020")
+def hyperplane(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+) -> Mapping:
+    """Cartesian grid: cut in two between nodes, across dimensions of little traffic."""
+    del rng, initial
+    grid = cartesian(traffic, "hyperplane")
+    size = dividing_mean(node_sizes(topology, traffic.ranks))
+    return placed(grid, hyperplane_all(grid.dims, size, grid.stencil), topology)
+
+
+def dividing_mean(sizes: Sequence[int]) -> int:
+    """Largest node size up to the mean that divides the number of ranks."""
+    ranks = sum(sizes)
+    return next(size for size in range(ranks // len(sizes), 0, -1) if ranks % size == 0)
+
+
+def angles(stencil: Vectors, dimensions: int) -> list[int]:
+    """Sum of cos^2 of the angles between the vectors and each dimension, in steps of 2^-32.
+
+    Equal sums are equal so in any order of additions and in `hopmap_cart.h`: six times 1/6 is 1.
+    """
+    lengths = [sum(x * x for x in vector) for vector in stencil]
+    sums = [
+        sum(v[d] * v[d] / length for v, length in zip(stencil, lengths, strict=True) if length)
+        for d in range(dimensions)
+    ]
+    return [int(total * 2**32 + 0.5) for total in sums]
+
+
+def preferred(dims: Sequence[int], angle: Sequence[int]) -> list[int]:
+    """Dimensions in the order in which they should be cut."""
+    return sorted(range(len(dims)), key=lambda d: (angle[d], -dims[d]))
+
+
+def split(dims: Sequence[int], size: int, order: Sequence[int]) -> tuple[int, int]:
+    """Dimension to cut, and the size of the lower part, at most half of it."""
+    for d in order:
+        step = size // gcd(size, prod(dims) // dims[d])  # cuts come in multiples of this
+        if 2 * step <= dims[d]:
+            return d, dims[d] // 2 // step * step
+    raise AssertionError("the node size does not divide the grid")
+
+
+def hyperplane_coordinates(
+    rank: int, dims: Sequence[int], size: int, stencil: Vectors
+) -> list[int]:
+    """Coordinates of one rank."""
+    rest, corner, angle = list(dims), [0] * len(dims), angles(stencil, len(dims))
+    while prod(rest) > 2 * size:
+        d, lower = split(rest, size, preferred(rest, angle))
+        below = prod(rest) // rest[d] * lower
+        if rank < below:
+            rest[d] = lower
+        else:
+            rest[d] -= lower
+            corner[d] += lower
+            rank -= below
+    order = preferred(rest, angle)
+    for d, place in zip(order, row_major(rank, [rest[d] for d in order]), strict=True):
+        corner[d] += place
+    return corner
+
+
+def hyperplane_all(dims: Sequence[int], size: int, stencil: Vectors) -> Coordinates:
+    """Coordinates of all ranks."""
+    angle = angles(stencil, len(dims))
+    done: dict[tuple[int, ...], Coordinates] = {}
+
+    def numbered(dims: tuple[int, ...]) -> Coordinates:
+        if dims not in done:
+            order = preferred(dims, angle)
+            if prod(dims) <= 2 * size:
+                done[dims] = np.empty((prod(dims), len(dims)), dtype=np.int64)
+                done[dims][:, order] = all_row_major([dims[d] for d in order])
+            else:
+                d, lower = split(dims, size, order)
+                below = numbered((*dims[:d], lower, *dims[d + 1 :]))
+                above = numbered((*dims[:d], dims[d] - lower, *dims[d + 1 :])).copy()
+                above[:, d] += lower
+                done[dims] = np.concatenate((below, above))
+        return done[dims]
+
+    return numbered(tuple(dims))

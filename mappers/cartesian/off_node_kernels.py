@@ -1,0 +1,268 @@
+"""Compiled annealing of what leaves the nodes, in sum and from the worst of them.
+
+A proposal exchanges a rank on the border of its node with one on the border of a node where it has
+a peer. It changes the loads of the nodes where the two have peers: O(peers of the two). The worst
+load alone is no guide, as most exchanges leave it as it is; so what is annealed is
+``alpha * sum + beta * (sum over nodes of (load / unit)^8)``, and what is kept is the best by
+the two measures one after the other.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.random_kernels import below, following
+
+
+class Peers(NamedTuple):
+    """Who sends how much to whom.
+
+    Attributes
+    ----------
+    indptr : ndarray(int64, shape=(items + 1,))
+        Peers of item r are ``peer[indptr[r]:indptr[r + 1]]``; free slots are items without any.
+    peer, sent, got : ndarray(int64, shape=(2 * undirected pairs,))
+        The peer, what is sent to it, and what it sends.
+    """
+
+    indptr: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    got: NDArray[np.int64]
+
+
+class Nodes(NamedTuple):
+    """Who is on which node, and what leaves it.
+
+    Attributes
+    ----------
+    places : ndarray(int64, shape=(items,))
+        Node of every item.
+    seat_of, item_at : ndarray(int64, shape=(items,))
+        Seat of every item and the reverse; seats are numbered node by node.
+    first : ndarray(int64, shape=(nodes + 1,))
+        Seats of node x are ``first[x]:first[x + 1]``.
+    apart : ndarray(int64, shape=(items,))
+        What every item sends to and gets from other nodes.
+    load : ndarray(int64, shape=(nodes,))
+        What leaves every node.
+    change, touched : ndarray(int64, shape=(nodes,))
+        What an exchange that is looked at adds (else 0), and to which nodes.
+    marked : ndarray(bool, shape=(nodes,))
+        Whether a node is among them.
+    draws : ndarray(uint64, shape=(1,))
+        State of the random numbers; never zero.
+    """
+
+    places: NDArray[np.int64]
+    seat_of: NDArray[np.int64]
+    item_at: NDArray[np.int64]
+    first: NDArray[np.int64]
+    apart: NDArray[np.int64]
+    load: NDArray[np.int64]
+    change: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    marked: NDArray[np.bool_]
+    draws: NDArray[np.uint64]
+
+
+class Best(NamedTuple):
+    """Best places met, shape (items,), and their ``[sum, worst]``."""
+
+    places: NDArray[np.int64]
+    measures: NDArray[np.int64]
+
+
+@njit(cache=True, inline="always")
+def _eighth(load: int, unit: float) -> float:
+    x = load / unit
+    x *= x
+    x *= x
+    return x * x
+
+
+@njit(cache=True)
+def anneal(
+    peers: Peers,
+    nodes: Nodes,
+    best: Best,
+    sum_first: bool,
+    alpha: float,
+    beta: float,
+    unit: float,
+    hot: float,
+    cold: float,
+    proposals: int,
+) -> float:
+    """Make so many proposals while the temperature falls from hot to cold, geometrically.
+
+    Returns the mean of the increases that were proposed; 0 if none was.
+    """
+    indptr, peer, sent, got = peers.indptr, peers.peer, peers.sent, peers.got
+    places, seat_of, item_at, first = nodes.places, nodes.seat_of, nodes.item_at, nodes.first
+    apart, load, change = nodes.apart, nodes.load, nodes.change
+    touched, marked = nodes.touched, nodes.marked
+    state = nodes.draws[0]
+    total, least, goal = load.sum(), best.measures[0], best.measures[1]
+    reach, above = _reaching(load, goal)
+    uphill, climbs = 0.0, 0
+    temperature = hot
+    stretch = 100
+    factor = (cold / hot) ** (stretch / max(proposals, stretch)) if hot > 0 else 1.0
+    # Exchanges since the best was copied, up to the last at which there was a better one: to copy
+    # all places each time would take longer than all else in large grids.
+    exchanged = np.empty((proposals, 2), dtype=np.int64)
+    copied, exchanges, at_best = False, 0, 0
+    for step in range(proposals):
+        if step % stretch == 0 and step > 0:
+            temperature *= factor
+        state = following(state)
+        u = below(state, len(places))
+        if apart[u] == 0:
+            continue
+        state = following(state)
+        a, b = places[u], places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
+        if a == b:
+            continue
+        state = following(state)
+        v = item_at[first[b] + below(state, first[b + 1] - first[b])]
+        if apart[v] == 0 and indptr[v] < indptr[v + 1]:
+            continue
+        count = _changes(indptr, peer, sent, got, places, u, v, change, touched, marked)
+        more, worse = 0, 0.0
+        for k in range(count):
+            now = load[touched[k]]
+            then = now + change[touched[k]]
+            more += then - now
+            if beta > 0:
+                worse += _eighth(then, unit) - _eighth(now, unit)
+        worse = alpha * more + beta * worse
+        if worse > 0:
+            uphill += worse
+            climbs += 1
+        state = following(state)
+        threshold = 0.0
+        if temperature > 0:
+            threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
+        accepted = worse <= threshold
+        for k in range(count):
+            x = touched[k]
+            if accepted:
+                then = load[x] + change[x]
+                reach += int(then >= goal) - int(load[x] >= goal)
+                above += int(then > goal) - int(load[x] > goal)
+                load[x] = then
+            change[x] = 0
+            marked[x] = False
+        if not accepted:
+            continue
+        total += more
+        _move(indptr, peer, sent, got, places, apart, u, a, b)
+        _move(indptr, peer, sent, got, places, apart, v, b, a)
+        seat_of[u], seat_of[v] = seat_of[v], seat_of[u]
+        item_at[seat_of[u]] = u
+        item_at[seat_of[v]] = v
+        if sum_first:
+            better = total < least or (total == least and reach == 0)
+        else:
+            better = reach == 0 or (above == 0 and total < least)
+        if copied:
+            exchanged[exchanges, 0], exchanged[exchanges, 1] = u, v
+            exchanges += 1
+        if not better:
+            continue
+        least = total
+        if reach == 0 or above > 0:
+            goal = load.max()
+            reach, above = _reaching(load, goal)
+        if not copied:
+            best.places[:] = places
+            copied = True
+        at_best = exchanges
+    for k in range(at_best):
+        u, v = exchanged[k]
+        best.places[u], best.places[v] = best.places[v], best.places[u]
+    best.measures[0], best.measures[1] = least, goal
+    nodes.draws[0] = state
+    return uphill / climbs if climbs else 0.0
+
+
+@njit(cache=True)
+def _reaching(load: NDArray[np.int64], goal: int) -> tuple[int, int]:
+    """How many nodes have at least that load, and how many more."""
+    reach, above = 0, 0
+    for x in range(len(load)):
+        reach += int(load[x] >= goal)
+        above += int(load[x] > goal)
+    return reach, above
+
+
+@njit(cache=True, inline="always")
+def _changes(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    sent: NDArray[np.int64],
+    got: NDArray[np.int64],
+    places: NDArray[np.int64],
+    u: int,
+    v: int,
+    change: NDArray[np.int64],
+    touched: NDArray[np.int64],
+    marked: NDArray[np.bool_],
+) -> int:
+    """Write what an exchange of u and v adds to the loads; return how many nodes it touches."""
+    a, b = places[u], places[v]
+    touched[0], touched[1] = a, b
+    marked[a] = marked[b] = True
+    count = 2
+    for turn in range(2):
+        rank, other, here, there = (u, v, a, b) if turn == 0 else (v, u, b, a)
+        for i in range(indptr[rank], indptr[rank + 1]):
+            q = peer[i]
+            x = places[q]
+            if q == other:
+                # Seen from both sides, so that each direction is moved once.
+                change[here] -= sent[i]
+                change[there] += sent[i]
+                continue
+            if x != here:
+                change[here] -= sent[i]
+                change[x] -= got[i]
+            if x != there:
+                change[there] += sent[i]
+                change[x] += got[i]
+            if not marked[x]:
+                marked[x] = True
+                touched[count] = x
+                count += 1
+    return count
+
+
+@njit(cache=True, inline="always")
+def _move(
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    sent: NDArray[np.int64],
+    got: NDArray[np.int64],
+    places: NDArray[np.int64],
+    apart: NDArray[np.int64],
+    rank: int,
+    here: int,
+    there: int,
+) -> None:
+    """Put a rank on another node."""
+    for i in range(indptr[rank], indptr[rank + 1]):
+        q = peer[i]
+        both = sent[i] + got[i]
+        if places[q] == here:
+            apart[q] += both
+            apart[rank] += both
+        elif places[q] == there:
+            apart[q] -= both
+            apart[rank] -= both
+    places[rank] = there

@@ -1,0 +1,1 @@
+"""Proven optima of small cases."""

@@ -1,0 +1,264 @@
+"""Compiled A*: the heap of open states and their expansion.
+
+A state places the first `depth` ranks of a fixed order. It is a row in `States`: its parent, the
+node of its last rank, its depth, its cost and its bound (cost so far + lower bound of the rest).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.topologies.routing import distance
+
+FAR = np.int64(1) << np.int64(61)
+
+# Entries of Search.counters.
+STATES, OPEN, CUT, DONE = 0, 1, 2, 3
+
+
+class States(NamedTuple):
+    """All states made so far, and the heap of those that are open.
+
+    Attributes
+    ----------
+    parent : ndarray(int64), node, depth : ndarray(int32), cost, bound : ndarray(int64)
+        One entry a state.
+    heap : ndarray(int64)
+        Numbers of the open states, least bound first, deepest first among equals.
+    """
+
+    parent: NDArray[np.int64]
+    node: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    cost: NDArray[np.int64]
+    bound: NDArray[np.int64]
+    heap: NDArray[np.int64]
+
+
+class Search(NamedTuple):
+    """What a search needs besides its states.
+
+    Attributes
+    ----------
+    order : ndarray(int64, shape=(ranks,))
+        Rank that is placed at each depth.
+    slots : ndarray(int64, shape=(nodes,))
+        Slots of each node.
+    first : ndarray(bool, shape=(nodes,))
+        Nodes that the first rank has to try; the others are their mirror images.
+    unplaced : ndarray(int64, shape=(ranks + 1,))
+        Lower bound of the pairs whose ranks are both unplaced, by depth.
+    expanded : ndarray(int64, shape=(ranks + 1,))
+        States expanded at each depth.
+    node_of : ndarray(int64, shape=(ranks,))
+        Best complete mapping so far.
+    counters : ndarray(int64, shape=(4,))
+        States made; states open; least bound of the states that a beam cut off; cost of `node_of`.
+    """
+
+    order: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    first: NDArray[np.bool_]
+    unplaced: NDArray[np.int64]
+    expanded: NDArray[np.int64]
+    node_of: NDArray[np.int64]
+    counters: NDArray[np.int64]
+
+
+@njit(cache=True)
+def _before(states: States, s: int, t: int) -> bool:
+    if states.bound[s] != states.bound[t]:
+        return bool(states.bound[s] < states.bound[t])
+    if states.depth[s] != states.depth[t]:
+        return bool(states.depth[s] > states.depth[t])
+    return s < t
+
+
+@njit(cache=True)
+def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
+    heap = states.heap
+    i = counters[OPEN]
+    counters[OPEN] += 1
+    while i > 0:
+        up = (i - 1) // 2
+        if not _before(states, state, heap[up]):
+            break
+        heap[i] = heap[up]
+        i = up
+    heap[i] = state
+
+
+@njit(cache=True)
+def _pop(states: States, counters: NDArray[np.int64]) -> int:
+    heap = states.heap
+    top = heap[0]
+    counters[OPEN] -= 1
+    size = counters[OPEN]
+    last = heap[size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(states, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(states, heap[child], last):
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = last
+    return int(top)
+
+
+@njit(cache=True)
+def start(search: Search, states: States) -> None:
+    """Open the state that places nobody."""
+    states.parent[0] = -1
+    states.node[0] = -1
+    states.depth[0] = 0
+    states.cost[0] = 0
+    states.bound[0] = search.unplaced[0]
+    search.counters[STATES] = 1
+    _push(states, search.counters, 0)
+
+
+@njit(cache=True)
+def expand(model: CostModel, search: Search, states: States, beam: int, steps: int) -> bool:
+    """Expand up to `steps` states, at most `beam` of each depth if beam > 0; True when finished.
+
+    The arrays of `states` must have room for steps * nodes more states.
+    """
+    counters = search.counters
+    for _ in range(steps):
+        if counters[OPEN] == 0 or states.bound[states.heap[0]] >= counters[DONE]:
+            return True
+        state = _pop(states, counters)
+        depth = states.depth[state]
+        if depth == len(search.order):
+            counters[DONE] = states.cost[state]
+            while depth > 0:
+                depth -= 1
+                search.node_of[search.order[depth]] = states.node[state]
+                state = states.parent[state]
+            return True
+        if 0 < beam <= search.expanded[depth]:
+            counters[CUT] = min(counters[CUT], states.bound[state])
+            continue
+        search.expanded[depth] += 1
+        _expand_one(model, search, states, state, beam)
+    return False
+
+
+@njit(cache=True)
+def _expand_one(model: CostModel, search: Search, states: States, state: int, beam: int) -> None:
+    """Open the children of a state: its next rank on every node with room."""
+    router, kind = model.router, model.kind
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    ranks, nodes = len(search.order), len(search.slots)
+    counters, order = search.counters, search.order
+    depth = states.depth[state]
+    rank = order[depth]
+
+    node_of = np.full(ranks, -1, dtype=np.int64)
+    room = search.slots.copy()
+    walk = state
+    for level in range(depth - 1, -1, -1):
+        node_of[order[level]] = states.node[walk]
+        room[states.node[walk]] -= 1
+        walk = states.parent[walk]
+
+    # Ranks with placed peers: what each costs on each node with room, the least of that, the
+    # node of the least, and the least elsewhere. Row 0 is the rank to be placed.
+    rows = np.empty(ranks - depth, dtype=np.int64)
+    row_of = np.full(ranks, -1, dtype=np.int64)
+    count = 0
+    for level in range(depth, ranks):
+        r = order[level]
+        touched = level == depth
+        for i in range(indptr[r], indptr[r + 1]):
+            touched = touched or node_of[peer[i]] >= 0
+        if touched:
+            rows[count] = r
+            row_of[r] = count
+            count += 1
+    costs = np.zeros((count, nodes), dtype=np.int64)
+    least = np.full(count, FAR, dtype=np.int64)
+    least_at = np.full(count, -1, dtype=np.int64)
+    second = np.full(count, FAR, dtype=np.int64)
+    rest = 0
+    for row in range(count):
+        r = rows[row]
+        for i in range(indptr[r], indptr[r + 1]):
+            there = node_of[peer[i]]
+            if there >= 0:
+                for x in range(nodes):
+                    costs[row, x] += weight[i] * priced(kind, distance(router, there, x))
+        for x in range(nodes):
+            if room[x] > 0:
+                if costs[row, x] < least[row]:
+                    second[row] = least[row]
+                    least[row] = costs[row, x]
+                    least_at[row] = x
+                elif costs[row, x] < second[row]:
+                    second[row] = costs[row, x]
+        if row > 0:
+            rest += least[row]
+
+    # Nodes for the rank, the cheapest first; a rank without traffic needs one only.
+    candidates = np.empty(nodes, dtype=np.int64)
+    keys = np.empty(nodes, dtype=np.int64)
+    n = 0
+    for x in range(nodes):
+        if room[x] > 0 and (depth > 0 or search.first[x]):
+            candidates[n] = x
+            keys[n] = costs[0, x]
+            n += 1
+    by_cost = np.argsort(keys[:n], kind="mergesort")
+    if indptr[rank] == indptr[rank + 1]:
+        n = min(n, 1)
+    for k in range(n):
+        x = candidates[by_cost[k]]
+        cost = states.cost[state] + costs[0, x]
+        if 0 < beam <= k:
+            # What follows costs no less, and no pair of ranks unplaced before it costs less.
+            cut = max(states.bound[state], cost + rest + search.unplaced[depth])
+            counters[CUT] = min(counters[CUT], cut)
+            break
+        full = room[x] == 1
+        bound = cost + rest + search.unplaced[depth + 1]
+        if full:
+            for row in range(1, count):
+                if least_at[row] == x:
+                    bound += second[row] - least[row]
+        for i in range(indptr[rank], indptr[rank + 1]):
+            p = peer[i]
+            if node_of[p] >= 0:
+                continue
+            row = row_of[p]
+            taken = 0
+            if row >= 0:
+                taken = second[row] if full and least_at[row] == x else least[row]
+            closer = FAR
+            for y in range(nodes):
+                if room[y] > 0 and not (full and y == x):
+                    price = weight[i] * priced(kind, distance(router, x, y))
+                    if row >= 0:
+                        price += costs[row, y]
+                    closer = min(closer, price)
+            bound += closer - taken
+        bound = max(bound, states.bound[state])
+        if bound >= counters[DONE]:
+            continue
+        new = counters[STATES]
+        counters[STATES] += 1
+        states.parent[new] = state
+        states.node[new] = x
+        states.depth[new] = depth + 1
+        states.cost[new] = cost
+        states.bound[new] = bound
+        _push(states, counters, new)

@@ -1,0 +1,248 @@
+"""Exact optimum for small grids: dynamic programming along the border of what is placed.
+
+Ranks join nodes row by row, a row being what lies across the longest dimension. What the rest can
+cost depends on the nodes of those ranks alone that have peers to come (the border), on how full
+every node is and, for the worst node, on what leaves each so far; nodes of one size are alike. Of
+all partial partitions that agree in that the cheapest are kept, none that cannot become better than
+the mapping to begin with (`exact_bounds`). What is left at the end is the optimum, or else that
+mapping was. Nothing is assumed of the shapes of parts, which may fall apart.
+
+Time and memory grow exponentially with the border: all grids up to 6 x 6 with 5 points on 2 to 6
+nodes take a second at most each; what is too large is refused. The problem is NP-hard even on grids
+(Lehr 2019, chapter 3). Dynamic programming along a border is how graphs of small pathwidth are
+solved; that nodes are alike and the bounds are ours.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.cartesian.grid import cartesian
+from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
+from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of
+from hopmap.mappers.cartesian.off_node_kernels import Peers
+from hopmap.mappers.mapper import mapper
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
+from .exact_partition_bounds import Ahead, Row, row_of
+
+MOST_RANKS = 64
+MOST_NODES = 127  # numbers of an int8
+MOST = 4_000_000  # partial partitions
+LEADERS = 8  # partial partitions that another one is compared with
+
+Ints = NDArray[np.int64]
+
+
+class Limits(NamedTuple):
+    """What may leave all nodes, and each of them (None: whatever)."""
+
+    sum: int
+    worst: int | None
+
+
+class Partials(NamedTuple):
+    """Partial partitions, one a row.
+
+    Attributes
+    ----------
+    node : ndarray(int8, shape=(rows, ranks))
+        Of every rank that is placed, in order.
+    used : ndarray(int64, shape=(rows, nodes))
+        Ranks on every node.
+    cost : ndarray(int64, shape=(rows, 1) or (rows, 1 + nodes))
+        What leaves all nodes; and each, but 0 for nodes that are full and off the border.
+    """
+
+    node: NDArray[np.int8]
+    used: Ints
+    cost: Ints
+
+
+@mapper("exact_partition", source="this project")
+def exact_partition(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    measure: Measure = "sum",
+    amount: Amount = "bytes",
+) -> Mapping:
+    """Cartesian grid: the least that can leave all nodes or the worst, proven; small grids only.
+
+    Parameters
+    ----------
+    traffic, topology, rng, initial
+        See `map_ranks`.
+    measure : {"sum", "worst"}
+        Of what leaves all nodes, or the worst of them.
+    amount : {"messages", "bytes"}
+        What is counted.
+
+    Raises
+    ------
+    MappingError
+        No Cartesian grid, or one that is too large.
+    """
+    del initial
+    grid = cartesian(traffic, "exact_partition")
+    if traffic.ranks > MOST_RANKS:
+        raise _too_large(f"{traffic.ranks} ranks")
+    if topology.nodes > MOST_NODES:
+        raise _too_large(f"{topology.nodes} nodes")
+    start = grid_portfolio(traffic, topology, rng=rng, first=measure, amount=amount)
+    rank_at = np.argsort(grid.cells).reshape(grid.dims)
+    longest_first = np.argsort([-size for size in grid.dims], kind="stable")
+    order = rank_at.transpose(longest_first).ravel()
+    peers = peers_of(traffic, amount, traffic.ranks)
+    row = row_of(peers, order, traffic.ranks // max(grid.dims), flat=len(grid.dims) == 2)
+    while True:  # each time better, until nothing is
+        load = leaving(peers, start, topology.nodes)
+        limits = Limits(int(load.sum()) - 1, None)
+        if measure == "worst":
+            most = int(load.max()) - 1
+            limits = Limits(most * topology.nodes, most)
+        found = within(peers, order, topology.slots, row, limits) if limits.sum >= 0 else None
+        if found is None:
+            return start
+        start = found
+
+
+def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
+    """Partition within the limits, of all these one of the least sum; None if there is none.
+
+    Parameters
+    ----------
+    order : ndarray(int64, shape=(ranks,))
+        In which the ranks are placed.
+    slots : ndarray(int64, shape=(nodes,))
+        Ranks that fit on each node.
+    row : Row
+        See `row_of`.
+    limits : Limits
+        What may leave the nodes.
+    """
+    ranks, nodes = len(order), len(slots)
+    time = np.empty(ranks, dtype=np.int64)
+    time[order] = np.arange(ranks)
+    of = [slice(peers.indptr[rank], peers.indptr[rank + 1]) for rank in order]
+    last = np.array([time[peers.peer[at]].max(initial=-1) for at in of])
+    loads = 0 if limits.worst is None else nodes
+    some = Partials(
+        np.zeros((1, ranks), dtype=np.int8),
+        np.zeros((1, nodes), dtype=np.int64),
+        np.zeros((1, 1 + loads), dtype=np.int64),
+    )
+    for t in range(ranks):
+        near = zip(time[peers.peer[of[t]]], peers.sent[of[t]], peers.got[of[t]], strict=True)
+        before = [edge for edge in near if edge[0] < t]
+        ahead = Ahead(row, t + 1, slots, ranks)
+        some = _joined([
+            _possible(_placed(some, t, node, slots, before), ahead, limits)
+            for node in range(nodes)
+        ])  # fmt: skip
+        border = np.flatnonzero(last[: t + 1] > t)
+        if len(some.node) <= MOST:
+            some = _distinct(_alike(some, border, slots), border, slots)
+        if len(some.node) > MOST // 4:
+            raise _too_large(f"{len(some.node)} partial partitions of {t + 1} ranks")
+    if not len(some.node):
+        return None
+    node_of = np.empty(ranks, dtype=np.int64)
+    node_of[order] = some.node[some.cost[:, 0].argmin()]
+    return node_of
+
+
+def _joined(some: list[Partials]) -> Partials:
+    nodes, used, cost = zip(*some, strict=True)
+    return Partials(np.concatenate(nodes), np.concatenate(used), np.concatenate(cost))
+
+
+def _placed(
+    some: Partials, t: int, node: int, slots: Ints, before: list[tuple[int, int, int]]
+) -> Partials:
+    """Those partial partitions in which the next rank fits on the node, with it there."""
+    fits = some.used[:, node] < slots[node]
+    alike = np.flatnonzero(slots[:node] == slots[node])
+    if len(alike):  # of empty nodes of one size only the first is taken
+        fits &= (some.used[:, node] > 0) | (some.used[:, alike[-1]] > 0)
+    parts, used, cost = (array[fits] for array in some)
+    every = np.arange(len(parts))
+    for peer, sent, got in before:
+        there = parts[:, peer].astype(np.int64)
+        apart = there != node
+        cost[:, 0] += (sent + got) * apart
+        if cost.shape[1] > 1:
+            cost[:, 1 + node] += sent * apart
+            cost[every, 1 + there] += got * apart
+    parts[:, t] = node
+    used[:, node] += 1
+    return Partials(parts, used, cost)
+
+
+def _possible(some: Partials, ahead: Ahead, limits: Limits) -> Partials:
+    """Those that can still become a partition within the limits."""
+    good = some.cost[:, 0] + ahead.sum(some.node, some.used) <= limits.sum
+    if limits.worst is not None:
+        good &= (some.cost[:, 1:] + ahead.each(some.node, some.used)).max(axis=1) <= limits.worst
+    return Partials(some.node[good], some.used[good], some.cost[good])
+
+
+def _alike(some: Partials, border: Ints, slots: Ints) -> Partials:
+    """Renumber nodes of one size as they appear on the border, then by ranks and cost."""
+    rows, nodes = some.used.shape
+    seen = np.full((rows, nodes), len(border), dtype=np.int64)
+    for i, t in reversed(list(enumerate(border))):
+        seen[np.arange(rows), some.node[:, t]] = i
+    cost = some.cost
+    if cost.shape[1] > 1:
+        cost[:, 1:][(seen == len(border)) & (some.used == slots)] = 0
+    group = np.broadcast_to(np.unique(slots, return_inverse=True)[1], seen.shape)
+    keys = (-some.used, seen, group)
+    order = np.lexsort((cost[:, 1:], *keys) if cost.shape[1] > 1 else keys, axis=-1)
+    slot_of = np.broadcast_to(np.argsort(slots, kind="stable"), seen.shape)
+    new = np.empty_like(order)  # new number of every node
+    np.put_along_axis(new, order, slot_of, 1)
+    old = np.argsort(new, axis=1)
+    return Partials(
+        np.take_along_axis(new, some.node.astype(np.int64), 1).astype(np.int8),
+        np.take_along_axis(some.used, old, 1),
+        cost
+        if cost.shape[1] == 1
+        else np.hstack((cost[:, :1], np.take_along_axis(cost[:, 1:], old, 1))),
+    )
+
+
+def _distinct(some: Partials, border: Ints, slots: Ints) -> Partials:
+    """Without those that another one equals in border and used slots and is not worse than."""
+    key = np.zeros(len(some.node), dtype=np.int64)
+    radices = [len(slots)] * len(border) + [int(size) + 1 for size in slots]
+    if prod(radices) >= 2**63:
+        raise _too_large(f"a border of {len(border)} ranks on {len(slots)} nodes")
+    columns = [*some.node[:, border].T, *some.used.T]
+    for radix, column in zip(radices, columns, strict=True):
+        key = key * radix + column
+    at = np.lexsort((some.cost.sum(axis=1), key))
+    key, cost = key[at], some.cost[at]
+    begin = np.flatnonzero(np.diff(key, prepend=-1))
+    leader = np.repeat(begin, np.diff(begin, append=len(key)))
+    keep = np.ones(len(key), dtype=bool)
+    here = np.arange(len(key))
+    for k in range(LEADERS if cost.shape[1] > 1 else 1):
+        other = leader + k
+        earlier = other < here
+        keep[earlier] &= (cost[other[earlier]] > cost[earlier]).any(axis=1)
+    at = at[keep]
+    return Partials(some.node[at], some.used[at], some.cost[at])
+
+
+def _too_large(what: str) -> MappingError:
+    return MappingError(
+        f"mapper exact_partition: {what}: expected a small grid, like 6x6 on six nodes"
+    )

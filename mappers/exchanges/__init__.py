@@ -1,0 +1,1 @@
+"""Searches that exchange two ranks."""

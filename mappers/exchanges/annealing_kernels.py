@@ -1,0 +1,210 @@
+"""Compiled simulated annealing: exchanges that bring a rank next to one that it talks to.
+
+A proposal draws a rank u, one of its peers p and a node near p's; u and whoever sits there may
+exchange their seats. What every rank's pairs cost at present is kept, so that a proposal looks at
+the peers of u and v once each; the gain is exact. Accepted if it costs less than an exponentially
+distributed threshold with mean `temperature` (the Metropolis rule).
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.random_kernels import below, following
+from hopmap.topologies.routing import Router, distance
+
+
+class Seating(NamedTuple):
+    """Who sits where, both ways, what that costs, and what may be tried.
+
+    Attributes
+    ----------
+    places : ndarray(int64, shape=(slots,))
+        Node of every rank and dummy.
+    seat_of, item_at : ndarray(int64, shape=(slots,))
+        Seat of every rank and dummy, and the reverse; seats are numbered node by node.
+    seat_indptr : ndarray(int64, shape=(nodes + 1,))
+        Seats of node x are ``seat_indptr[x]:seat_indptr[x + 1]``.
+    own : ndarray(int64, shape=(slots,))
+        Present cost of every rank's pairs.
+    talkers : ndarray(int64)
+        Items with peers.
+    near_indptr : ndarray(int64, shape=(nodes + 1,))
+    near : ndarray(int32)
+        ``near[near_indptr[x]:near_indptr[x + 1]]``: seats near node x, those of x itself included
+        where it has several.
+    draws : ndarray(uint64, shape=(1,))
+        State of the random numbers (xorshift64*, Vigna 2016); never zero.
+    """
+
+    places: NDArray[np.int64]
+    seat_of: NDArray[np.int64]
+    item_at: NDArray[np.int64]
+    seat_indptr: NDArray[np.int64]
+    own: NDArray[np.int64]
+    talkers: NDArray[np.int64]
+    near_indptr: NDArray[np.int64]
+    near: NDArray[np.int32]
+    draws: NDArray[np.uint64]
+
+
+@njit(cache=True)
+def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposals: int) -> int:
+    """Make so many proposals while the temperature falls from hot to cold, geometrically.
+
+    Returns the decrease of the cost. At temperature 0 only what costs nothing is accepted.
+    """
+    router, kind = model.router, model.kind
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    places, seat_of, item_at, own = seating.places, seating.seat_of, seating.item_at, seating.own
+    talkers, near_indptr, near = seating.talkers, seating.near_indptr, seating.near
+    state = seating.draws[0]
+    saved = 0
+    temperature = hot
+    stretch = 1000
+    factor = (cold / hot) ** (stretch / max(proposals, stretch)) if hot > 0 else 1.0
+    for step in range(proposals):
+        if step % stretch == 0 and step > 0:
+            temperature *= factor
+        state = following(state)
+        u = talkers[below(state, len(talkers))]
+        state = following(state)
+        p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
+        x = places[p]
+        state = following(state)
+        seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+        v = item_at[seat]
+        a, b = places[u], places[v]
+        if a == b:
+            continue
+        state = following(state)
+        threshold = 0.0
+        if temperature > 0:
+            threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
+        # The pair (u, v), if it talks, costs the same after the exchange.
+        worse = -own[u] - own[v]
+        for i in range(indptr[u], indptr[u + 1]):
+            q = peer[i]
+            if q == v:
+                apart = 2 * priced(kind, distance(router, b, a))
+                apart -= priced(kind, distance(router, a, a)) + priced(kind, distance(router, b, b))
+                worse += weight[i] * apart
+            worse += weight[i] * priced(kind, distance(router, b, places[q]))
+        if worse > threshold:
+            continue
+        for i in range(indptr[v], indptr[v + 1]):
+            worse += weight[i] * priced(kind, distance(router, a, places[peer[i]]))
+        if worse > threshold:
+            continue
+        _reprice(router, kind, indptr, peer, weight, places, own, u, a, b)
+        places[u] = b
+        _reprice(router, kind, indptr, peer, weight, places, own, v, b, a)
+        places[v] = a
+        seat_of[v], seat_of[u] = seat_of[u], seat
+        item_at[seat] = u
+        item_at[seat_of[v]] = v
+        saved -= worse
+    seating.draws[0] = state
+    return saved
+
+
+@njit(cache=True, inline="always")
+def _reprice(
+    router: Router,
+    kind: int,
+    indptr: NDArray[np.int64],
+    peer: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    places: NDArray[np.int64],
+    own: NDArray[np.int64],
+    rank: int,
+    before: int,
+    after: int,
+) -> None:
+    """Bring own costs up to date for a rank that is about to move."""
+    for i in range(indptr[rank], indptr[rank + 1]):
+        node = places[peer[i]]
+        more = priced(kind, distance(router, after, node))
+        more -= priced(kind, distance(router, before, node))
+        own[peer[i]] += weight[i] * more
+        own[rank] += weight[i] * more
+
+
+@njit(cache=True)
+def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
+    """Mean increase of the cost over those proposals that increase it; 0 if none does."""
+    router, kind = model.router, model.kind
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    places, own = seating.places, seating.own
+    state = seating.draws[0]
+    total, count = 0, 0
+    for _ in range(proposals):
+        state = following(state)
+        u = seating.talkers[below(state, len(seating.talkers))]
+        state = following(state)
+        x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
+        state = following(state)
+        first = seating.near_indptr[x]
+        seat = seating.near[first + below(state, seating.near_indptr[x + 1] - first)]
+        v = seating.item_at[seat]
+        a, b = places[u], places[v]
+        if a == b:
+            continue
+        worse = -own[u] - own[v]
+        for rank, other, node in ((u, v, b), (v, u, a)):
+            for i in range(indptr[rank], indptr[rank + 1]):
+                q = peer[i]
+                at = places[rank] if q == other else places[q]
+                worse += weight[i] * priced(kind, distance(router, node, at))
+        if worse > 0:
+            total += worse
+            count += 1
+    seating.draws[0] = state
+    return total / count if count else 0.0
+
+
+@njit(cache=True)
+def nearest(
+    router: Router, nodes: NDArray[np.int64], stride: int, most: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the `most` of these nodes next to each of them, and their distances, row after row.
+
+    Of equally distant nodes those are taken that come first in steps of `stride`, which has no
+    divisor in common with the number of nodes. O(nodes * nodes) distances.
+    """
+    rows = np.empty((len(nodes), most), dtype=np.int32)
+    hops = np.empty((len(nodes), most), dtype=np.int64)
+    for x in range(len(nodes)):
+        count = 0
+        y = x
+        for _ in range(1, len(nodes)):
+            y = (y + stride) % len(nodes)
+            away = distance(router, nodes[x], nodes[y])
+            if count == most and away >= hops[x, most - 1]:
+                continue
+            i = count if count < most else most - 1
+            while i > 0 and hops[x, i - 1] > away:
+                hops[x, i], rows[x, i] = hops[x, i - 1], rows[x, i - 1]
+                i -= 1
+            hops[x, i], rows[x, i] = away, nodes[y]
+            count = min(count + 1, most)
+    return rows, hops
+
+
+@njit(cache=True)
+def all_hops(router: Router, nodes: int) -> tuple[NDArray[np.int16], bool]:
+    """Table of distances between all nodes, and whether they all fit in it."""
+    table = np.zeros((nodes, nodes), dtype=np.int16)
+    for a in range(nodes):
+        for b in range(a + 1):
+            far = distance(router, a, b)
+            if far > 32767:
+                return table, False
+            table[a, b] = table[b, a] = far
+    return table, True

@@ -1,0 +1,158 @@
+"""Searches by exchanges: who sits where now, the best so far, and cooling runs between the two.
+
+Every mapper that anneals uses them, and `auto` runs all of its members on one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.budget import Watch
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.objectives import cost_bound, cost_model, objective_named, with_free_slots
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from . import annealing_kernels
+from .annealing_kernels import Seating
+from .assignment import cost_of, seated, sit, with_table
+
+SLICE = 1 << 16  # proposals between two looks at the clock
+SAMPLE = 10_000  # proposals that a temperature scale is taken from
+
+
+class Cooling:
+    """Exchanges that keep the best places met.
+
+    Parameters
+    ----------
+    model : CostModel
+        What the places cost.
+    seating : Seating
+        Where everybody sits; changed in place.
+    watch : Watch
+        Time budget and progress.
+    bound : int
+        Cost at which the search is over.
+
+    Attributes
+    ----------
+    cost, best_cost : int
+        Of the present and of the best places.
+    best : ndarray(int64, shape=(slots,))
+        Best places.
+    moves : int
+        Proposals made.
+    """
+
+    def __init__(
+        self, model: CostModel, seating: Seating, watch: Watch, bound: int | None = None
+    ) -> None:
+        self.model, self.seating, self.watch = model, seating, watch
+        self.bound = bound
+        self.cost = cost_of(seating)
+        self.best, self.best_cost = seating.places.copy(), self.cost
+        self.moves = 0
+
+    def done(self) -> bool:
+        """Whether nothing can be gained any more, or the time is over."""
+        return (self.bound is not None and self.best_cost <= self.bound) or self.watch.over()
+
+    def sit(self, places: NDArray[np.int64]) -> int:
+        """Seat everybody anew and return the cost; the best is kept if that is not better."""
+        sit(self.model, self.seating, places)
+        self.gained(self.cost - cost_of(self.seating))
+        return self.cost
+
+    def gained(self, saved: int) -> None:
+        """Note that the present cost has fallen so much, or risen."""
+        self.cost -= saved
+        if self.cost < self.best_cost:
+            self.best, self.best_cost = self.seating.places.copy(), self.cost
+
+    def scale(self) -> float:
+        """Mean cost of those proposals that cost something."""
+        if not len(self.seating.talkers):
+            return 0.0
+        return annealing_kernels.uphill(self.model, self.seating, SAMPLE)
+
+    def cool(
+        self, hot: float, cold: float, *, moves: int | None, seconds: float | None = None
+    ) -> None:
+        """Anneal from one temperature down to the other until moves or seconds are used up.
+
+        The temperature follows whichever is nearer to its end; the watch ends everything.
+        """
+        if not len(self.seating.talkers) or len(self.seating.places) < 2:
+            return
+        now, begin = self.watch.now, self.watch.now()
+        made, part, step = 0, 0.0, SLICE >> 4
+        while part < 1 and not self.done() and (moves is None or made < moves):
+            proposals = step if moves is None else min(step, moves - made)
+            ahead = part if moves is None else (made + proposals) / moves
+            if seconds is not None:
+                ahead = max(ahead, (now() - begin) / seconds if seconds > 0 else 1.0)
+            ahead = min(ahead, 1.0)
+            saved = annealing_kernels.anneal(
+                self.model, self.seating, between(hot, cold, part), between(hot, cold, ahead),
+                proposals,
+            )  # fmt: skip
+            part, made, step = ahead, made + proposals, SLICE
+            self.moves += proposals
+            self.gained(saved)
+            self.report()
+
+    def report(self) -> None:
+        """Tell whoever wants to know."""
+
+
+class Search(Cooling):
+    """Exchanges of ranks, and of ranks with free slots, that keep the best mapping met.
+
+    Parameters
+    ----------
+    traffic, topology
+        See `map_ranks`.
+    initial : ndarray
+        Where to start.
+    objective : str
+        What is minimised or maximised.
+    rng : Generator
+        Seeds the proposals.
+    watch : Watch
+        Time budget and progress.
+    """
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        topology: Topology,
+        initial: Mapping,
+        objective: str,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> None:
+        model = with_table(cost_model(traffic, topology, objective), topology)
+        seating = seated(model, topology, with_free_slots(initial, topology), rng)
+        super().__init__(model, seating, watch, cost_bound(model, topology))
+        self.topology = topology
+        self.ranks = traffic.ranks
+        self.named = objective_named(objective)
+
+    @property
+    def mapping(self) -> Mapping:
+        """Best mapping so far."""
+        return self.best[: self.ranks]
+
+    def report(self) -> None:
+        """Report the value of the best mapping."""
+        value = self.named.value(self.best_cost)
+        self.watch.report(self.moves, None, f"{self.named.name} {value}")
+
+
+def between(hot: float, cold: float, part: float) -> float:
+    """Temperature after that part of a cooling run."""
+    if hot <= 0 or cold <= 0:
+        return hot * (1 - part)
+    return float(hot * (cold / hot) ** part)

@@ -1,0 +1,153 @@
+"""What a search over exchanges starts from: distances in a table, seats, and which are near.
+
+Up to `TABLE` nodes all distances are kept in a table, which is faster than any formula and lets the
+compiled searches be compiled once for all families of networks; above, the network's own router
+answers. Memory: 2 * nodes * nodes bytes, 32 MiB at most, else linear.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers import cost_kernels
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.topologies import Router, Topology
+from hopmap.topologies.graph_kernels import GraphRouter
+
+from . import annealing_kernels
+from .annealing_kernels import Seating
+
+TABLE = 4096
+LINKED = 1024  # above so many nodes with few links each, these say who is near
+NEAR = 12  # whole shells of nearest nodes up to so many
+FIRST = 32  # of the first shell, however large it is, no more than this
+
+
+def with_table(model: CostModel, topology: Topology) -> CostModel:
+    """Let a table answer for the distances, if there are at most `TABLE` nodes."""
+    if topology.nodes > TABLE or isinstance(model.router, GraphRouter):
+        return model
+    table, fits = annealing_kernels.all_hops(model.router, topology.nodes)
+    return model._replace(router=table_router(table)) if fits else model
+
+
+def table_router(table: NDArray[np.int16]) -> GraphRouter:
+    """Router that answers for distances only."""
+    return GraphRouter(table, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
+def seated(
+    model: CostModel, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
+) -> Seating:
+    """Everybody at their places, with the nodes near each node looked up."""
+    free = np.flatnonzero(topology.slots)
+    whole = len(free) == topology.nodes
+    sparse = whole and topology.switches == 0 and topology.links <= NEAR * topology.nodes
+    if len(free) > TABLE or (sparse and len(free) > LINKED):
+        pairs = _linked_nodes(topology, free)
+    else:
+        pairs = _near_nodes(model.router, free)
+    return _seating(model, topology.slots, pairs, places, rng)
+
+
+def seated_in_groups(
+    model: CostModel, slots: NDArray[np.int64], places: NDArray[np.int64], rng: np.random.Generator
+) -> Seating:
+    """Everybody at their places in groups of nodes, which the model's router knows."""
+    return _seating(model, slots, _near_nodes(model.router, np.arange(len(slots))), places, rng)
+
+
+def _seating(
+    model: CostModel,
+    slots: NDArray[np.int64],
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+    places: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Seating:
+    indptr = np.concatenate(([0], np.cumsum(slots))).astype(np.int64)
+    near_indptr, near = _near_seats(*pairs, indptr)
+    seating = Seating(
+        places=np.empty_like(places),
+        seat_of=np.empty_like(places),
+        item_at=np.empty_like(places),
+        seat_indptr=indptr,
+        own=np.empty_like(places),
+        talkers=np.flatnonzero(np.diff(model.indptr)).astype(np.int64),
+        near_indptr=near_indptr,
+        near=near,
+        draws=rng.integers(1, 2**63, size=1, dtype=np.uint64),
+    )
+    sit(model, seating, places)
+    return seating
+
+
+def sit(model: CostModel, seating: Seating, places: NDArray[np.int64]) -> None:
+    """Seat everybody anew, in place."""
+    seating.places[:] = places
+    seating.item_at[:] = np.argsort(places, kind="stable")
+    seating.seat_of[seating.item_at] = np.arange(len(places))
+    seating.own[:] = cost_kernels.own_costs(model, places)
+
+
+def cost_of(seating: Seating) -> int:
+    """Cost of the present mapping."""
+    return int(seating.own.sum()) // 2
+
+
+def _linked_nodes(
+    topology: Topology, free: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of free nodes that share a link.
+
+    Where none do, or some nodes are not free, also those at most 4 apart in the order of numbers.
+    """
+    nodes = topology.nodes
+    linked = np.zeros(topology.vertices, dtype=np.bool_)
+    linked[free] = True
+    linked = linked[topology.link_from] & linked[topology.link_to]
+    x = np.concatenate((free, topology.link_from[linked])).astype(np.int64)
+    y = np.concatenate((free, topology.link_to[linked])).astype(np.int64)
+    if len(free) < nodes or not linked.any():
+        steps = np.arange(-4, 5)
+        near = np.repeat(np.arange(len(free)), len(steps)) + np.tile(steps, len(free))
+        x = np.concatenate((x, np.repeat(free, len(steps))))
+        y = np.concatenate((y, free[np.clip(near, 0, len(free) - 1)]))
+    pairs = np.unique(x * nodes + y)
+    return pairs // nodes, pairs % nodes
+
+
+def _near_nodes(
+    router: Router, free: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a free node and one near it, sorted by the first; a node is near itself."""
+    count = len(free)
+    if count == 1:
+        return free, free
+    stride = next(s for s in range(int(count * 0.618) + 1, 2 * count + 1) if gcd(s, count) == 1)
+    rows, hops = annealing_kernels.nearest(router, free, stride, min(count - 1, FIRST))
+    # A shell counts if it is the first or ends within the first NEAR.
+    last = hops[:, min(NEAR, hops.shape[1] - 1)][:, None]
+    keep = (hops < last) | (hops == hops[:, :1])
+    if hops.shape[1] <= NEAR:
+        keep[:] = True
+    x = np.concatenate((free, np.repeat(free, keep.sum(axis=1))))
+    y = np.concatenate((free, rows[keep]))
+    order = np.argsort(x, kind="stable")
+    return x[order], y[order]
+
+
+def _near_seats(
+    x: NDArray[np.int64], y: NDArray[np.int64], indptr: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Seats of the near nodes, as row pointers and columns; a lone seat is not near itself."""
+    slots = np.diff(indptr)
+    if len(slots) > 1 and (slots <= 1).all():
+        x, y = x[x != y], y[x != y]
+    counts = slots[y]
+    starts = np.cumsum(counts) - counts
+    seats = np.repeat(indptr[y] - starts, counts) + np.arange(counts.sum())
+    rows = np.searchsorted(np.repeat(x, counts), np.arange(len(slots) + 1))
+    return rows.astype(np.int64), seats.astype(np.int32)

@@ -1,0 +1,147 @@
+"""Compiled passes of Bokhari's MAPPER: for every rank the best of all exchanges, exactly.
+
+The gain of exchanging u (on node a) and v (on node b) is
+
+    own[u] + own[v] - at[b] - there[v] + 2 w(u, v) (cost(a, a) - cost(a, b))
+
+with own = present costs, at[x] = cost of u on node x, there[v] = cost of v on node a; the last term
+undoes what the others say wrongly of the pair (u, v). `at` and `there` are filled once a rank.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
+from hopmap.topologies.routing import distance
+
+
+class Seats(NamedTuple):
+    """Who sits where, both ways, and which nodes are near.
+
+    Attributes
+    ----------
+    places : ndarray(int64, shape=(slots,))
+        Node of every rank and dummy.
+    seat_of, item_at : ndarray(int64, shape=(slots,))
+        Seat of every rank and dummy, and the reverse.
+    seat_indptr : ndarray(int64, shape=(nodes + 1,))
+        Seats of node x are ``seat_indptr[x]:seat_indptr[x + 1]``.
+    near_indptr : ndarray(int64, shape=(nodes + 1,))
+    near : ndarray(int32)
+        ``near[near_indptr[x]:near_indptr[x + 1]]``: nodes within a hop of node x, itself included.
+    own : ndarray(int64, shape=(slots,))
+        Present cost of every rank's pairs.
+    """
+
+    places: NDArray[np.int64]
+    seat_of: NDArray[np.int64]
+    item_at: NDArray[np.int64]
+    seat_indptr: NDArray[np.int64]
+    near_indptr: NDArray[np.int64]
+    near: NDArray[np.int32]
+    own: NDArray[np.int64]
+
+
+@njit(cache=True)
+def improve_each(model: CostModel, seats: Seats, start: int, stop: int, last: bool) -> bool:
+    """Exchange each rank start..stop-1 with the best partner if that gains or costs nothing.
+
+    Of equal partners the lowest number, or the highest if `last`. Returns whether anything gained.
+    """
+    places, own = seats.places, seats.own
+    at = np.zeros(len(seats.seat_indptr) - 1, dtype=np.int64)
+    there = np.zeros(len(places), dtype=np.int64)
+    improved = False
+    for u in range(start, stop):
+        a = places[u]
+        _fill(model, seats, u, at, there)
+        best = -1
+        best_gain = 0
+        for v in range(len(places)):
+            b = places[v]
+            gain = own[u] + own[v] - at[b] - there[v]
+            if gain < best_gain or b == a:
+                continue
+            if best < 0 or last or gain > best_gain:
+                best = v
+                best_gain = gain
+        if best >= 0:
+            exchange(model, seats, u, best)
+            improved = improved or best_gain > 0
+    return improved
+
+
+@njit(cache=True)
+def _fill(
+    model: CostModel,
+    seats: Seats,
+    u: int,
+    at: NDArray[np.int64],
+    there: NDArray[np.int64],
+) -> None:
+    """Fill at[x] and there[v] for rank u, with the correction for u's peers in there[v]."""
+    router, kind = model.router, model.kind
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    places = seats.places
+    a = places[u]
+    at[:] = 0
+    there[:] = 0
+    if kind == NEAR:
+        # All but a few costs are zero: visit the nodes nearby and those who sit there.
+        near_indptr, near = seats.near_indptr, seats.near
+        seat_indptr, item_at = seats.seat_indptr, seats.item_at
+        for i in range(indptr[u], indptr[u + 1]):
+            b = places[peer[i]]
+            for k in range(near_indptr[b], near_indptr[b + 1]):
+                at[near[k]] -= weight[i]
+        for k in range(near_indptr[a], near_indptr[a + 1]):
+            for seat in range(seat_indptr[near[k]], seat_indptr[near[k] + 1]):
+                item = item_at[seat]
+                for i in range(indptr[item], indptr[item + 1]):
+                    there[peer[i]] -= weight[i]
+    else:
+        for i in range(indptr[u], indptr[u + 1]):
+            b = places[peer[i]]
+            for x in range(len(at)):
+                at[x] += weight[i] * priced(kind, distance(router, b, x))
+        away = np.empty(len(at), dtype=np.int64)
+        for x in range(len(at)):
+            away[x] = priced(kind, distance(router, a, x))
+        for v in range(len(places)):
+            for i in range(indptr[v], indptr[v + 1]):
+                there[v] += weight[i] * away[places[peer[i]]]
+    here = priced(kind, 0)
+    for i in range(indptr[u], indptr[u + 1]):
+        v = peer[i]
+        there[v] -= 2 * weight[i] * (here - priced(kind, distance(router, a, places[v])))
+
+
+@njit(cache=True)
+def exchange(model: CostModel, seats: Seats, u: int, v: int) -> None:
+    """Let u and v exchange their seats and bring all costs up to date."""
+    places, own = seats.places, seats.own
+    _add_to_peers(model, seats, u, -1)
+    _add_to_peers(model, seats, v, -1)
+    places[u], places[v] = places[v], places[u]
+    s, t = seats.seat_of[u], seats.seat_of[v]
+    seats.seat_of[u], seats.seat_of[v] = t, s
+    seats.item_at[s], seats.item_at[t] = v, u
+    _add_to_peers(model, seats, u, 1)
+    _add_to_peers(model, seats, v, 1)
+    own[u] = cost_on(model, places, u, places[u])
+    own[v] = cost_on(model, places, v, places[v])
+
+
+@njit(cache=True)
+def _add_to_peers(model: CostModel, seats: Seats, rank: int, sign: int) -> None:
+    """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
+    router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
+    places, own = seats.places, seats.own
+    for i in range(model.indptr[rank], model.indptr[rank + 1]):
+        hops = distance(router, places[rank], places[peer[i]])
+        own[peer[i]] += sign * weight[i] * priced(kind, hops)

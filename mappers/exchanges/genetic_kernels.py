@@ -1,0 +1,107 @@
+"""Compiled parts of the genetic algorithm: ordered crossover, and breeding one generation.
+
+A string holds a rank or dummy rank for every seat of the machine, seats in the order of nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel, total_cost
+
+
+@njit(cache=True)
+def ordered_crossover(
+    donor: NDArray[np.int64],
+    receptor: NDArray[np.int64],
+    start: int,
+    stop: int,
+    taken: NDArray[np.bool_],
+    child: NDArray[np.int64],
+) -> None:
+    """Write the donor's section start..stop-1 and around it the receptor's rest, in its order.
+
+    The rest is slid: it is read and written from the end of the section on, round the string.
+    """
+    length = len(donor)
+    taken[:] = False
+    for i in range(start, stop):
+        child[i] = donor[i]
+        taken[donor[i]] = True
+    write = stop
+    for i in range(stop, stop + length):
+        letter = receptor[i if i < length else i - length]
+        if not taken[letter]:
+            child[write if write < length else write - length] = letter
+            write += 1
+
+
+@njit(cache=True)
+def string_cost(
+    model: CostModel,
+    seats: NDArray[np.int64],
+    string: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> int:
+    """Cost of the mapping that a string means; fills places."""
+    for i in range(len(string)):
+        places[string[i]] = seats[i]
+    return total_cost(model, places)
+
+
+@njit(cache=True)
+def string_costs(
+    model: CostModel, seats: NDArray[np.int64], strings: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Cost of each string."""
+    places = np.empty(len(seats), dtype=np.int64)
+    costs = np.empty(len(strings), dtype=np.int64)
+    for i in range(len(strings)):
+        costs[i] = string_cost(model, seats, strings[i], places)
+    return costs
+
+
+@njit(cache=True)
+def breed(
+    model: CostModel,
+    seats: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    parent_costs: NDArray[np.int64],
+    roulette: NDArray[np.float64],
+    segment: int,
+    draws: NDArray[np.float64],
+    children: NDArray[np.int64],
+    child_costs: NDArray[np.int64],
+    filled: int,
+) -> int:
+    """Fill up the children with accepted offspring; one row of draws a try; returns how many.
+
+    Draws are uniform in [0, 1): donor, receptor, length and start of the section, then pairs of
+    seats to exchange. Roulette is the cumulated share of each parent. A child is accepted if it
+    costs less than both of its parents.
+    """
+    length = len(seats)
+    child = np.empty(length, dtype=np.int64)
+    places = np.empty(length, dtype=np.int64)
+    taken = np.empty(length, dtype=np.bool_)
+    for row in range(len(draws)):
+        if filled == len(children):
+            break
+        draw = draws[row]
+        donor = min(np.searchsorted(roulette, draw[0], side="right"), len(parents) - 1)
+        receptor = min(np.searchsorted(roulette, draw[1], side="right"), len(parents) - 1)
+        section = 1 + int(draw[2] * min(segment, length))
+        start = int(draw[3] * (length - section + 1))
+        ordered_crossover(parents[donor], parents[receptor], start, start + section, taken, child)
+        for i in range(4, len(draw) - 1, 2):
+            s = int(draw[i] * length)
+            t = int(draw[i + 1] * length)
+            child[s], child[t] = child[t], child[s]
+        cost = string_cost(model, seats, child, places)
+        if cost < min(parent_costs[receptor], parent_costs[donor]):
+            children[filled] = child
+            child_costs[filled] = cost
+            filled += 1
+    return filled

@@ -1,0 +1,195 @@
+"""Descend: exchanges that lower any function of the mapping, a simulated time for one.
+
+For functions that are expensive, milliseconds to seconds, and known only by calling them: hundreds
+or thousands of evaluations, not millions. An exchange is drawn as in `annealing`, so that it brings
+a rank next to one that it talks to; of `DRAWN` such the one that gains the most hop-bytes, or costs
+the least, is evaluated. It stays if the function does not rise: plain hill climbing, which crosses
+plateaus.
+
+O(degree) a step besides the function itself; memory is linear, but for the table of distances that
+all annealing has on up to a few thousand nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hopmap.mappers import cost_kernels
+from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.objectives import (
+    OBJECTIVES,
+    Function,
+    LoadName,
+    ObjectiveName,
+    cost_model,
+    evaluate,
+    with_free_slots,
+)
+from hopmap.mappers.orders.sweep import sweep
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
+from .assignment import seated, with_table
+
+EVALUATIONS = 1_000
+DRAWN = 4
+
+
+class Valued:
+    """A function of mappings that counts how often it is called and keeps the best mapping.
+
+    Parameters
+    ----------
+    function : callable
+        Of ``node_of``, an array of shape (ranks,) that it may keep; lower is better.
+    evaluations : int, optional
+        How often it may be called.
+    watch : Watch
+        Time budget and progress.
+
+    Attributes
+    ----------
+    best, best_value
+        Best mapping met and its value; the first mapping counts whatever its value.
+    calls : int
+        Evaluations so far.
+    """
+
+    def __init__(self, function: Function, evaluations: int | None, watch: Watch) -> None:
+        self.function, self.evaluations, self.watch = function, evaluations, watch
+        self.best: Mapping | None = None
+        self.best_value = math.inf
+        self.calls = 0
+
+    def over(self) -> bool:
+        """Whether evaluations or time are used up."""
+        return self.watch.over() or (
+            self.evaluations is not None and self.calls >= self.evaluations
+        )
+
+    def __call__(self, node_of: Mapping) -> float:
+        """Evaluate a mapping.
+
+        Raises
+        ------
+        MappingError
+            The function does not return a number.
+        """
+        value = self.function(node_of.copy())
+        self.calls += 1
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number):
+            raise MappingError(f"objective: the function returned {value!r}: expected a number")
+        if self.best is None or number < self.best_value:
+            self.best, self.best_value = node_of.copy(), number
+        self.watch.report(self.calls, self.evaluations, f"objective {self.best_value:.6g}")
+        return number
+
+
+def best_of(valued: Valued, start: Mapping) -> Mapping:
+    """Best mapping met, or the start if none was."""
+    return start if valued.best is None else valued.best
+
+
+def function_of(
+    objective: ObjectiveName | LoadName | Function, traffic: Traffic, topology: Topology
+) -> Function:
+    """Return the objective as a function of the mapping that is minimised."""
+    if callable(objective):
+        return objective
+    named = objective
+    sign = -1 if named in OBJECTIVES and OBJECTIVES[named].maximised else 1
+    return lambda node_of: sign * evaluate(traffic, topology, node_of, named)
+
+
+@mapper("descend", source="this project", initial="optional")
+def descend(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
+    evaluations: CountOrZero | None = None,
+    seconds: Seconds = None,
+    clock: Clock = "wall",
+    progress: Progress | None = None,
+) -> Mapping:
+    """Exchanges near a peer that lower any function of the mapping, in few evaluations.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Mapping to start from, never worsened; nodes in order by default.
+    objective : str or callable
+        What is minimised or maximised; a function of ``node_of`` is minimised.
+    evaluations : int, optional
+        Calls of the function, that of the start included; by default as many as the time budget
+        allows, or 1,000 without one.
+    seconds, clock, progress
+        Time budget, elapsed or of the processor, and whom to tell.
+
+    Raises
+    ------
+    MappingError
+        The function does not return a number.
+    """
+    watch = Watch(seconds, progress, clock)
+    if evaluations is None and seconds is None:
+        evaluations = EVALUATIONS
+    start = sweep(traffic, topology, rng=rng) if initial is None else initial
+    valued = Valued(function_of(objective, traffic, topology), evaluations, watch)
+    try:
+        if not valued.over():
+            climb(valued, traffic, topology, start, valued(start), rng)
+    except KeyboardInterrupt:
+        raise Interrupted(best_of(valued, start)) from None
+    return best_of(valued, start)
+
+
+def climb(
+    valued: Valued,
+    traffic: Traffic,
+    topology: Topology,
+    start: Mapping,
+    value: float,
+    rng: np.random.Generator,
+) -> None:
+    """Exchange ranks, beginning with a mapping of that value, until the budget is used up."""
+    model = with_table(cost_model(traffic, topology, "hop_bytes"), topology)
+    seating = seated(model, topology, with_free_slots(start, topology), rng)
+    places, seat_of, item_at = seating.places, seating.seat_of, seating.item_at
+    if not len(seating.talkers) or (places == places[0]).all():
+        return
+    while not valued.over():
+        u = rng.choice(seating.talkers, DRAWN)
+        first, last = model.indptr[u], model.indptr[u + 1]
+        x = places[model.peer[rng.integers(first, last)]]
+        seat = seating.near[rng.integers(seating.near_indptr[x], seating.near_indptr[x + 1])]
+        v = item_at[seat]
+        apart = places[u] != places[v]
+        if not apart.any():  # near seats may all be on the nodes where the ranks sit already
+            v = rng.integers(len(places), size=DRAWN)
+            apart = places[u] != places[v]
+            if not apart.any():
+                continue
+        u, v = u[apart], v[apart]
+        k = int(cost_kernels.swap_gains(model, places, u, v).argmax())
+        a, b = int(u[k]), int(v[k])
+        places[[a, b]] = places[[b, a]]
+        then = valued(places[: traffic.ranks])
+        if then <= value:
+            value = then
+            item_at[[seat_of[a], seat_of[b]]] = b, a
+            seat_of[[a, b]] = seat_of[[b, a]]
+        else:
+            places[[a, b]] = places[[b, a]]

@@ -1,0 +1,140 @@
+"""KL: swaps of tasks at most t apart, best first, with locks, passes and rollback.
+
+Source: "KL-based iterative improvement heuristic for topology aware mapping", section 3 of the
+paper whose tables are in docs/REPRODUCTION.md (our copy names no authors), after Kernighan and Lin,
+An efficient heuristic procedure for partitioning graphs, Bell System Technical Journal 49 (1970).
+One pass:
+
+1. Of all swaps of two unlocked tasks i, j on processors P_i, P_j with d(P_i, P_j) <= t make the one
+   with the largest gain, even a negative one, and lock both.
+2. Update the gains of the swaps that involve unlocked neighbours of i and j, each in O(1).
+3. Repeat until no swap is left, then go back to where the cost was least.
+
+Passes follow until the improvement of one falls below a threshold. Where the paper leaves things
+open: of equal gains the pair of lowest processors is taken; the threshold is a share of the cost,
+and 0 means passes until one improves nothing; an improvement of nothing always ends it. Beyond the
+paper: other objectives, several slots on a node, and fewer ranks than slots: free slots take part
+as tasks without edges, except among themselves.
+
+Memory is linear in ranks, pairs and candidates, which are slots times half the slots within t; they
+are found in O(slots * slots) distances, once. A pass costs O(candidates * peers) for the first
+gains, and O(peers * candidates of a slot) a swap.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers import cost_kernels
+from hopmap.mappers.budget import Interrupted, Progress, Watch
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.mapper import AtLeast, Count, Seconds, mapper
+from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic, require_memory
+
+from . import kl_kernels
+from .kl_kernels import DONE, MOST, Candidates, Pass
+
+SLICE = 64  # swaps between two looks at the clock
+PER_CANDIDATE = 36  # bytes: two seats, twice its number, gain, tree
+
+
+@mapper("kl", source="KL for hop-bytes; Kernighan and Lin 1970", initial="optional")
+def kl(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    t: Count = 4,
+    threshold: Annotated[float, AtLeast(0)] = 0.0,
+    objective: ObjectiveName = "hop_bytes",
+    seconds: Seconds = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Best swaps of ranks at most t apart with locks and rollback, from random by default.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Mapping to start from; random by default. The result is never worse.
+    t : int
+        Largest distance of two nodes that swap, in hops (on a hierarchy, its costs).
+    threshold : float
+        Share of the cost that a pass has to gain for another one to follow.
+    objective : str
+        The paper's is hop_bytes.
+    seconds, progress
+        Time budget, and whom to tell.
+
+    Raises
+    ------
+    OutOfMemoryError
+        t takes in more pairs of slots than fit.
+    """
+    if initial is None:
+        initial = random_mapping(traffic, topology, rng=rng)
+    ranks = traffic.ranks
+    model = cost_model(traffic, topology, objective)
+    named = objective_named(objective)
+    places = with_free_slots(initial, topology)
+    watch = Watch(seconds, progress)
+    cost = int(cost_kernels.total_cost(model, places))
+    candidates = find_candidates(model, topology, t)
+    state = seated(places, len(candidates.low))
+    try:
+        for number in count(1):
+            gained = _one_pass(model, candidates, state, ranks, watch)
+            cost -= gained
+            watch.report(number, None, f"{named.name} {named.value(cost)} after {number} passes")
+            if gained <= 0 or gained < threshold * abs(cost + gained) or watch.over():
+                break
+    except KeyboardInterrupt:
+        kl_kernels.roll_back(candidates, state)
+        raise Interrupted(state.places[:ranks]) from None
+    return state.places[:ranks]
+
+
+def find_candidates(model: CostModel, topology: Topology, t: int) -> Candidates:
+    """All pairs of slots on different nodes that are at most t apart."""
+    node = np.repeat(np.arange(topology.nodes), topology.slots).astype(np.int64)
+    pairs = int(kl_kernels.count_within(model.router, node, t))
+    require_memory(
+        PER_CANDIDATE * pairs, f"mapper kl: t={t}: {pairs:,} swaps", "expected a smaller t"
+    )
+    return kl_kernels.find_within(model.router, node, t, pairs)
+
+
+def seated(places: NDArray[np.int64], candidates: int) -> Pass:
+    """State before the first pass; `begin` fills in the rest."""
+    item_at = np.argsort(places, kind="stable")
+    seat_of = np.empty_like(item_at)
+    seat_of[item_at] = np.arange(len(places))
+    return Pass(
+        places=places,
+        item_at=item_at,
+        seat_of=seat_of,
+        gain=np.empty(candidates, dtype=np.int64),
+        winner=np.zeros(candidates, dtype=np.int32),
+        swapped=np.empty(len(places) // 2, dtype=np.int32),
+        counts=np.zeros(4, dtype=np.int64),
+    )
+
+
+def _one_pass(
+    model: CostModel, candidates: Candidates, state: Pass, ranks: int, watch: Watch
+) -> int:
+    """Swap until nothing is left or the time is over, roll back, and return what that gained."""
+    kl_kernels.begin(model, candidates, state, ranks)
+    while not watch.over() and kl_kernels.swap_best(model, candidates, state, SLICE):
+        watch.report(int(state.counts[DONE]), None, f"gained {state.counts[MOST]}")
+    kl_kernels.roll_back(candidates, state)
+    return int(state.counts[MOST])

@@ -1,0 +1,217 @@
+"""Compiled pass of KL: the best swap of all that are left, again and again, gains kept exact.
+
+A seat is a slot of the machine, an item a rank or, after the ranks, the dummy of a free slot. What
+was swapped is locked, so that those not locked sit where they sat when the pass began: a candidate
+is a pair of seats and stays the same from pass to pass. A tournament tree knows the best one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel, priced, swap_gain
+from hopmap.topologies.routing import Router, distance
+
+LOCKED = -(2**63)  # gain of a candidate that may not be swapped
+
+DONE, GAINED, BEST, MOST = range(4)
+
+
+class Candidates(NamedTuple):
+    """Pairs of seats at most t apart.
+
+    Attributes
+    ----------
+    low, high : ndarray(int32, shape=(candidates,))
+        The two seats, low < high, in lexicographic order, never on one node.
+    indptr : ndarray(int64, shape=(slots + 1,))
+    of_seat : ndarray(int64, shape=(2 * candidates,))
+        Candidates of seat s are ``of_seat[indptr[s]:indptr[s + 1]]``, in ascending order.
+    """
+
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    of_seat: NDArray[np.int64]
+
+
+class Pass(NamedTuple):
+    """State of one pass.
+
+    Attributes
+    ----------
+    places : ndarray(int64, shape=(slots,))
+        Node of every item.
+    item_at, seat_of : ndarray(int64, shape=(slots,))
+        Item of every seat, and the reverse.
+    gain : ndarray(int64, shape=(candidates,))
+        What the swap takes off the cost now, or LOCKED.
+    winner : ndarray(int32, shape=(candidates,))
+        ``winner[1]`` is the candidate of the largest gain, of equal ones the first; of candidate c
+        the leaf is ``len(gain) + c``, and the parent of node i is ``i // 2``.
+    swapped : ndarray(int32, shape=(slots // 2,))
+        The candidates that were swapped, in order.
+    counts : ndarray(int64, shape=(4,))
+        DONE: swaps so far; GAINED: the sum of their gains; BEST: swaps at the largest sum;
+        MOST: that sum.
+    """
+
+    places: NDArray[np.int64]
+    item_at: NDArray[np.int64]
+    seat_of: NDArray[np.int64]
+    gain: NDArray[np.int64]
+    winner: NDArray[np.int32]
+    swapped: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+@njit(cache=True)
+def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
+    """Return how many pairs of seats are on different nodes, but at most t apart."""
+    count = 0
+    for a in range(len(node)):
+        for b in range(a + 1, len(node)):
+            if node[a] != node[b] and distance(router, node[a], node[b]) <= t:
+                count += 1
+    return count
+
+
+@njit(cache=True)
+def find_within(router: Router, node: NDArray[np.int64], t: int, count: int) -> Candidates:
+    """All `count` pairs of seats that are at most t apart, `node` being those of the seats."""
+    low, high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    indptr = np.zeros(len(node) + 1, dtype=np.int64)
+    c = 0
+    for a in range(len(node)):
+        for b in range(a + 1, len(node)):
+            if node[a] != node[b] and distance(router, node[a], node[b]) <= t:
+                low[c], high[c] = a, b
+                indptr[a + 1] += 1
+                indptr[b + 1] += 1
+                c += 1
+    indptr[:] = np.cumsum(indptr)
+    of_seat = np.empty(2 * count, dtype=np.int64)
+    filled = indptr[:-1].copy()
+    for c in range(count):
+        for seat in (low[c], high[c]):
+            of_seat[filled[seat]] = c
+            filled[seat] += 1
+    return Candidates(low, high, indptr, of_seat)
+
+
+@njit(cache=True)
+def begin(model: CostModel, candidates: Candidates, state: Pass, ranks: int) -> None:
+    """Unlock everything: gains from scratch, in O(candidates * peers)."""
+    low, high = candidates.low, candidates.high
+    gain, winner, item_at = state.gain, state.winner, state.item_at
+    for c in range(len(gain)):
+        u, v = item_at[low[c]], item_at[high[c]]
+        if u >= ranks and v >= ranks:
+            gain[c] = LOCKED  # two free slots
+        else:
+            gain[c] = swap_gain(model, state.places, u, v)
+    for i in range(len(gain) - 1, 0, -1):
+        winner[i] = _better(gain, winner, i)
+    state.counts[:] = 0
+
+
+@njit(cache=True)
+def swap_best(model: CostModel, candidates: Candidates, state: Pass, most: int) -> bool:
+    """Make the swaps of largest gain, negative ones too, `most` of them or until none is left.
+
+    Returns whether any is left.
+    """
+    gain, winner, counts = state.gain, state.winner, state.counts
+    for _ in range(most):
+        c = int(winner[1]) if len(gain) > 1 else 0
+        if len(gain) == 0 or gain[c] == LOCKED:
+            return False
+        state.swapped[counts[DONE]] = c
+        counts[DONE] += 1
+        counts[GAINED] += gain[c]
+        if counts[GAINED] > counts[MOST]:
+            counts[MOST] = counts[GAINED]
+            counts[BEST] = counts[DONE]
+        a, b = int(candidates.low[c]), int(candidates.high[c])
+        u, v = state.item_at[a], state.item_at[b]
+        for seat in (a, b):
+            for k in range(candidates.indptr[seat], candidates.indptr[seat + 1]):
+                _set(state, candidates.of_seat[k], LOCKED)
+        _exchange(state, a, b)
+        _update(model, candidates, state, u, state.places[v])
+        _update(model, candidates, state, v, state.places[u])
+    return True
+
+
+@njit(cache=True)
+def roll_back(candidates: Candidates, state: Pass) -> None:
+    """Undo the swaps after the point where the cost was least, the last one first."""
+    counts = state.counts
+    while counts[DONE] > counts[BEST]:
+        counts[DONE] -= 1
+        c = state.swapped[counts[DONE]]
+        _exchange(state, int(candidates.low[c]), int(candidates.high[c]))
+    counts[GAINED] = counts[MOST]
+
+
+@njit(cache=True)
+def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, before: int) -> None:
+    """Bring the gains of all swaps of the peers of an item that has moved up to date; O(1) each."""
+    router, kind = model.router, model.kind
+    low, high, of_seat = candidates.low, candidates.high, candidates.of_seat
+    places, item_at, gain = state.places, state.item_at, state.gain
+    after = places[moved]
+    for i in range(model.indptr[moved], model.indptr[moved + 1]):
+        seat = state.seat_of[model.peer[i]]
+        weight = model.weight[i]
+        here = places[model.peer[i]]
+        near = priced(kind, distance(router, here, after))
+        near -= priced(kind, distance(router, here, before))
+        for k in range(candidates.indptr[seat], candidates.indptr[seat + 1]):
+            c = of_seat[k]
+            if gain[c] == LOCKED:
+                continue
+            there = places[item_at[low[c] + high[c] - seat]]
+            far = priced(kind, distance(router, there, after))
+            far -= priced(kind, distance(router, there, before))
+            if near != far:
+                _set(state, c, gain[c] + weight * (near - far))
+
+
+@njit(cache=True)
+def _exchange(state: Pass, a: int, b: int) -> None:
+    """Let the items of two seats change places."""
+    places, item_at, seat_of = state.places, state.item_at, state.seat_of
+    u, v = item_at[a], item_at[b]
+    places[u], places[v] = places[v], places[u]
+    item_at[a], item_at[b] = v, u
+    seat_of[u], seat_of[v] = b, a
+
+
+@njit(cache=True)
+def _better(gain: NDArray[np.int64], winner: NDArray[np.int32], i: int) -> int:
+    """Return the better of the winners at the two children of a tree node."""
+    count = len(gain)
+    x = 2 * i - count if 2 * i >= count else int(winner[2 * i])
+    y = 2 * i + 1 - count if 2 * i + 1 >= count else int(winner[2 * i + 1])
+    if gain[x] > gain[y] or (gain[x] == gain[y] and x < y):
+        return x
+    return y
+
+
+@njit(cache=True)
+def _set(state: Pass, c: int, value: int) -> None:
+    """Give a candidate another gain; the tree is walked up as far as anything changes."""
+    gain, winner = state.gain, state.winner
+    gain[c] = value
+    i = (len(gain) + c) // 2
+    while i >= 1:
+        best = _better(gain, winner, i)
+        if winner[i] == best and best != c:
+            return
+        winner[i] = best
+        i //= 2

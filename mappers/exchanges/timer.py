@@ -1,0 +1,172 @@
+"""TiMEr: label swaps along many random hierarchies, on networks that are partial cubes.
+
+Source: Glantz, Predari and Meyerhenke, Topology-induced enhancement of mappings (ICPP 2018). The
+label of a rank is that of its node (`topologies.partial_cube`), extended so that no two are alike.
+Coco, which is the hop-bytes, is the weighted Hamming distance of the first part, Div that of the
+second, and Coco+ = Coco - Div is minimised. A permutation of the digits makes a hierarchy: on each
+level labels that differ in the last digit alone are swapped if that gains, and their owners are
+contracted; from the digits of all levels new labels are assembled, and kept if Coco+ is no larger.
+
+Which ranks share a node changes, how many does not: labels only change owners. With free_slots the
+free slots take part as ranks without traffic, and then the numbers change as well.
+
+Where the print is unclear:
+
+- Algorithm 2 gives a digit if some label ends in it and the digits before. So printed, ranks can
+  get the same label, and nodes more ranks than they had: up to 84 where blocks have 38 to 45. Here
+  ranks go to the nodes of the labels so printed, and from those that get too many, newcomers go
+  back to where they were: first those whose preferred label does not exist, by number. Who is where
+  his preferred label is has it; the others keep their old one or take one that is free.
+- It runs to level dim, of which Algorithm 1 has dim - 1: read `while i < dim - 1`. `newParentLabel`
+  in line 9 is its last digit, and the most significant digit is the one from before.
+- The loop of Algorithm 1 swaps on levels 1 to dim - 2: the two most significant digits of a
+  hierarchy stay. So a network of two digits (4 nodes) is left as it is.
+- "The entries are shuffled" (section 4): the same way on all nodes, which the permutation of each
+  hierarchy does anyway. Shuffled on every node anew, nodes that are not full share few extensions,
+  many preferred labels do not exist, and less is gained or nothing.
+- The mapping that is returned is the one with the least Coco of all that were kept, the start among
+  them: Coco+ alone may trade Coco for Div.
+
+In hierarchies (`tree:S@D`) a digit counts with the cost of its link, so that Coco is J.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.budget import Interrupted, Progress, Watch
+from hopmap.mappers.mapper import Count, Seconds, mapper
+from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
+from hopmap.topologies import (
+    Mapping,
+    MappingError,
+    PartialCube,
+    Topology,
+    TopologyError,
+    partial_cube,
+)
+from hopmap.traces import Traffic
+
+from .timer_kernels import swapped, values
+
+LARGEST = 2**31  # digits of all labels together, 256 MiB
+
+
+class Labels(NamedTuple):
+    """The labels in use; which rank has which is kept apart.
+
+    Attributes
+    ----------
+    bits : ndarray(uint64, shape=(labels, words))
+        Digit j is bit j % 64 of word j // 64: first those of the node, then the extension.
+    inner : int
+        Digits of the node.
+    price : ndarray(int64, shape=(digits,))
+        Cost of a digit that differs, in units of 1 / scale; negative in the extension.
+    node : ndarray(int64, shape=(labels,))
+        Node of each label.
+    """
+
+    bits: NDArray[np.uint64]
+    inner: int
+    price: NDArray[np.int64]
+    node: NDArray[np.int64]
+
+
+@mapper("timer", source="Glantz, Predari, Meyerhenke 2018", initial="needed")
+def timer(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    hierarchies: Count = 50,
+    free_slots: bool = False,
+    objective: Literal["hop_bytes", "hop_messages"] = "hop_bytes",
+    seconds: Seconds = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Label swaps on every level of random hierarchies of a partial cube (TiMEr).
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray
+        Mapping to start from; the result is never worse.
+    hierarchies : int
+        N_H.
+    free_slots : bool
+        Whether ranks may go to free slots; else every node keeps its number of ranks.
+    objective : {"hop_bytes", "hop_messages"}
+        Weights of Coco.
+    seconds, progress
+        Time budget, and whom to tell.
+
+    Raises
+    ------
+    MappingError
+        The topology is no partial cube, or the labels take more than `LARGEST` digits.
+    """
+    if initial is None:
+        raise MappingError("mapper timer: expected a mapping to start from")
+    try:
+        cube = partial_cube(topology)
+    except TopologyError as error:
+        raise MappingError(f"mapper timer: {error}") from None
+    node_of = with_free_slots(initial, topology) if free_slots else initial
+    labels, label_of = extended(cube, node_of)
+    model = cost_model(traffic, topology, objective)
+    indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
+
+    def valued(owned: NDArray[np.int64]) -> tuple[int, int]:
+        return values(indptr, peer, weight, labels.bits, labels.price, labels.inner, owned)
+
+    watch = Watch(seconds, progress)
+    best = label_of
+    least, plus = valued(label_of)
+    name = objective_named(objective).name
+    try:
+        for done in range(hierarchies):
+            watch.report(done, hierarchies, f"{name} {least // cube.scale}")
+            if watch.over():
+                break
+            digits = rng.permutation(len(labels.price))
+            tried = swapped(
+                indptr, peer, weight, labels.bits, labels.node, labels.price, label_of, digits
+            )
+            coco, value = valued(tried)
+            if value <= plus:
+                label_of, plus = tried, value
+                if coco < least:
+                    best, least = tried, coco
+    except KeyboardInterrupt:
+        raise Interrupted(labels.node[best][: traffic.ranks]) from None
+    return labels.node[best][: traffic.ranks]
+
+
+def extended(cube: PartialCube, node_of: NDArray[np.int64]) -> tuple[Labels, NDArray[np.int64]]:
+    """Labels of the nodes in use, extended by numbers of ranks; and the label of each rank."""
+    ranks = len(node_of)
+    sizes = np.bincount(node_of, minlength=len(cube.labels))
+    number = np.empty(ranks, dtype=np.int64)
+    order = np.argsort(node_of, kind="stable")
+    number[order] = np.arange(ranks) - (np.cumsum(sizes) - sizes)[node_of[order]]
+    extra = int(sizes.max(initial=1) - 1).bit_length()
+    dimension = cube.dimension + extra
+    if ranks * dimension > LARGEST:
+        raise MappingError(
+            f"mapper timer: labels of {ranks} ranks take {dimension} digits each: expected at most "
+            f"{LARGEST} in all"
+        )
+    bits = np.zeros((ranks, max(1, -(-dimension // 64))), dtype=np.uint64)
+    bits[:, : cube.labels.shape[1]] = cube.labels[node_of]
+    for e in range(extra):
+        j = cube.dimension + e
+        value = number >> e & 1
+        bits[:, j // 64] |= value.astype(np.uint64) << np.uint64(j % 64)
+    price = np.concatenate((cube.price, np.full(extra, -cube.scale)))
+    return Labels(bits, cube.dimension, price, node_of), np.arange(ranks)

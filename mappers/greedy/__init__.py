@@ -1,0 +1,1 @@
+"""Published greedy constructions, one rank after the other."""

@@ -1,0 +1,87 @@
+"""Compiled greedy constructions: which rank comes next, and where it goes; see `greedy.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.topologies.routing import distance
+
+MUELLER_MERBACH, ALL_C, MIN = range(3)
+
+
+@njit(cache=True)
+def place(
+    model: CostModel,
+    slots: NDArray[np.int64],
+    centre: int,
+    rule: int,
+    node_of: NDArray[np.int64],
+) -> None:
+    """Fill `node_of` rank by rank, the first one on the centre; O(ranks * (ranks + nodes)).
+
+    ALL_C takes O(nodes) for every pair besides.
+    """
+    router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
+    ranks, nodes = len(node_of), len(slots)
+    volume = np.zeros(ranks, dtype=np.int64)
+    for rank in range(ranks):
+        for i in range(indptr[rank], indptr[rank + 1]):
+            volume[rank] += weight[i]
+    free = slots.copy()
+    placed = np.zeros(ranks, dtype=np.bool_)
+    bound = np.zeros(ranks, dtype=np.int64)  # how strongly a rank is tied to those placed
+    partner = np.full(ranks, -1, dtype=np.int64)  # the one it is tied to most
+    most = np.zeros(ranks, dtype=np.int64)
+    far = np.zeros(nodes, dtype=np.int64)  # sum of distances to all placed ranks
+    cost = np.zeros(nodes, dtype=np.int64)
+    for done in range(ranks):
+        rank = -1
+        for r in range(ranks):
+            if not placed[r] and (
+                rank < 0
+                or bound[r] > bound[rank]
+                or (bound[r] == bound[rank] and volume[r] > volume[rank])
+            ):
+                rank = r
+        node = -1
+        if done == 0 and free[centre] > 0:
+            node = centre
+        elif rule == MUELLER_MERBACH or bound[rank] == 0:
+            node = _least(far, free)
+        elif rule == MIN:
+            here = node_of[partner[rank]]
+            for x in range(nodes):
+                cost[x] = distance(router, here, x)
+            node = _least(cost, free)
+        else:
+            cost[:] = 0
+            for i in range(indptr[rank], indptr[rank + 1]):
+                if placed[peer[i]]:
+                    there = node_of[peer[i]]
+                    for x in range(nodes):
+                        cost[x] += weight[i] * distance(router, there, x)
+            node = _least(cost, free)
+        node_of[rank] = node
+        placed[rank] = True
+        free[node] -= 1
+        for x in range(nodes):
+            far[x] += distance(router, node, x)
+        for i in range(indptr[rank], indptr[rank + 1]):
+            other = peer[i]
+            bound[other] = max(bound[other], weight[i]) if rule == MIN else bound[other] + weight[i]
+            if weight[i] > most[other]:
+                most[other] = weight[i]
+                partner[other] = rank
+
+
+@njit(cache=True)
+def _least(cost: NDArray[np.int64], free: NDArray[np.int64]) -> int:
+    """Return the first node with a free slot that costs least."""
+    best = -1
+    for x in range(len(cost)):
+        if free[x] > 0 and (best < 0 or cost[x] < cost[best]):
+            best = x
+    return best

@@ -1,0 +1,91 @@
+"""MinMD, minimum Manhattan distance: heaviest pairs first, each next to what is already placed.
+
+Source: HAEC thesis, section 3.2, Algorithm 2. Where that leaves things open:
+
+- Pairs of equal weight come in the order of their ranks, the lower rank of a pair first.
+- The centre of a box is floor(d / 2) in every dimension; of another network, the first node with
+  the least sum of distances.
+- The breadth-first search takes links in the order of the topology (x up, x down, y up, ...).
+- The limit of ranks a node starts at one and rises by one, up to the slots, when all are full.
+- Ranks without traffic come last, as near to the centre as there is room.
+
+rule=published is that; O(pairs log pairs) and a search per rank, O(ranks * links) at worst.
+It lets a rank drift away from all of its partners but one. rule=connected does not: next comes the
+rank with the heaviest connection to placed ranks (of equals the one with the least traffic, then
+the lower rank), and it goes where the sum of its pairs' weights times hops is least (of equals the
+node farthest from node 0, then the lower node). The construction is Mueller-Merbach's (1970), as in
+greedyAllC of Glantz, Meyerhenke and Noe (2015); the ties are ours, and so is that weights within a
+factor of 1.5 count the same: one message more or less on LU's borders would decide every tie.
+It fills the slots of a node at once; O(ranks * (ranks + nodes * peers)).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.mapper import mapper
+from hopmap.mappers.objectives import cost_model
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from . import minmd_kernels
+
+ALIKE = 1.5
+
+
+@mapper("minmd", source="HAEC thesis, Algorithm 2")
+def minmd(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    weight: Literal["bytes", "messages"] = "bytes",
+    rule: Literal["published", "connected"] = "published",
+) -> Mapping:
+    """Heaviest pairs first, as near as possible to each other, from the centre (MinMD)."""
+    del rng, initial
+    node_of = np.full(traffic.ranks, -1, dtype=np.int64)
+    if rule == "connected":
+        model = cost_model(traffic, topology, f"hop_{weight}")
+        model = model._replace(weight=alike(model.weight))
+        minmd_kernels.place_connected(model, topology.slots, node_of)
+        return node_of
+    pairs = traffic.without_self().undirected()
+    heaviest = np.argsort(-(pairs.bytes if weight == "bytes" else pairs.messages), kind="stable")
+    ends = np.stack((pairs.src, pairs.dst), axis=1).astype(np.int64)[heaviest]
+    order = np.argsort(topology.link_from, kind="stable")
+    vertices = max(topology.nodes, int(topology.link_to.max(initial=-1)) + 1)
+    indptr = np.searchsorted(topology.link_from[order], np.arange(vertices + 1)).astype(np.int64)
+    minmd_kernels.place_pairs(
+        indptr, topology.link_to[order], topology.slots, centre(topology), ends, node_of
+    )
+    return node_of
+
+
+def alike(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Replace weights by the mean of their class: those within `ALIKE` of the heaviest left."""
+    distinct, where = np.unique(weights, return_inverse=True)
+    means = distinct.copy()
+    end = len(distinct)
+    while end > 0:
+        begin = int(np.searchsorted(distinct, distinct[end - 1] / ALIKE))
+        means[begin:end] = round(float(distinct[begin:end].mean()))
+        end = begin
+    return means[where]
+
+
+def centre(topology: Topology) -> int:
+    """Node in the middle: floor(d / 2) in every dimension, or with the least sum of distances."""
+    if topology.dims:
+        index = 0
+        for nodes in reversed(topology.dims):
+            index = index * nodes + nodes // 2
+        return index
+    every = np.arange(topology.nodes)
+    candidates = topology.representatives()
+    sums = [int(topology.distance(node, every).sum()) for node in candidates]
+    return candidates[int(np.argmin(sums))]

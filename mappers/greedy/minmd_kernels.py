@@ -1,0 +1,130 @@
+"""Compiled steps of MinMD: breadth-first searches for a free node, and placing by connection."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.topologies.routing import distance
+
+
+@njit(cache=True)
+def nearest_free(
+    indptr: NDArray[np.int64],
+    neighbour: NDArray[np.int32],
+    used: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    limit: int,
+    root: int,
+    queue: NDArray[np.int64],
+    seen: NDArray[np.bool_],
+) -> int:
+    """First node with room below the limit, breadth first from root, root included; or -1.
+
+    Vertices beyond the nodes (switches) are passed through.
+    """
+    seen[:] = False
+    seen[root] = True
+    queue[0] = root
+    head = 0
+    tail = 1
+    while head < tail:
+        here = queue[head]
+        head += 1
+        if here < len(slots) and used[here] < min(limit, slots[here]):
+            return int(here)
+        for i in range(indptr[here], indptr[here + 1]):
+            there = neighbour[i]
+            if not seen[there]:
+                seen[there] = True
+                queue[tail] = there
+                tail += 1
+    return -1
+
+
+@njit(cache=True)
+def place_pairs(
+    indptr: NDArray[np.int64],
+    neighbour: NDArray[np.int32],
+    slots: NDArray[np.int64],
+    start: int,
+    pairs: NDArray[np.int64],
+    node_of: NDArray[np.int64],
+) -> None:
+    """Algorithm 2 on pairs in order, then the ranks that are left, from the start node."""
+    vertices = len(indptr) - 1
+    queue = np.empty(vertices, dtype=np.int64)
+    seen = np.empty(vertices, dtype=np.bool_)
+    used = np.zeros(len(slots), dtype=np.int64)
+    limit = 1
+    for i in range(len(pairs) + len(node_of)):
+        if i < len(pairs):
+            u, v = pairs[i, 0], pairs[i, 1]
+            if node_of[u] < 0 and node_of[v] >= 0:
+                u, v = v, u
+        else:
+            u = i - len(pairs)
+            v = u
+        for rank in (u, v):
+            if node_of[rank] >= 0:
+                continue
+            root = start if rank == u else node_of[u]
+            node = nearest_free(indptr, neighbour, used, slots, limit, root, queue, seen)
+            while node < 0:
+                limit += 1
+                node = nearest_free(indptr, neighbour, used, slots, limit, root, queue, seen)
+            used[node] += 1
+            node_of[rank] = node
+
+
+@njit(cache=True)
+def place_connected(model: CostModel, slots: NDArray[np.int64], node_of: NDArray[np.int64]) -> None:
+    """Place the rank with the heaviest connection to placed ones where its pairs cost least.
+
+    Equal ranks: the one with the least traffic in all, so that most of it is placed already, then
+    the lower number; ranks without traffic last. Equal nodes: the one farthest from node 0, which
+    packs the ranks into a corner, then the lower number.
+    """
+    router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
+    ranks = len(node_of)
+    nodes = len(slots)
+    room = slots.copy()
+    total = np.zeros(ranks, dtype=np.int64)
+    for rank in range(ranks):
+        for i in range(indptr[rank], indptr[rank + 1]):
+            total[rank] += weight[i]
+    away = np.empty(nodes, dtype=np.int64)
+    for node in range(nodes):
+        away[node] = distance(router, 0, node)
+    connection = np.zeros(ranks, dtype=np.int64)
+    for _ in range(ranks):
+        rank = -1
+        for r in range(ranks):
+            if node_of[r] < 0 and (
+                rank < 0
+                or connection[r] > connection[rank]
+                or (
+                    connection[r] == connection[rank]
+                    and total[r] > 0
+                    and (total[r] < total[rank] or total[rank] == 0)
+                )
+            ):
+                rank = r
+        node = -1
+        least = 0
+        for x in range(nodes):
+            if room[x] == 0:
+                continue
+            cost = 0
+            for i in range(indptr[rank], indptr[rank + 1]):
+                if node_of[peer[i]] >= 0:
+                    cost += weight[i] * distance(router, x, node_of[peer[i]])
+            if node < 0 or cost < least or (cost == least and away[x] > away[node]):
+                node = x
+                least = cost
+        node_of[rank] = node
+        room[node] -= 1
+        for i in range(indptr[rank], indptr[rank + 1]):
+            connection[peer[i]] += weight[i]

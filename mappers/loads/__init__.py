@@ -1,0 +1,1 @@
+"""Searches that lower the load of the busiest link."""

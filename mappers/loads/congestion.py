@@ -1,0 +1,108 @@
+"""Congestion: annealing of link loads, for the least load on the busiest link.
+
+Exchanges as in `annealing`; every other one is of a rank with a message over one of the busiest
+links (the idea of Deveci et al. 2015, see `relieve`). The highest load alone is no guide, for most
+exchanges leave it as it is, so that what is annealed is the sum over all links of the load to the
+power of 8: high loads dominate it, and every link counts a little. What is kept is the mapping with
+the least highest load met, beginning with the given one.
+
+Loads are exact at every moment; a proposal costs the routes of two ranks' messages. Memory is
+linear, but for the table of distances that all annealing has on up to a few thousand nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
+from hopmap.mappers.exchanges.annealing_run import between
+from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.objectives import LOAD, LoadName
+from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from .congestion_kernels import anneal_loads, highest
+from .link_loads import load_bound, loads_and_seats
+from .link_loads_kernels import crossing
+
+PER_RANK = 1_000  # proposals
+SQUARINGS = 3  # the power is 2^3
+BUSY = 0.8  # of the highest load: such links are among the busiest
+SAMPLE = 500  # proposals that a temperature scale is taken from
+SLICE = 1 << 11  # proposals between two looks at the clock, and at who crosses busy links
+NOBODY = np.zeros(0, dtype=np.int64)
+
+
+@mapper("congestion", source="this project", initial="optional")
+def congestion(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
+    moves: CountOrZero | None = None,
+    hot: Annotated[float, AtLeast(0)] = 0.1,
+    cold: Annotated[float, AtLeast(0)] = 0.001,
+    seconds: Seconds = None,
+    clock: Clock = "wall",
+    progress: Progress | None = None,
+) -> Mapping:
+    """Anneal link loads for the least load on the busiest link, from random by default.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Mapping to start from, never worsened; random by default.
+    objective : {"max_link_load"}
+        Bytes on the busiest link.
+    moves : int, optional
+        Proposals; by default as many as the time budget allows, or 1,000 a rank without one.
+    hot, cold : float
+        First and last temperature, in units of what a proposal that costs something costs on
+        average where the search starts.
+    seconds, clock, progress
+        Time budget, elapsed or of the processor, and whom to tell.
+    """
+    if initial is None:
+        initial = random_mapping(traffic, topology, rng=rng)
+    if moves is None and seconds is None:
+        moves = PER_RANK * traffic.ranks
+    loads, seating = loads_and_seats(traffic, topology, initial, rng)
+    best, top = seating.places.copy(), np.array(highest(loads.load))
+    bound = load_bound(traffic, topology)
+    if top[0] <= bound or len(seating.places) < 2:
+        return initial
+    unit, found = float(top[0]), np.empty(len(best), dtype=np.int64)
+
+    def proposals(ranks: np.ndarray, start: float, end: float, number: int) -> float:
+        return anneal_loads(
+            loads, seating, ranks, SQUARINGS, unit, start, end, number, top, best
+        )  # fmt: skip
+
+    ranks = found[: crossing(loads, seating.places, int(top[0]), found)]
+    proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts
+    watch = Watch(seconds, progress, clock)
+    made, part = 0, 0.0
+    try:
+        scale = 0.0 if watch.over() or moves == 0 else proposals(NOBODY, 0.0, 0.0, SAMPLE)
+        while part < 1 and top[0] > bound and not watch.over() and (moves is None or made < moves):
+            number = SLICE if moves is None else min(SLICE, moves - made)
+            ahead = part if moves is None else (made + number) / moves
+            if watch.end is not None:
+                gone = (watch.now() - watch.begin) / max(watch.end - watch.begin, 1e-9)
+                ahead = min(max(ahead, gone), 1.0)
+            busy = int(BUSY * loads.load.max())
+            ranks = found[: crossing(loads, seating.places, busy, found)]
+            start, end = (scale * between(hot, cold, p) for p in (part, ahead))
+            proposals(ranks, start, end, number)
+            part, made = ahead, made + number
+            watch.report(made, moves, f"{LOAD} {top[0]}")
+    except KeyboardInterrupt:
+        raise Interrupted(best[: traffic.ranks]) from None
+    return best[: traffic.ranks]

@@ -1,0 +1,114 @@
+"""Compiled annealing of link loads: a sum of their powers, with an eye on the highest."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.exchanges.annealing_kernels import Seating
+from hopmap.mappers.random_kernels import below, following
+
+from .link_loads_kernels import LinkLoads, forget, reroute, settle
+
+
+@njit(cache=True, inline="always")
+def _power(load: int, unit: float, squarings: int) -> float:
+    """(load / unit)^(2^squarings), by squarings alone: the same bits on every machine."""
+    x = load / unit
+    for _ in range(squarings):
+        x *= x
+    return x
+
+
+@njit(cache=True)
+def anneal_loads(
+    loads: LinkLoads,
+    seating: Seating,
+    hot_ranks: NDArray[np.int64],
+    squarings: int,
+    unit: float,
+    hot: float,
+    cold: float,
+    proposals: int,
+    top: NDArray[np.int64],
+    best: NDArray[np.int64],
+) -> float:
+    """Make so many proposals while the temperature falls from hot to cold, geometrically.
+
+    A proposal draws a rank, every other time one of `hot_ranks`, one of its peers and a seat near
+    the peer's node. ``top`` holds the least highest load met and how many links carry at least as
+    much now; where the latter falls to zero, that is a new best, and ``best`` its places.
+
+    Returns the mean of the increases that were proposed; 0 if none was.
+    """
+    indptr, peer = loads.indptr, loads.peer
+    load, change, touched = loads.load, loads.change, loads.touched
+    places, seat_of, item_at = seating.places, seating.seat_of, seating.item_at
+    talkers, near_indptr, near = seating.talkers, seating.near_indptr, seating.near
+    state = seating.draws[0]
+    goal, above = top[0], top[1]
+    uphill, climbs = 0.0, 0
+    temperature = hot
+    stretch = 100
+    factor = (cold / hot) ** (stretch / max(proposals, stretch)) if hot > 0 else 1.0
+    for step in range(proposals):
+        if step % stretch == 0 and step > 0:
+            temperature *= factor
+        state = following(state)
+        if step % 2 == 1 and len(hot_ranks) > 0:
+            u = hot_ranks[below(state, len(hot_ranks))]
+        else:
+            u = talkers[below(state, len(talkers))]
+        state = following(state)
+        x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
+        state = following(state)
+        seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+        v = item_at[seat]
+        a, b = places[u], places[v]
+        if a == b:
+            continue
+        count = reroute(loads, places, u, v)
+        worse = 0.0
+        for k in range(count):
+            now = load[touched[k]]
+            then = now + change[touched[k]]
+            worse += _power(then, unit, squarings) - _power(now, unit, squarings)
+        if worse > 0:
+            uphill += worse
+            climbs += 1
+        state = following(state)
+        threshold = 0.0
+        if temperature > 0:
+            threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
+        if worse > threshold:
+            forget(loads, count)
+            continue
+        for k in range(count):
+            now = load[touched[k]]
+            above += int(now + change[touched[k]] >= goal) - int(now >= goal)
+        settle(loads, count)
+        places[u], places[v] = b, a
+        seat_of[v], seat_of[u] = seat_of[u], seat
+        item_at[seat] = u
+        item_at[seat_of[v]] = v
+        if above == 0:
+            goal, above = highest(load)
+            best[:] = places
+    seating.draws[0] = state
+    top[0], top[1] = goal, above
+    return uphill / climbs if climbs else 0.0
+
+
+@njit(cache=True)
+def highest(load: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the highest load, and how many links carry it."""
+    most, count = 0, 0
+    for link in range(len(load)):
+        if load[link] > most:
+            most, count = load[link], 1
+        elif load[link] == most:
+            count += 1
+    return most, count

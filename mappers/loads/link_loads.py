@@ -1,0 +1,66 @@
+"""Link loads of a mapping, ready for compiled searches: what each rank sends, and who sits where.
+
+The congestion of a mapping, `max_link_load`, is what the busiest directed link carries in bytes, as
+in ``evaluate`` (HAEC thesis, section 2.6). It does not look at bandwidths, which are assumptions
+until somebody sets them; a simulated time does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hopmap.mappers.exchanges.annealing_kernels import Seating
+from hopmap.mappers.exchanges.assignment import seated, with_table
+from hopmap.mappers.objectives import cost_model, with_free_slots
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from .link_loads_kernels import LinkLoads
+
+
+def loads_and_seats(
+    traffic: Traffic, topology: Topology, initial: Mapping, rng: np.random.Generator
+) -> tuple[LinkLoads, Seating]:
+    """Lay out what searches over link loads work on; O(pairs * hops + ranks + links)."""
+    directed = traffic.without_self()
+    model = with_table(cost_model(directed, topology, "hop_bytes"), topology)
+    slots = len(model.indptr) - 1
+    source = np.repeat(np.arange(slots), np.diff(model.indptr))
+    key = directed.src.astype(np.int64) * slots + directed.dst
+    order = np.argsort(key)
+    key, volume = np.append(key[order], -1), np.append(directed.bytes[order], 0)
+
+    def bytes_of(wanted: np.ndarray) -> np.ndarray:
+        at = np.searchsorted(key[:-1], wanted)
+        return np.where(key[at] == wanted, volume[at], 0).astype(np.int64)
+
+    links = topology.links
+    loads = LinkLoads(
+        router=topology.router,
+        indptr=model.indptr,
+        peer=model.peer,
+        sent=bytes_of(source * slots + model.peer),
+        got=bytes_of(model.peer * slots + source),
+        load=topology.loads(initial[directed.src], initial[directed.dst], directed.bytes),
+        change=np.zeros(links, dtype=np.int64),
+        touched=np.zeros(links, dtype=np.int64),
+        marked=np.zeros(links, dtype=np.bool_),
+    )
+    return loads, seated(model, topology, with_free_slots(initial, topology), rng)
+
+
+def load_bound(traffic: Traffic, topology: Topology) -> int:
+    """Highest load that no mapping can undercut, where every node takes one rank; else 0.
+
+    The heaviest pair takes one route, and what a rank sends or gets shares the links of its node.
+    """
+    if topology.slots.max(initial=0) > 1:
+        return 0
+    directed = traffic.without_self()
+    bound = int(directed.bytes.max(initial=0))
+    for ranks, ends in ((directed.src, topology.link_from), (directed.dst, topology.link_to)):
+        volume = np.zeros(traffic.ranks, dtype=np.int64)
+        np.add.at(volume, ranks, directed.bytes)
+        ports = int(np.bincount(ends[ends < topology.nodes], minlength=1).max())
+        bound = max(bound, -(-int(volume.max(initial=0)) // max(ports, 1)))
+    return bound

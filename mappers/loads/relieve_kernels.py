@@ -1,0 +1,64 @@
+"""Compiled search for an exchange that takes load off the busiest links; see `relieve.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.mappers.exchanges.annealing_kernels import Seating
+
+from .link_loads_kernels import LinkLoads, forget, reroute, settle
+
+
+@njit(cache=True)
+def exchange(
+    loads: LinkLoads,
+    seating: Seating,
+    ranks: NDArray[np.int64],
+    candidates: int,
+    most: int,
+    carriers: int,
+) -> bool:
+    """Make the first exchange of one of the ranks that gains; whether there is one.
+
+    Seats are tried in rounds: one near each of the rank's peers, then a next one, and so on.
+    ``most`` is the highest load, and ``carriers`` how many links carry it.
+    """
+    indptr, peer = loads.indptr, loads.peer
+    load, change, touched = loads.load, loads.change, loads.touched
+    places, seat_of, item_at = seating.places, seating.seat_of, seating.item_at
+    near_indptr, near = seating.near_indptr, seating.near
+    for u in ranks:
+        tried, turn, more = 0, 0, True
+        while more and tried < candidates:
+            more = False
+            for i in range(indptr[u], indptr[u + 1]):
+                x = places[peer[i]]
+                if near_indptr[x] + turn >= near_indptr[x + 1] or tried >= candidates:
+                    continue
+                more = True
+                seat = near[near_indptr[x] + turn]
+                v = item_at[seat]
+                if places[u] == places[v]:
+                    continue
+                tried += 1
+                count = reroute(loads, places, u, v)
+                above, total, worse = carriers, 0, False
+                for k in range(count):
+                    now = load[touched[k]]
+                    then = now + change[touched[k]]
+                    worse |= then > most
+                    above += int(then == most) - int(now == most)
+                    total += then - now
+                if worse or above > carriers or (above == carriers and total >= 0):
+                    forget(loads, count)
+                    continue
+                settle(loads, count)
+                places[u], places[v] = places[v], places[u]
+                seat_of[v], seat_of[u] = seat_of[u], seat
+                item_at[seat] = u
+                item_at[seat_of[v]] = v
+                return True
+            turn += 1
+    return False

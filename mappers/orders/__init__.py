@@ -1,0 +1,1 @@
+"""Ranks in an order: as numbered, along curves, by bandwidth reduction, at random."""

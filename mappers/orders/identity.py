@@ -1,0 +1,29 @@
+"""Identity: rank r on the r-th slot, as launchers place ranks when nobody asks.
+
+Source: the baseline of Schulz, Traeff and von Kirchbach, Better process mapping and sparse
+quadratic assignment, section 4: as good as the numbering of the ranks. O(ranks). On a box it is
+`sweep`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hopmap.mappers.mapper import mapper
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from .curve import along
+
+
+@mapper("identity", source="Schulz, Traeff, von Kirchbach 2017")
+def identity(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+) -> Mapping:
+    """Rank r on the r-th slot."""
+    del rng, initial
+    return along(np.arange(topology.nodes), traffic, topology)
