@@ -298,7 +298,7 @@ GIVEN = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "
 def seeds_of_others(folder: Path) -> None:
     from hopmap.scenarios.launchers import export_mapping
     from hopmap.simulator import Parameters
-    from hopmap.simulator.simgrid import platform_xml
+    from hopmap.simulator.export.simgrid_platform import platform_xml
     from hopmap.topologies import topology_from_spec
 
     seeds_of_mappings(folder)

@@ -17,8 +17,8 @@ from textbook_simpy import Replay
 
 from hopmap.mappers import objectives
 from hopmap.simulator import ENGINES, Parameters, Program, evaluate, link_loads, lower, simulate
-from hopmap.simulator.plan import plan
 from hopmap.simulator.record import NOTHING
+from hopmap.simulator.run_plan import plan
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import Traffic, lu_traffic, nas_folded, read_trace
 

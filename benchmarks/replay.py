@@ -24,8 +24,8 @@ import numpy as np
 from textbook_simpy import Replay
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
-from hopmap.simulator.plan import plan
 from hopmap.simulator.record import NOTHING
+from hopmap.simulator.run_plan import plan
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import simpy
 
-from hopmap.simulator.plan import Plan
-from hopmap.simulator.program import Op
+from hopmap.simulator.programs.program import Op
+from hopmap.simulator.run_plan import Plan
 
 Steps = Generator[simpy.Event, Any, None]
 

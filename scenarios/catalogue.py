@@ -120,8 +120,8 @@ def _formats() -> Entries:
 
 def _parameters() -> Entries:
     from hopmap.simulator import KEYS, Parameters
-    from hopmap.simulator.energy import LINK as ENERGY_LINK
-    from hopmap.simulator.energy import MEANS
+    from hopmap.simulator.parameters.energy import LINK as ENERGY_LINK
+    from hopmap.simulator.parameters.energy import MEANS
     from hopmap.topologies import haec, mesh
 
     from .settings import LINK_UNITS

@@ -13,7 +13,7 @@ from .console import print_json, print_table, say, working
 from .units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from hopmap.simulator.calibration import Fit, PingPong
+    from hopmap.simulator.parameters.calibration import Fit, PingPong
 
 _WORDS = {
     "overhead": "overheads",
@@ -46,7 +46,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Fit links and end points of the model to measured ping-pongs."""
-    from hopmap.simulator.calibration import calibrate as fitted
+    from hopmap.simulator.parameters.calibration import calibrate as fitted
     from hopmap.traces.safety.atomic_files import replacing
 
     from .pingpong_files import read_pingpong
@@ -112,7 +112,7 @@ def _rows(data: PingPong, fit: Fit) -> list[tuple[Any, ...]]:
 
 def _errors(data: PingPong, fit: Fit) -> list[float]:
     """Relative errors of the measurements that are not left out as wild."""
-    from hopmap.simulator.calibration import WILD
+    from hopmap.simulator.parameters.calibration import WILD
 
     errors: list[float] = abs(fit.predicted / data.time - 1)[fit.weight >= WILD].tolist()
     return errors

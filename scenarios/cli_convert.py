@@ -44,9 +44,9 @@ def convert(
 ) -> None:
     """Write a trace as another simulator reads it, collectives as their messages."""
     from hopmap.simulator import lower
-    from hopmap.simulator.parameters import unknown
-    from hopmap.simulator.simgrid import smpirun_options
-    from hopmap.simulator.tit import INDEX, fill_tit
+    from hopmap.simulator.export.simgrid_platform import smpirun_options
+    from hopmap.simulator.export.time_independent import INDEX, fill_tit
+    from hopmap.simulator.parameters.parameters import unknown
     from hopmap.topologies import topology_from_spec
     from hopmap.traces.safety.atomic_files import replacing_folder
 
@@ -95,7 +95,7 @@ def _write_goal(
 ) -> None:
     """Write one file, of any name."""
     from hopmap.simulator import lower
-    from hopmap.simulator.goal import loggops_options, write_goal
+    from hopmap.simulator.export.goal import loggops_options, write_goal
     from hopmap.topologies import topology_from_spec
 
     from .settings import check_settings, configure, parse_settings
@@ -128,7 +128,7 @@ def _place(
     mapping: Path,
     zone: str,
 ) -> None:
-    from hopmap.simulator.simgrid import platform_xml
+    from hopmap.simulator.export.simgrid_platform import platform_xml
 
     from .launchers import export_mapping
     from .mapping_files import read_mapping

@@ -28,7 +28,7 @@ from .report_units import joules
 from .units import show_seconds
 
 if TYPE_CHECKING:
-    from hopmap.simulator.metrics import HotLink
+    from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Mapping
     from hopmap.topologies import Topology as Network
     from hopmap.traces import Traffic

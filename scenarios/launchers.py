@@ -188,7 +188,7 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
     if launcher == "json":
         return dict.fromkeys(paths, SNIPPET.format(file=out.name))
     if launcher == "simgrid":
-        from hopmap.simulator.simgrid import platform_xml
+        from hopmap.simulator.export.simgrid_platform import platform_xml
 
         from .settings import configure
 

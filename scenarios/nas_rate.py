@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.lowering_calls import calls_of
+from hopmap.simulator.programs.mpi_calls import calls_of
 from hopmap.traces import Kind, Trace, TraceError, is_nas_name, nas_trace, nas_traffic, traffic_of
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator import Op, Program, Result
-from hopmap.simulator.timeline import recorded
+from hopmap.simulator.export.retimed_trace import recorded
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.simulator.calibration import PingPong
+from hopmap.simulator.parameters.calibration import PingPong
 
 from .units import UnitError, parse_quantity
 

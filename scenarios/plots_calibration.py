@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from hopmap.simulator.calibration import WILD, Fit, PingPong
+from hopmap.simulator.parameters.calibration import WILD, Fit, PingPong
 
 from .plots_style import CYCLE, GREY, INK, RED, WIDTH, new_figure, style
 from .units import show_bytes, show_seconds

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from hopmap.simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
-from hopmap.simulator.energy import LINK as ENERGY_LINK
+from hopmap.simulator.parameters.energy import LINK as ENERGY_LINK
 from hopmap.topologies import Topology, did_you_mean
 
 from .units import UnitError, parse_quantity

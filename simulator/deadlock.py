@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .plan import Plan
-from .program import Op
+from hopmap.simulator.programs.program import Op
+
+from .run_plan import Plan
 
 SHOWN = 4
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.program import Op, Program
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .parameters import Parameters
-from .plan import Plan, plan
-from .program import Op, Program
+from .run_plan import Plan, plan
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.simulator.metrics.metrics import link_loads
+from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
 from .injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
-from .metrics import link_loads
-from .parameters import ParameterError, Parameters, unknown
 from .record import Record
 from .simulate import ENGINES
 

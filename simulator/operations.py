@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .loops import latest, unrolled, without_loops
-from .program import Op, Program
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.unrolling import latest, unrolled, without_loops
+
 from .record import Stamps
 
 Ints = NDArray[np.int64]

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .energy import Energy
+from hopmap.simulator.parameters.energy import Energy
+
 from .link_use import LinkUse
 from .operations import Operations
 from .record import Moments, Stamps

@@ -10,20 +10,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hopmap.simulator.parameters.energy import energy_of
+from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
+from hopmap.simulator.programs.from_trace import lower
+from hopmap.simulator.programs.program import Program
+from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
-from . import compiled_engine, message_engine, simpy_engine
-from .energy import energy_of
+from .flows import message_engine
 from .link_use import fitted
-from .loops import unrolled
-from .lowering import lower
 from .operations import operations_of
-from .parameters import ParameterError, Parameters, unknown
-from .plan import Plan, plan
-from .program import Program
+from .packets import compiled_engine
 from .record import Record
+from .reference import simpy_engine
 from .result import MessageTimes, Outcome, Result, Servers
+from .run_plan import Plan, plan
 
 Progress = Callable[[int, int], None]
 

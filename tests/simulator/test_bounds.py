@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import DeadlockError, Parameters, lower_bounds, program_of, simulate
-from hopmap.simulator.traffic_program import program_of_traffic
+from hopmap.simulator.programs.from_traffic import program_of_traffic
 from hopmap.topologies import haec, mesh, topology_from_spec
 from hopmap.traces import Traffic
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import ParameterError, Parameters, parameters_from, program_of, simulate
-from hopmap.simulator.calibration import PingPong, calibrate
+from hopmap.simulator.parameters.calibration import PingPong, calibrate
 from hopmap.topologies import mesh
 
 SIZES = [0, *(2**k for k in range(23))]

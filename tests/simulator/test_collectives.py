@@ -11,11 +11,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from hopmap.simulator import ALGORITHMS, Parameters, collectives_reductions, collectives_trees
-from hopmap.simulator.collectives_trees import SEGMENT
-from hopmap.simulator.lowering_collectives import template_of
-from hopmap.simulator.program import Op, Program
-from hopmap.simulator.selection import suited
+from hopmap.simulator import ALGORITHMS, Parameters
+from hopmap.simulator.collectives import reductions, trees
+from hopmap.simulator.collectives.selection import suited
+from hopmap.simulator.collectives.trees import SEGMENT
+from hopmap.simulator.programs.from_collectives import template_of
+from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import mesh
 
@@ -67,7 +68,7 @@ def carried(size):
 @pytest.fixture
 def cut_like_blocks(monkeypatch):
     """Cut whole buffers into blocks whose sizes tell them apart."""
-    for module in (collectives_trees, collectives_reductions):
+    for module in (trees, reductions):
         monkeypatch.setattr(module, "cut", lambda _whole, parts: blocks(parts))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.selection import suited
+from hopmap.simulator.collectives.selection import suited
 
 MEMBERS = [*range(2, 18), 31, 32, 33, 64]
 N = 1009  # bytes of a buffer, which no number of members divides

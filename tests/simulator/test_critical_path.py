@@ -21,8 +21,8 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.compiled_engine import watch
-from hopmap.simulator.plan import plan
+from hopmap.simulator.packets.compiled_engine import watch
+from hopmap.simulator.run_plan import plan
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 

@@ -17,12 +17,12 @@ from hopmap.simulator import (
     ParameterError,
     Parameters,
     Program,
-    compiled_engine,
     program_of,
     simulate,
 )
-from hopmap.simulator.collectives import choose
-from hopmap.simulator.lowering_collectives import template_of
+from hopmap.simulator.collectives.algorithms import choose
+from hopmap.simulator.packets import compiled_engine
+from hopmap.simulator.programs.from_collectives import template_of
 from hopmap.topologies import from_networkx, mesh, topology_from_spec, torus
 from hopmap.traces import Collective
 

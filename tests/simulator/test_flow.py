@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, program_of, simulate
-from hopmap.simulator.flow_kernels import close_flow, open_flow, share
-from hopmap.simulator.flow_state import empty_flows, first_rows, server_table
+from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
+from hopmap.simulator.flows.max_min_state import empty_flows, first_rows, server_table
 from hopmap.topologies import mesh, topology_from_spec
 
 EXACT = 1e-12

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, lower, program_of, simulate
-from hopmap.simulator.goal import loggops_options, write_goal
+from hopmap.simulator.export.goal import loggops_options, write_goal
 from hopmap.topologies import cluster
 from hopmap.traces import Traffic, read_trace
 from hopmap.traces.nas.benchmarks import nas_folded

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, lower, program_of, simulate
-from hopmap.simulator.loops import unrolled, without_loops
+from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, nas_trace, nas_traffic
 from hopmap.traces.calls import Call, calls, trace_of_calls

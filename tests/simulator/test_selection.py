@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.collectives import choose
-from hopmap.simulator.selection import SELECTION, Row, select, size_of, suited
+from hopmap.simulator.collectives.algorithms import choose
+from hopmap.simulator.collectives.selection import SELECTION, Row, select, size_of, suited
 from hopmap.traces import Collective
 
 K, M = 1024, 1024 * 1024

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import Op, Parameters, lower, program_of, simulate
-from hopmap.simulator.tit import FLOPS, write_tit
+from hopmap.simulator.export.time_independent import FLOPS, write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import TraceError, read_trace
 from hopmap.traces.nas.benchmarks import nas_folded

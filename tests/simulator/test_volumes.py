@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator.volumes import share_out, volume
+from hopmap.simulator.collectives.volumes import share_out, volume
 from hopmap.traces import Collective
 
 C = Collective

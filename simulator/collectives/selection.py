@@ -1,0 +1,99 @@
+"""Which algorithm a collective takes when none is named: by members and bytes, as Open MPI does.
+
+Traces count bytes, where Open MPI goes back to another algorithm if there are fewer elements than
+members: an element is taken to have 8 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .openmpi_rules import ANY, DECISIONS
+from .schedules import Ints
+
+OPENMPI = "openmpi"  # the word for this choice, among the names of algorithms
+ELEMENT = 8  # bytes
+
+
+class Row(NamedTuple):
+    """An algorithm for fewer than `members` members and fewer than `size` bytes."""
+
+    members: float
+    size: float
+    algorithm: str
+
+
+# Where there is less than an element for each member.
+_FEW: Mapping[tuple[str, str], str] = {
+    ("bcast", "scatter_allgather"): "linear",
+    ("allreduce", "ring"): "recursive_doubling",
+    ("allreduce", "rabenseifner"): "linear",
+    ("reduce", "rabenseifner"): "linear",
+}
+
+# Algorithms that do not suit any number of members, whoever chose them.
+_EVEN_ONLY = {"neighbour_exchange": "ring"}
+_POWERS_ONLY = {
+    ("allgather", "recursive_doubling"): "bruck",
+    ("allgatherv", "recursive_doubling"): "bruck",
+    ("bcast", "scatter_allgather"): "scatter_allgather_ring",
+}
+
+
+def _rows(by_members: Mapping[float, str]) -> tuple[Row, ...]:
+    """Read "<4K ring, bruck" as ring below 4096 bytes, else bruck."""
+    rows = []
+    for members, line in by_members.items():
+        for entry in line.split(", "):
+            *bound, algorithm = entry.split()
+            rows.append(Row(members, _bytes(bound[0]) if bound else ANY, algorithm))
+    return tuple(rows)
+
+
+def _bytes(bound: str) -> int:
+    digits = bound.strip("<KM")
+    return int(digits) << {"K": 10, "M": 20}.get(bound[-1], 0)
+
+
+SELECTION: Mapping[str, tuple[Row, ...]] = {
+    operation: _rows(by_members) for operation, by_members in DECISIONS.items()
+}
+
+
+def select(operation: str, members: int, size: int) -> str:
+    """Name the algorithm that Open MPI takes.
+
+    Parameters
+    ----------
+    operation : str
+        A key of `SELECTION`.
+    size : int
+        Bytes that the rules look at, see `size_of`.
+    """
+    chosen = next(
+        row.algorithm for row in SELECTION[operation] if members < row.members and size < row.size
+    )
+    # Rabenseifner's algorithm cuts the buffer for the last power of two.
+    needed = 1 << (members.bit_length() - 1) if chosen == "rabenseifner" else members
+    if size // ELEMENT < needed:
+        chosen = _FEW.get((operation, chosen), chosen)
+    return suited(operation, chosen, members)
+
+
+def suited(operation: str, algorithm: str, members: int) -> str:
+    """Return the algorithm, or what replaces it if it is not for so many members."""
+    if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
+        return _EVEN_ONLY[algorithm]
+    if members & (members - 1):
+        return _POWERS_ONLY.get((operation, algorithm), algorithm)
+    return algorithm
+
+
+def size_of(operation: str, volume: Ints) -> int:
+    """Bytes that Open MPI's rules look at, from what an operation moves."""
+    if operation == "allgatherv":
+        return int(volume.sum()) // len(volume)
+    if operation == "reduce_scatter":
+        return int(volume.sum())
+    return int(volume.max(initial=0))

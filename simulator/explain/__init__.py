@@ -1,0 +1,1 @@
+"""Why a run takes as long: bounds, bottlenecks, critical path, sensitivity."""

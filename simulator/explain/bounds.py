@@ -1,0 +1,170 @@
+"""Lower bounds: what no replay of packets can be faster than, from the program and its plan alone.
+
+A server serves one packet at a time, or flows that have no more than its bandwidth together, so
+that it takes bytes / bandwidth for all that crosses it, but for the engine without contention; a
+rank is busy for all that it computes and for every overhead; LogGP's end point passes one message
+at a time. Only messages count that some rank waits for: an eager message that is never received
+may still be under way when the last rank has finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.run_plan import Plan, plan
+from hopmap.simulator.server_names import ENDS, server_name
+from hopmap.topologies import Topology, check_mapping
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Bound(NamedTuple):
+    """A lower bound of the makespan.
+
+    Attributes
+    ----------
+    seconds : float
+    place : str
+        Link, node or rank that needs so long.
+    """
+
+    seconds: float
+    place: str
+
+
+def lower_bounds(
+    program: Program,
+    topology: Topology,
+    node_of: ArrayLike,
+    *,
+    parameters: Parameters | None = None,
+) -> Mapping[str, Bound]:
+    """Lower bounds of the makespan by what sets them; those of 0 s are left out.
+
+    Parameters
+    ----------
+    node_of : array_like of int, shape (ranks,)
+        Node of each rank.
+    parameters : Parameters, optional
+        As for `simulate`.
+
+    Returns
+    -------
+    mapping of str to Bound
+        "rank": the longest computation and overheads of a rank; "link", "injection", "ejection",
+        "memory": the most bytes / bandwidth of such a server; "end point": the longest that a
+        rank's end point needs for the rank's messages. Largest first.
+
+    Raises
+    ------
+    MappingError
+        See `check_mapping`.
+    """
+    nodes = check_mapping(node_of, topology, program.ranks)
+    return bounds_of(plan(program, topology, nodes, parameters or Parameters()), topology)
+
+
+def bounds_of(ready: Plan, topology: Topology) -> Mapping[str, Bound]:
+    """Lower bounds of a plan, see `lower_bounds`."""
+    busy = _rank_seconds(ready)
+    sends = _surely_received(ready)
+    load = _server_bytes(ready, sends) / ready.bandwidth
+    links, nodes = topology.links, topology.nodes
+    parts = {"link": load[:links]}
+    parts |= {end: load[links + k * nodes :][:nodes] for k, end in enumerate(ENDS)}
+    first = {"link": 0} | {end: links + k * nodes for k, end in enumerate(ENDS)}
+    bounds = {"rank": _largest(busy), "end point": _largest(_end_point_seconds(ready, sends))}
+    for name, seconds in parts.items():
+        if seconds.any():
+            worst = int(seconds.argmax())
+            bounds[name] = Bound(
+                float(seconds[worst]), server_name(topology, first[name] + worst).place
+            )
+    ranked = sorted(bounds.items(), key=lambda item: -item[1].seconds)
+    return {name: bound for name, bound in ranked if bound.seconds > 0}
+
+
+def _largest(of_rank: Floats) -> Bound:
+    if not of_rank.size:
+        return Bound(0.0, "")
+    worst = int(of_rank.argmax())
+    return Bound(float(of_rank[worst]), f"rank {worst}")
+
+
+def _rank_seconds(ready: Plan) -> Floats:
+    """Add up computation and overheads of each rank's own strand."""
+    program, parameters = ready.program, ready.parameters
+    kind = program.kind
+    # Overheads of receiving are paid where a rank waits: at RECV, or at the WAIT of an IRECV.
+    begun = np.where(kind == Op.WAIT, program.target, 0)
+    receiving = (kind == Op.RECV) | ((kind == Op.WAIT) & (kind[begun] == Op.IRECV))
+    sending = (kind == Op.SEND) | (kind == Op.ISEND)
+    once = ready.compute + sending * parameters.overhead_send + receiving * parameters.overhead_recv
+    of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
+    return of_strand[program.main()].astype(np.float64)
+
+
+def _end_point_seconds(ready: Plan, sends: Ints) -> Floats:
+    """Time that these messages take at the end point of each rank, behind the last no gap."""
+    program, parameters = ready.program, ready.parameters
+    rank, times = program.rank_of_row()[sends], ready.trips[sends]
+    data = np.maximum(program.size[sends] - 1, 0) * times * parameters.gap_per_byte
+    messages = np.bincount(rank, times, program.ranks)
+    gaps = np.maximum(messages - 1, 0) * parameters.gap
+    return np.bincount(rank, data, program.ranks) + gaps
+
+
+def _server_bytes(ready: Plan, sends: Ints) -> Ints:
+    """Bytes of these messages over each server."""
+    program = ready.program
+    of_path = np.zeros(len(ready.indptr) - 1, dtype=np.int64)
+    np.add.at(of_path, ready.path[sends], program.size[sends] * ready.trips[sends])
+    carried = np.zeros(len(ready.bandwidth), dtype=np.int64)
+    np.add.at(carried, ready.servers, np.repeat(of_path, np.diff(ready.indptr)))
+    return carried
+
+
+def _surely_received(ready: Plan) -> Ints:
+    """Rows that send what some rank has received before it finishes, whatever the timing.
+
+    By channels: none counts in which a message may find no receive, or a receive is not waited for
+    each time it is posted. That a bound leaves out what counts does not make it wrong.
+    """
+    program, channel = ready.program, ready.channel
+    kind, loop = program.kind, _innermost_loop(program)
+    waits = np.flatnonzero(kind == Op.WAIT)
+    begun = program.target[waits]
+    awaited = kind == Op.RECV
+    awaited[begun[(waits > begun) & (loop[waits] == loop[begun])]] = True
+    starts = np.flatnonzero(kind == Op.START)
+    joined = np.zeros(program.strands, dtype=np.bool_)
+    joined[program.main()] = True
+    joined[program.target[starts]] = awaited[starts]
+    sure = awaited & joined[_strand_of_row(program)]
+
+    sends, takes = program.sends(), np.flatnonzero((kind == Op.RECV) | (kind == Op.IRECV))
+    channels = int(channel.max(initial=-1)) + 1
+    doubtful = np.bincount(channel[takes], ~sure[takes], channels) > 0
+    sent = np.bincount(channel[sends], ready.trips[sends], channels)
+    taken = np.bincount(channel[takes], ready.trips[takes], channels)
+    return sends[(~doubtful & (sent <= taken))[channel[sends]]]
+
+
+def _strand_of_row(program: Program) -> Ints:
+    return np.repeat(np.arange(program.strands), np.diff(program.offsets))
+
+
+def _innermost_loop(program: Program) -> Ints:
+    """Row of the REPEAT of the innermost loop around each row, or -1."""
+    loop = np.full(program.operations, -1, dtype=np.int64)
+    # An outer loop ends behind the inner ones, which then overwrite it.
+    for end in np.flatnonzero(program.kind == Op.REPEAT)[::-1].tolist():
+        loop[program.target[end] : end + 1] = end
+    return loop

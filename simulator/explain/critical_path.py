@@ -1,0 +1,190 @@
+"""The critical path: from the end of the last rank back to the beginning, without a hole.
+
+A rank that waited goes on when a message arrives, or has left; the path goes on from there, over
+the servers that the message crossed, to the rank that sent it. So nothing on the path waits for
+another rank: where a rank waits, the path is elsewhere. What is left of waiting are queues, at
+servers and at LogGP's end points. Segments follow one another to the last bit, and add up to the
+makespan.
+
+One replay says when operations ran and messages arrived, a second one, of which the hops of the
+messages on the path are kept, where those spent their time. Runs are deterministic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopmap.simulator.packets.compiled_engine import watch
+from hopmap.simulator.parameters.parameters import ParameterError, Parameters
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.result import Result
+from hopmap.simulator.run_plan import Plan, plan
+from hopmap.topologies import Topology, check_mapping
+
+from . import critical_path_kernels as kernels
+from .critical_path_kernels import Replayed
+
+ENGINES_OF_PACKETS = ("simpy", "compiled")
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Segment(IntEnum):
+    """What a stretch of the critical path is."""
+
+    COMPUTE = kernels.COMPUTE
+    SEND_OVERHEAD = kernels.SEND_OVERHEAD
+    RECV_OVERHEAD = kernels.RECV_OVERHEAD
+    END_POINT = kernels.END_POINT  # LogGP's: own bytes, and messages of the rank before
+    SERIALIZATION = kernels.SERIALIZATION  # a server takes bytes / bandwidth
+    LATENCY = kernels.LATENCY
+    QUEUE = kernels.QUEUE  # packets of other messages are served first
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """Segments in order of time, of which each begins where the one before ends.
+
+    Attributes
+    ----------
+    kind : ndarray(uint8, shape=(segments,))
+        `Segment`.
+    begin, end : ndarray(float64, shape=(segments,))
+    rank : ndarray(int32, shape=(segments,))
+        Of computation, overheads and end points; else -1.
+    message : ndarray(int64, shape=(segments,))
+        Number of the message, as in `MessageTimes`, of all else and of end points; else -1.
+    cargo : ndarray(int8, shape=(segments,))
+        0 for a message's data, 1 for its request, 2 for its grant.
+    server : ndarray(int64, shape=(segments,))
+        Where it is served, travels or queues, see `server_name`; else -1.
+    behind : ndarray(int64, shape=(segments,))
+        Of a QUEUE, the message whose packet was served last before; else -1.
+    """
+
+    kind: NDArray[np.uint8]
+    begin: Floats
+    end: Floats
+    rank: NDArray[np.int32]
+    message: Ints
+    cargo: NDArray[np.int8]
+    server: Ints
+    behind: Ints
+
+    @property
+    def seconds(self) -> Floats:
+        """Length of each segment."""
+        return self.end - self.begin
+
+
+SEGMENT = np.dtype(
+    [
+        ("begin", np.float64),
+        ("end", np.float64),
+        ("strand", np.int64),
+        ("message", np.int64),
+        ("server", np.int64),
+        ("behind", np.int64),
+        ("kind", np.uint8),
+        ("cargo", np.int8),
+    ],
+    align=True,
+)
+
+
+def critical_path(
+    result: Result,
+    program: Program,
+    topology: Topology,
+    node_of: ArrayLike,
+    *,
+    parameters: Parameters | None = None,
+) -> CriticalPath:
+    """Follow a replay back from its end.
+
+    Parameters
+    ----------
+    result : Result
+        Of an engine of packets, with its operations, and of all that follows.
+
+    Raises
+    ------
+    ParameterError
+        Another engine, or operations were not recorded.
+    """
+    nodes = check_mapping(node_of, topology, program.ranks)
+    return path_of(plan(program, topology, nodes, parameters or Parameters()), result)
+
+
+def path_of(ready: Plan, result: Result) -> CriticalPath:
+    """Follow a replay of a plan back from its end, see `critical_path`."""
+    if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
+        raise ParameterError(
+            f"critical path of a replay by {result.engine}: expected one by "
+            f"{' or '.join(ENGINES_OF_PACKETS)}, with record_operations"
+        )
+    replayed = _replayed(ready, result)
+    last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
+    coarse = np.empty(0, dtype=SEGMENT)
+    if last >= 0:
+        coarse = np.empty(kernels.walk_operations(replayed, last, coarse), dtype=SEGMENT)
+        kernels.walk_operations(replayed, last, coarse)
+    fine = _divided(ready, coarse)[::-1]
+    rank = np.where(fine["strand"] < 0, -1, ready.program.rank_of[fine["strand"]])
+    names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
+    return CriticalPath(rank=rank.astype(np.int32), **{name: fine[name].copy() for name in names})
+
+
+def _replayed(ready: Plan, result: Result) -> Replayed:
+    program, operations, times = ready.program, result.operations, result.message_times
+    assert operations is not None
+    assert times is not None
+    kind = program.kind[operations.row]
+    entries = np.arange(len(kind))
+    sends = (kind == Op.SEND) | (kind == Op.ISEND)
+    takes = ((kind == Op.RECV) | (kind == Op.IRECV)) & (operations.message >= 0)
+    send, receive = np.full((2, len(times.sent)), -1, dtype=np.int64)
+    send[operations.message[sends]] = entries[sends]
+    receive[operations.message[takes]] = entries[takes]
+    joins = np.where(kind == Op.START, program.target[operations.row], -1)
+    begun_by = np.full(program.strands, -1, dtype=np.int64)
+    begun_by[joins[kind == Op.START]] = entries[kind == Op.START]
+    return Replayed(
+        kind=kind,
+        **{name: getattr(operations, name) for name in ("begin", "ready", "woken", "end")},
+        **{name: getattr(operations, name) for name in ("strand", "awaited", "message")},
+        joins=joins,
+        **{name: getattr(times, name) for name in ("sent", "requested", "granted", "departed")},
+        send=send,
+        receive=receive,
+        begun_by=begun_by,
+        last=np.flatnonzero(np.diff(operations.strand, append=program.strands)),
+    )
+
+
+def _divided(ready: Plan, coarse: NDArray[np.void]) -> NDArray[np.void]:
+    """Divide the journeys of messages by what happened to their packets at each server."""
+    journeys = (coarse["kind"] == kernels.TRANSIT) | (coarse["kind"] == kernels.DISPATCH)
+    hops = watch(ready, np.unique(coarse["message"][journeys]))
+    label = hops["message"] * 4 + hops["cargo"]
+    # Hops of one packet stand in order already.
+    hops = hops[np.lexsort((hops["packet"], label))]
+    label.sort()
+    wanted = coarse["message"] * 4 + coarse["cargo"]
+    first = np.searchsorted(label, wanted)
+    packets = np.zeros(len(coarse), dtype=np.int64)
+    ends = np.searchsorted(label, wanted, side="right")
+    packets[journeys] = hops["packet"][ends[journeys] - 1] + 1
+    length = (ends - first) // np.maximum(packets, 1)
+    late = hops["end"] > hops["start"] + hops["size"] / ready.bandwidth[hops["server"]]
+    given = coarse, hops, late, first, length, packets
+    cut_through = ready.parameters.switching == "cut_through"
+    fine = np.empty(0, dtype=SEGMENT)
+    fine = np.empty(kernels.walk_hops(*given, cut_through, fine), dtype=SEGMENT)
+    kernels.walk_hops(*given, cut_through, fine)
+    return fine

@@ -1,0 +1,246 @@
+"""Compiled walks of the critical path: back through operations and messages, and through hops.
+
+Both write segments, latest first, each of which begins where the next one ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hopmap.simulator.model import DATA, GRANT, REQUEST
+from hopmap.simulator.programs.program import Op
+
+SEND, ISEND, START = int(Op.SEND), int(Op.ISEND), int(Op.START)
+RECV, IRECV = int(Op.RECV), int(Op.IRECV)
+
+# What a segment is. A TRANSIT is a message or control message on its way, a DISPATCH the part of
+# it up to the first server's end; the walk through hops divides both into the three kinds below.
+COMPUTE, SEND_OVERHEAD, RECV_OVERHEAD, END_POINT, TRANSIT, DISPATCH = range(6)
+SERIALIZATION, LATENCY, QUEUE = range(6, 9)
+
+# Where the walk stands: an operation is over, or has begun what it does; data have left.
+ENDED, POSTED, DEPARTED = 0, 1, 2
+# The same of a packet at a server: it has been served, is about to be, arrives.
+SERVED, SERVICE, ARRIVAL = 0, 1, 2
+
+
+class Replayed(NamedTuple):
+    """Columns of `Operations`, of `MessageTimes`, and what belongs to what.
+
+    Attributes
+    ----------
+    kind : ndarray(uint8, shape=(entries,))
+        `Op` of each entry.
+    strand, ready, woken, begin, end, awaited, message
+        Of `Operations`.
+    sent, requested, granted, departed : ndarray(float64, shape=(messages,))
+        Of `MessageTimes`.
+    send, receive : ndarray(int64, shape=(messages,))
+        Entries that send and receive each message, -1 if none.
+    begun_by, last : ndarray(int64, shape=(strands,))
+        START of each strand, -1 of a rank's own; and its last entry.
+    joins : ndarray(int64, shape=(entries,))
+        Strand that a START begins.
+    """
+
+    kind: NDArray[np.uint8]
+    begin: NDArray[np.float64]
+    ready: NDArray[np.float64]
+    woken: NDArray[np.float64]
+    end: NDArray[np.float64]
+    strand: NDArray[np.int64]
+    awaited: NDArray[np.int64]
+    message: NDArray[np.int64]
+    joins: NDArray[np.int64]
+    sent: NDArray[np.float64]
+    requested: NDArray[np.float64]
+    granted: NDArray[np.float64]
+    departed: NDArray[np.float64]
+    send: NDArray[np.int64]
+    receive: NDArray[np.int64]
+    begun_by: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+
+@njit(cache=True)
+def walk_operations(run: Replayed, at: int, segments: Any) -> int:
+    """Walk back from the end of entry `at` to the beginning of the run; count the segments.
+
+    Parameters
+    ----------
+    segments : ndarray(SEGMENT)
+        Filled as far as it is long; given none, the call counts.
+    """
+    count = 0
+    stage, message = ENDED, -1
+    while True:
+        if stage == ENDED:
+            woken = run.woken[at]
+            awaits = not np.isnan(woken)
+            begin, end = run.ready[at], run.end[at]
+            own = run.message[at]
+            if awaits:
+                begin = woken
+            elif run.kind[at] in (SEND, ISEND):
+                begin = run.sent[own]
+            strand = run.strand[at]
+            count = _segment(segments, count, RECV_OVERHEAD, begin, end, strand, -1, DATA)
+            if not awaits:
+                stage = POSTED
+                continue
+            cause = run.awaited[at]
+            if run.kind[cause] == START:
+                at = run.last[run.joins[cause]]
+                continue
+            message = run.message[cause]
+            takes = run.kind[cause] in (RECV, IRECV)
+            kind = TRANSIT if takes else DISPATCH
+            begin = run.departed[message]
+            count = _segment(segments, count, kind, begin, woken, -1, message, DATA)
+            stage = DEPARTED
+        elif stage == DEPARTED:
+            at = run.send[message]
+            stage = POSTED
+            begin, end = run.sent[message], run.departed[message]
+            eager = np.isnan(run.granted[message])
+            if not eager:
+                begin = run.granted[message]
+            strand = run.strand[at]
+            count = _segment(segments, count, END_POINT, begin, end, strand, message, DATA)
+            if eager:
+                continue
+            # The later of request and receive is what the grant followed.
+            receive, requested = run.receive[message], run.requested[message]
+            posted = run.ready[receive]
+            answered = max(requested, posted)
+            count = _segment(segments, count, TRANSIT, answered, begin, -1, message, GRANT)
+            if posted > requested:
+                at = receive
+                continue
+            count = _segment(
+                segments, count, TRANSIT, run.sent[message], requested, -1, message, REQUEST
+            )
+        else:
+            begin, end = run.begin[at], run.ready[at]
+            strand = run.strand[at]
+            if run.kind[at] in (SEND, ISEND):
+                sent = run.sent[run.message[at]]
+                count = _segment(segments, count, SEND_OVERHEAD, end, sent, strand, -1, DATA)
+            count = _segment(segments, count, COMPUTE, begin, end, strand, -1, DATA)
+            stage = ENDED
+            if at > 0 and run.strand[at - 1] == strand:
+                at -= 1
+            elif run.begun_by[strand] >= 0:
+                at = run.begun_by[strand]
+            else:
+                return count
+
+
+@njit()
+def _segment(
+    segments: Any,
+    count: int,
+    kind: int,
+    begin: float,
+    end: float,
+    strand: int,
+    message: int,
+    cargo: int,
+) -> int:
+    """Note a segment, if it takes any time; return how many there are."""
+    if end <= begin:
+        return count
+    if count < len(segments):
+        segment = segments[count]
+        segment["kind"] = kind
+        segment["begin"] = begin
+        segment["end"] = end
+        segment["strand"] = strand
+        segment["message"] = message
+        segment["cargo"] = cargo
+        segment["server"] = -1
+        segment["behind"] = -1
+    return count + 1
+
+
+@njit(cache=True)
+def walk_hops(
+    coarse: Any,
+    hops: Any,
+    late: NDArray[np.bool_],
+    first: NDArray[np.int64],
+    length: NDArray[np.int64],
+    packets: NDArray[np.int64],
+    cut_through: bool,
+    segments: Any,
+) -> int:
+    """Divide every TRANSIT and DISPATCH; copy the other segments; count.
+
+    Parameters
+    ----------
+    coarse : ndarray(SEGMENT)
+        What `walk_operations` wrote.
+    hops : ndarray(HOP)
+        By message, cargo, packet and hop.
+    late : ndarray(bool, shape=(hops,))
+        Whether the end of the hop is that of the packet's tail, behind a slower server.
+    first, length, packets : ndarray(int64, shape=(coarse,))
+        Of each segment that is divided: where its hops begin, servers on its path, its packets.
+    """
+    count = 0
+    for k in range(len(coarse)):
+        whole = coarse[k]
+        if whole["kind"] not in (TRANSIT, DISPATCH):
+            if count < len(segments):
+                segments[count] = whole
+            count += 1
+            continue
+        hop = length[k] - 1 if whole["kind"] == TRANSIT else 0
+        at = first[k] + (packets[k] - 1) * length[k] + hop
+        stage = SERVED
+        if whole["kind"] == TRANSIT:
+            count = _part(segments, count, whole, LATENCY, hops[at], hops[at]["end"], whole["end"])
+        while True:
+            here = hops[at]
+            before = hops[at - 1]  # at the server before; not looked at if there is none
+            begin, end = here["start"], here["end"]
+            if stage == SERVED and hop > 0 and late[at]:
+                count = _part(segments, count, whole, LATENCY, before, before["end"], end)
+                at, hop = at - 1, hop - 1
+            elif stage == SERVED:
+                count = _part(segments, count, whole, SERIALIZATION, here, begin, end)
+                stage = SERVICE
+            elif stage == SERVICE:
+                stage, begin = ARRIVAL, here["arrival"]
+                # The message's packet before this one is no queue.
+                own = at - length[k]
+                if own >= first[k] and hops[own]["end"] > begin:
+                    stage, begin = SERVED, hops[own]["end"]
+                count = _part(segments, count, whole, QUEUE, here, begin, here["start"])
+                if stage == SERVED:
+                    at = own
+            elif hop == 0:
+                break
+            else:
+                begin = before["start"] if cut_through else before["end"]
+                count = _part(segments, count, whole, LATENCY, before, begin, here["arrival"])
+                stage = SERVICE if cut_through else SERVED
+                at, hop = at - 1, hop - 1
+    return count
+
+
+@njit()
+def _part(
+    segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
+) -> int:
+    """Note a part of a segment, at the server of a hop."""
+    total = _segment(segments, count, kind, begin, end, -1, whole["message"], whole["cargo"])
+    if count < min(total, len(segments)):
+        segments[count]["server"] = hop["server"]
+        if kind == QUEUE:
+            segments[count]["behind"] = hop["behind"]
+    return total

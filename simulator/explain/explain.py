@@ -1,0 +1,117 @@
+"""Explaining a run: what its makespan consists of, what bounds it, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.program import Program
+from hopmap.simulator.result import Result
+from hopmap.simulator.run_plan import plan
+from hopmap.simulator.simulate import simulate
+from hopmap.topologies import Topology, check_mapping
+
+from .bottlenecks import Bottleneck, bottlenecks
+from .bounds import Bound, bounds_of
+from .composition import Composition, composition
+from .critical_path import path_of
+from .sensitivity import Doubling, sensitivity
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a run takes as long as it does.
+
+    Attributes
+    ----------
+    result : Result
+        Of the replay, with the times of its operations and messages.
+    bounds : mapping of str to Bound
+        See `lower_bounds`; besides, "no contention": a replay in which messages never meet.
+    path : Composition
+        Of the critical path.
+    loaded, queued : list of Bottleneck
+        Servers with most bytes / bandwidth, and those at which packets queued longest.
+    doublings : list of Doubling
+        The makespan with each parameter doubled; empty if it was not asked for.
+    """
+
+    result: Result
+    bounds: Mapping[str, Bound]
+    path: Composition
+    loaded: list[Bottleneck]
+    queued: list[Bottleneck]
+    doublings: list[Doubling]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what ``explain --json`` prints."""
+        return self.result.summary() | {
+            "bounds": {name: bound._asdict() for name, bound in self.bounds.items()},
+            "critical_path": asdict(self.path),
+            "loaded": [asdict(server) for server in self.loaded],
+            "queued": [asdict(server) for server in self.queued],
+            "doubled": [asdict(doubling) for doubling in self.doublings],
+        }
+
+
+def explain(
+    program: Program,
+    topology: Topology,
+    node_of: ArrayLike,
+    *,
+    parameters: Parameters | None = None,
+    top: int = 5,
+    doubled: bool = True,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Replay a program, with the compiled engine, and say why it takes as long as it does.
+
+    Parameters
+    ----------
+    node_of : array_like of int, shape (ranks,)
+        Node of each rank.
+    top : int
+        Servers and rank pairs to list.
+    doubled : bool
+        Whether to replay the program with each parameter doubled.
+    progress : callable, optional
+        Called with the replays done and those to come in all.
+
+    Raises
+    ------
+    MappingError, ParameterError, DeadlockError
+        See `simulate`.
+    """
+    parameters = parameters or Parameters()
+    nodes = check_mapping(node_of, topology, program.ranks)
+    # With gaps, what contention delays may leave an end point to what then is earlier.
+    without = replace(parameters, gap=0.0, gap_per_byte=0.0)
+    alone = simulate(program, topology, nodes, parameters=without, engine="analytic")
+    ready = plan(program, topology, nodes, parameters)
+    bounds = {**bounds_of(ready, topology)}
+    bounds["no contention"] = Bound(alone.makespan, f"rank {int(alone.finish.argmax())}")
+    result = simulate(
+        program, topology, nodes, parameters=parameters, engine="compiled", record_operations=True
+    )
+    path = path_of(ready, result)
+    traffic = program.traffic()
+    loaded, queued = (
+        bottlenecks(result, traffic, topology, nodes, parameters, by=by, top=top)
+        for by in ("bytes", "queued")
+    )
+    return Explanation(
+        result=result,
+        bounds=bounds,
+        path=composition(path, result, topology, top=top),
+        loaded=loaded,
+        queued=queued,
+        doublings=sensitivity(program, topology, nodes, parameters, progress=progress)
+        if doubled
+        else [],
+    )

@@ -1,0 +1,123 @@
+"""Sensitivity: what the makespan becomes with each parameter doubled, one replay each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hopmap.simulator.parameters.parameters import KEYS, Parameters
+from hopmap.simulator.programs.program import Program
+from hopmap.simulator.run_plan import plan
+from hopmap.simulator.server_names import ENDS, server_kinds
+from hopmap.simulator.simulate import simulate
+from hopmap.topologies import Mapping, Topology
+
+Progress = Callable[[int, int], None]
+Doubled = tuple[str, float, str, Topology, Parameters]
+FLOW = "flow."
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """A replay with one parameter doubled.
+
+    Attributes
+    ----------
+    key : str
+        As ``--set`` takes it.
+    value : float
+        What was doubled, in its `unit`.
+    unit : str
+        As in `Key`.
+    makespan : float
+        Seconds.
+    change : float
+        Of the makespan, in relation to what it was: 0.5 is half as long again.
+    """
+
+    key: str
+    value: float
+    unit: str
+    makespan: float
+    change: float
+
+
+def sensitivity(
+    program: Program,
+    topology: Topology,
+    node_of: Mapping,
+    parameters: Parameters,
+    *,
+    engine: str = "compiled",
+    progress: Progress | None = None,
+) -> list[Doubling]:
+    """Double every parameter of links and model by itself; the largest change comes first.
+
+    Left out is what cannot matter: a parameter that is 0, speeds of servers that no message
+    crosses, and limits on sizes that no message has.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with the replays done and those to come in all.
+    """
+    cases = list(_cases(program, topology, node_of, parameters, engine))
+
+    def makespan(network: Topology, model: Parameters) -> float:
+        return simulate(program, network, node_of, parameters=model, engine=engine).makespan
+
+    once = makespan(topology, parameters)
+    doublings = []
+    for done, (key, value, unit, network, model) in enumerate(cases):
+        if progress is not None:
+            progress(done, len(cases))
+        twice = makespan(network, model)
+        change = (twice - once) / once if once else 0.0
+        doublings.append(Doubling(key, value, unit, twice, change))
+    return sorted(doublings, key=lambda doubling: -abs(doubling.change))
+
+
+def _cases(
+    program: Program, topology: Topology, node_of: Mapping, parameters: Parameters, engine: str
+) -> Iterator[Doubled]:
+    """Yield keys, values and units, and topology and parameters with each doubled."""
+    ready = plan(program, topology, node_of, parameters)
+    kind, names = server_kinds(topology)
+    used = {names[k] for k in np.unique(kind[ready.servers])}
+    for link in topology.kinds:
+        if link.name not in used:
+            continue
+        prefix = "link" if len(topology.kinds) == 1 else f"link.{link.name}"
+        bandwidth, latency = link.bandwidth, link.latency
+        faster = topology.with_links(link.name, bandwidth=2 * bandwidth)
+        yield f"{prefix}.bandwidth", bandwidth, "bytes/s", faster, parameters
+        if latency > 0:
+            slower = topology.with_links(link.name, latency=2 * latency)
+            yield f"{prefix}.latency", latency, "s", slower, parameters
+
+    sizes = np.unique(program.size[program.sends()])
+    largest = int(sizes.max(initial=0))
+    limit = parameters.eager_limit
+    rendezvous = bool((sizes >= limit).any())
+    # Whether doubling it may change anything; of what is not named, if it is not 0.
+    matters = {
+        "eager_limit": bool(((sizes >= limit) & (sizes < 2 * limit)).any()),
+        "packet_size": max(largest, rendezvous * parameters.control_bytes) > parameters.packet_size,
+        "control_bytes": rendezvous,
+        "compute.scale": bool(program.compute.any()),
+        "overhead.send": bool(sizes.size),
+        "overhead.recv": bool(sizes.size),
+        "gap": bool(sizes.size),
+        "gap_per_byte": largest > 1,
+    }
+    for key, entry in KEYS.items():
+        end = key.partition(".")[0]
+        apart = key.startswith(FLOW) and engine != "flow"
+        if not entry.field or entry.choices or apart or (end in ENDS and end not in used):
+            continue
+        value = getattr(parameters, entry.field)
+        if value > 0 and matters.get(key, True):
+            twice = replace(parameters, **{entry.field: 2 * value})
+            yield key, value, entry.unit, topology, twice

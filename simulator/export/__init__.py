@@ -1,0 +1,1 @@
+"""Runs and programs for other tools: OTF2, Perfetto, SimGrid, LogGOPSim, Parquet."""

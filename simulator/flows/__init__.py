@@ -1,0 +1,1 @@
+"""The compiled engines of whole messages: max-min fair flows, and no contention."""

@@ -1,0 +1,1 @@
+"""What a mapping costs before anything is replayed."""

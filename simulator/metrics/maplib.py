@@ -1,0 +1,155 @@
+"""IeNPC as it was published: the thesis' and MapLib's way, kept to reproduce their tables.
+
+What they did (worked out from MapLib's public code, and checked against every published row):
+
+1. the two directions of a rank pair are added, and the pair is routed once, from the
+   lexicographically smaller node (x, then y, then z) to the larger;
+2. nodes at Manhattan distance 0 or 1 use the direct link; a pair on one node loads a link (u, u);
+3. otherwise x, then y, then z: per axis, with coordinates a here and b there on a ring of d,
+   first ``while a < b: a = (a + s) mod d``, then ``while a > b: a = (a - s) mod d``, with s = +1
+   if abs(a - b) <= d // 2 on tori and HAEC boards, and s = -1 otherwise and always on the mesh;
+4. across HAEC boards the first hop lands on the target's (x, y), the others go straight.
+
+So mesh figures run through wrap-around links that no mesh has, and on rings of five and more a
+route can end short of its target. Use the convention "hopmap" for anything but comparison.
+MapLib itself prints its averages one higher than the thesis (``total // used + 1``) and, on the
+mesh, replaces IeNPC's total by the true number of hops; both stand beside the thesis' figures as
+``maplib_avg`` and ``maplib_total``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.topologies import MappingError, Topology
+from hopmap.topologies.box_kernels import HAEC, BoxRouter
+from hopmap.traces import Traffic
+
+from . import load_kernels
+from .measures import Congestion, Dilation, Measure, OffNode, Summary, summarise
+
+MOST_HOPS = 2**25
+"""Rank pairs times nodes a line, which bounds the hops of rule 3; what was published has 10^5."""
+
+
+@dataclass(frozen=True)
+class PublishedSummary(Summary):
+    """A `Summary` in the thesis' way, with MapLib's own total and average beside it."""
+
+    maplib_total: int
+    maplib_avg: int
+
+
+def maplib_measure(
+    traffic: Traffic, topology: Topology, mapping: NDArray[np.int64], weight: NDArray[np.int64]
+) -> Measure:
+    """Measure one quantity by rules 1 to 4.
+
+    Parameters
+    ----------
+    mapping : ndarray(int64, shape=(ranks,))
+        Node of each rank, valid.
+    weight : ndarray(int64, shape=(pairs,))
+        Messages or bytes of each directed pair.
+
+    Raises
+    ------
+    MappingError
+        The network is no box, so that nothing was ever published for it, or the published routes
+        may have more than `MOST_HOPS` hops, since many of them go round a ring the wrong way.
+    """
+    router = topology.router
+    if not isinstance(router, BoxRouter):
+        raise MappingError(
+            f"convention maplib: {topology.spec} has no coordinates: expected a mesh, a torus or "
+            "a HAEC Box, or the convention hopmap"
+        )
+    hops = np.count_nonzero(weight) * sum(topology.dims)
+    if hops > MOST_HOPS:
+        raise MappingError(
+            f"convention maplib: published routes of up to {hops:,} hops on {topology.spec}: "
+            f"expected at most {MOST_HOPS:,}, or the convention hopmap"
+        )
+    u, v, both = _routed_once(traffic, topology, mapping, weight)
+    nodes = topology.nodes
+    on_node = u == v
+    indptr = np.zeros(len(u) + 1, dtype=np.int64)
+    rings = router.family == HAEC or bool(router.wraps.any())
+    load_kernels.maplib_walk(router, rings, u, v, indptr, np.empty(0, np.int64), False)
+    length = indptr[1:].copy()
+    np.cumsum(length, out=indptr[1:])
+    keys = np.empty(indptr[-1], dtype=np.int64)
+    load_kernels.maplib_walk(router, rings, u, v, indptr, keys, True)
+    links, load = _sum_by_key(keys, np.repeat(both, length))
+
+    mesh = router.family != HAEC and not rings
+    true_hops = int((topology.distance(u, v) * both).sum()) if len(u) else 0
+    pairs = _sum_by_key(
+        np.minimum(traffic.src, traffic.dst).astype(np.int64) * traffic.ranks
+        + np.maximum(traffic.src, traffic.dst),
+        weight,
+    )[1]
+    staying = np.zeros(nodes, dtype=np.int64)
+    np.add.at(staying, u[on_node], both[on_node])
+    leaving = np.zeros(nodes, dtype=np.int64)
+    off = mapping[traffic.src] != mapping[traffic.dst]
+    np.add.at(leaving, mapping[traffic.src][off], weight[off])
+    total = int(both.sum())
+    hop_sum = int(load.sum())
+    longest = length[both > 0].max(initial=0)
+    busiest = int(load.argmax()) if load.any() else None
+    return Measure(
+        ieplc=_published(pairs),
+        ianlc=_published(staying),
+        ienlc=_published(_sum_by_key(u[~on_node] * nodes + v[~on_node], both[~on_node])[1]),
+        ienpc=_published(load, true_hops if mesh else None),
+        dilation=Dilation(hop_sum, hop_sum / total if total else 0.0, int(longest)),
+        congestion=Congestion(
+            max=int(load.max(initial=0)),
+            max_link=None
+            if busiest is None
+            else [int(links[busiest] // nodes), int(links[busiest] % nodes)],
+            used_links=int((load > 0).sum()),
+            links=topology.links,
+        ),
+        off_node=OffNode(int(leaving.sum()), int(leaving.max(initial=0))),
+    )
+
+
+def _routed_once(
+    traffic: Traffic, topology: Topology, mapping: NDArray[np.int64], weight: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rule 1: lexicographically smaller node, larger node and weight of each rank pair."""
+    keep = weight > 0
+    u, v = mapping[traffic.src[keep]], mapping[traffic.dst[keep]]
+    # Lexicographic order of (x, y, z): x counts most, although it is fastest in the node index.
+    coords = topology.coords.astype(np.int64)
+    order = np.zeros(topology.nodes, dtype=np.int64)
+    for k, d in enumerate(topology.dims):
+        order = order * d + coords[:, k]
+    swap = order[u] > order[v]
+    return np.where(swap, v, u), np.where(swap, u, v), weight[keep]
+
+
+def _sum_by_key(
+    keys: NDArray[np.int64], weight: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    unique, inverse = np.unique(keys, return_inverse=True)
+    total = np.zeros(len(unique), dtype=np.int64)
+    np.add.at(total, inverse, weight)
+    return unique, total
+
+
+def _published(entries: NDArray[np.int64], total: int | None = None) -> PublishedSummary:
+    plain = summarise(entries, truncate=True)
+    return PublishedSummary(
+        plain.total,
+        plain.avg,
+        plain.min,
+        plain.max,
+        maplib_total=plain.total if total is None else total,
+        maplib_avg=int(plain.avg) + 1 if plain.total else 0,
+    )

@@ -1,0 +1,236 @@
+"""Static metrics: what a mapping costs before anything is replayed.
+
+Everything follows from traffic, topology and mapping, for messages and for bytes:
+
+* IePLC, inter-process logical communication: what each directed rank pair exchanges;
+* IaNLC, intra-node logical communication: what stays on each node (self messages included);
+* IeNLC, inter-node logical communication: what each directed pair of nodes exchanges;
+* IeNPC, inter-node physical communication: what each directed link carries;
+* dilation: hops, weighted by traffic; its sum over bytes is hop-bytes (= Coco);
+* congestion: the highest link load; off-node traffic: what leaves each node.
+
+Source: HAEC thesis, section 2.6; Lehr's thesis for off-node traffic. The convention "maplib" is
+IeNPC as the thesis and MapLib computed it, see `maplib.py`; "hopmap" is correct and directed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hopmap.topologies import Topology, check_mapping
+from hopmap.traces import Traffic
+
+from . import load_kernels
+from .maplib import maplib_measure
+from .measures import Congestion, Dilation, Measure, OffNode, Summary, summarise
+
+CONVENTIONS = ("hopmap", "maplib")
+
+
+class MetricsError(ValueError):
+    """The metrics cannot be computed as asked."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """All static metrics of one mapping.
+
+    Attributes
+    ----------
+    convention : str
+        "hopmap" or "maplib".
+    ranks, nodes : int
+        Ranks of the traffic, nodes of the topology.
+    messages, bytes : Measure
+        The same metrics for numbers of messages and for bytes.
+    """
+
+    convention: str
+    ranks: int
+    nodes: int
+    messages: Measure
+    bytes: Measure
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the metrics with the keys of ``evaluate --json``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class HotLink:
+    """A loaded link and who loads it.
+
+    Attributes
+    ----------
+    link, source, target : int
+        The link and the nodes that it joins.
+    kind : str
+        Its technology.
+    messages, bytes : int
+        What it carries.
+    pairs : list of (int, int, int, int)
+        (src rank, dst rank, messages, bytes) of the rank pairs behind it, heaviest first.
+    """
+
+    link: int
+    source: int
+    target: int
+    kind: str
+    messages: int
+    bytes: int
+    pairs: list[tuple[int, int, int, int]]
+
+
+def evaluate(
+    traffic: Traffic, topology: Topology, node_of: ArrayLike, convention: str = "hopmap"
+) -> Metrics:
+    """Measure a mapping.
+
+    Parameters
+    ----------
+    node_of : array_like of int, shape (ranks,)
+        Node of each rank.
+    convention : {"hopmap", "maplib"}
+        Correct directed metrics, or the published ones (see `maplib.py`).
+
+    Raises
+    ------
+    MappingError
+        The mapping does not fit traffic and topology.
+    MetricsError
+        Unknown convention.
+
+    Notes
+    -----
+    Time is linear in the hops of all pairs, memory in pairs + links.
+    """
+    if convention not in CONVENTIONS:
+        raise MetricsError(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
+    mapping = check_mapping(node_of, topology, traffic.ranks)
+    if convention == "maplib":
+        measures = [
+            maplib_measure(traffic, topology, mapping, weight)
+            for weight in (traffic.messages, traffic.bytes)
+        ]
+    else:
+        loads = link_loads(traffic, topology, mapping)
+        measures = [
+            _measure(traffic, topology, mapping, weight, load)
+            for weight, load in zip((traffic.messages, traffic.bytes), loads, strict=True)
+        ]
+    return Metrics(convention, traffic.ranks, topology.nodes, measures[0], measures[1])
+
+
+def link_loads(
+    traffic: Traffic, topology: Topology, node_of: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Messages and bytes that each directed link carries, two arrays of shape (links,)."""
+    mapping = check_mapping(node_of, topology, traffic.ranks)
+    u, v = mapping[traffic.src], mapping[traffic.dst]
+    return topology.loads(u, v, traffic.messages), topology.loads(u, v, traffic.bytes)
+
+
+def hot_links(
+    traffic: Traffic,
+    topology: Topology,
+    node_of: ArrayLike,
+    *,
+    top: int = 10,
+    by: str = "bytes",
+    pairs: int = 5,
+) -> list[HotLink]:
+    """Find the most loaded links and the rank pairs behind them.
+
+    Parameters
+    ----------
+    top : int
+        Links to return, at most; unused links are left out.
+    by : {"bytes", "messages"}
+        What counts; the other breaks ties, then the lower link number.
+    pairs : int
+        Rank pairs to return per link, at most.
+    """
+    mapping = check_mapping(node_of, topology, traffic.ranks)
+    link_messages, link_bytes = link_loads(traffic, topology, mapping)
+    first, second = (link_bytes, link_messages) if by == "bytes" else (link_messages, link_bytes)
+    order = np.lexsort((-second, -first))[:top]
+    u, v = mapping[traffic.src], mapping[traffic.dst]
+    hot = []
+    for link in order[link_messages[order] > 0]:
+        behind = np.flatnonzero(load_kernels.pairs_over_link(topology.router, u, v, int(link)))
+        weight = traffic.bytes if by == "bytes" else traffic.messages
+        behind = behind[np.argsort(-weight[behind], kind="stable")][:pairs]
+        hot.append(
+            HotLink(
+                link=int(link),
+                source=int(topology.link_from[link]),
+                target=int(topology.link_to[link]),
+                kind=topology.kinds[topology.link_kind[link]].name,
+                messages=int(link_messages[link]),
+                bytes=int(link_bytes[link]),
+                pairs=[
+                    (
+                        int(traffic.src[i]),
+                        int(traffic.dst[i]),
+                        int(traffic.messages[i]),
+                        int(traffic.bytes[i]),
+                    )
+                    for i in behind
+                ],
+            )
+        )
+    return hot
+
+
+def _measure(
+    traffic: Traffic,
+    topology: Topology,
+    mapping: NDArray[np.int64],
+    weight: NDArray[np.int64],
+    load: NDArray[np.int64],
+) -> Measure:
+    u, v = mapping[traffic.src], mapping[traffic.dst]
+    hops = topology.distance(u, v)
+    off = u != v
+    total = int(weight.sum())
+    hop_sum = int((hops * weight).sum())
+    talking = weight > 0
+    busiest = int(load.argmax()) if load.any() else None
+    leaving = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(leaving, u[off], weight[off])
+    staying = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(staying, u[~off], weight[~off])
+    return Measure(
+        ieplc=summarise(weight),
+        ianlc=summarise(staying),
+        ienlc=_between_nodes(u[off], v[off], weight[off], topology.nodes),
+        ienpc=summarise(load),
+        dilation=Dilation(
+            sum=hop_sum,
+            avg=hop_sum / total if total else 0.0,
+            max=int(hops[talking].max(initial=0)),
+        ),
+        congestion=Congestion(
+            max=int(load.max(initial=0)),
+            max_link=None
+            if busiest is None
+            else [int(topology.link_from[busiest]), int(topology.link_to[busiest])],
+            used_links=int((load > 0).sum()),
+            links=topology.links,
+        ),
+        off_node=OffNode(total=int(leaving.sum()), max=int(leaving.max(initial=0))),
+    )
+
+
+def _between_nodes(
+    u: NDArray[np.int64], v: NDArray[np.int64], weight: NDArray[np.int64], nodes: int
+) -> Summary:
+    """Summarise what each directed pair of nodes exchanges."""
+    pairs, inverse = np.unique(u * nodes + v, return_inverse=True)
+    exchanged = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(exchanged, inverse, weight)
+    return summarise(exchanged)

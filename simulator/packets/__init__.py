@@ -1,0 +1,1 @@
+"""The compiled engine of packets, bit for bit the reference."""

@@ -1,0 +1,304 @@
+"""Parameters of a replay, and the dotted keys by which scenarios and ``--set`` name them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from numbers import Real
+from typing import Any, NamedTuple
+
+from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.selection import OPENMPI
+
+from .energy import LINK, MEANS, NODE
+
+SWITCHING = ("cut_through", "store_and_forward")
+SHARING = ("equal", "round_trip")
+
+
+class ParameterError(ValueError):
+    """A parameter of a replay is unknown or out of range; names key, value and expected."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """End points, packets and collectives; links belong to the `Topology`.
+
+    The defaults are TraceR's for a generic torus (hpcgroup/TraceR, examples/conf/torus.conf),
+    memory apart, which is assumed.
+
+    Attributes
+    ----------
+    overhead_send, overhead_recv : float
+        Seconds a rank is busy per message sent, and per message received.
+    gap, gap_per_byte : float
+        LogGP's g and G at a rank's end point: seconds from the last byte of a message to the next
+        message, and seconds for every byte but the first, before the network.
+    eager_limit : int
+        Messages below so many bytes leave at once; others wait for their receive.
+    packet_size : int
+        Bytes of a full packet.
+    control_bytes : int
+        Bytes of a rendezvous' request, and of its grant.
+    injection_bandwidth, injection_latency, ejection_bandwidth, ejection_latency : float
+        bytes/s and seconds of the links between a node and the network, shared by its ranks.
+    memory_bandwidth, memory_latency : float
+        bytes/s and seconds between ranks of one node, which share it.
+    compute_scale : float
+        Factor on the recorded computation; 0 leaves it out.
+    switching : {"cut_through", "store_and_forward"}
+        Whether a packet moves on with its head or with its tail.
+    flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
+        Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
+        a server for every byte that it moves.
+    flow_sharing : {"equal", "round_trip"}
+        Of the flow engine alone: whether flows that meet have equal shares, or smaller ones the
+        longer their path's latency is.
+    flow_weight_s : float
+        Of the flow engine alone, with "round_trip": bytes, SimGrid's weight-S; divided by its
+        bandwidth it counts as latency of every server.
+    energy : mapping of str to float
+        Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
+    algorithms : mapping of str to str
+        Algorithm of a collective operation, of `collectives.ALGORITHMS`, where Open MPI's choice by
+        members and bytes is not wanted.
+    """
+
+    overhead_send: float = 200e-9
+    overhead_recv: float = 200e-9
+    gap: float = 0.0
+    gap_per_byte: float = 0.0
+    eager_limit: int = 64000
+    packet_size: int = 8192
+    control_bytes: int = 0
+    injection_bandwidth: float = 24e9
+    injection_latency: float = 200e-9
+    ejection_bandwidth: float = 24e9
+    ejection_latency: float = 200e-9
+    memory_bandwidth: float = 20e9
+    memory_latency: float = 200e-9
+    compute_scale: float = 1.0
+    switching: str = "cut_through"
+    flow_latency_factor: float = 1.0
+    flow_bandwidth_factor: float = 1.0
+    flow_cross_traffic: float = 1.0
+    flow_sharing: str = "equal"
+    flow_weight_s: float = 0.0
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    energy: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, entry in KEYS.items():
+            if entry.field:
+                _check(key, getattr(self, entry.field), entry)
+        for operation, algorithm in self.algorithms.items():
+            if operation not in ALGORITHMS:
+                raise ParameterError(unknown("collective", operation, ALGORITHMS))
+            _check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
+        for name, figure in self.energy.items():
+            _check(f"energy.{name}", figure, key_of(f"energy.{name}"))
+
+
+class Key(NamedTuple):
+    """What a dotted key means.
+
+    Attributes
+    ----------
+    field : str
+        Field of `Parameters`; empty for ``collective.*`` and ``energy.*``, which go to
+        `Parameters.algorithms` and `Parameters.energy`.
+    unit : str
+        "bytes/s", "s", "s/byte", "bytes", "J/byte", "W", "1" for a plain number, or "" for one of
+        `choices`.
+    minimum : float
+        Least value that is allowed; bandwidths, and what is `positive`, must be above it.
+    choices : tuple of str
+        Allowed words, the default first.
+    positive : bool
+        Whether 0 is not allowed either.
+    summary : str
+        What `hopmap list parameters` says.
+    """
+
+    field: str
+    unit: str
+    minimum: float = 0
+    choices: tuple[str, ...] = ()
+    positive: bool = False
+    summary: str = ""
+
+
+MOST_BYTES = 2**60  # with room to add in int64
+
+KEYS: Mapping[str, Key] = (
+    {
+        "overhead.send": Key(
+            "overhead_send", "s", summary="time a rank is busy for a message that it sends"
+        ),
+        "overhead.recv": Key(
+            "overhead_recv", "s", summary="time a rank is busy for a message that it receives"
+        ),
+        "gap": Key("gap", "s", summary="LogGP's g: time from one message of a rank to its next"),
+        "gap_per_byte": Key(
+            "gap_per_byte",
+            "s/byte",
+            summary="LogGP's G: time for every byte but the first at a rank's end point",
+        ),
+        "eager_limit": Key(
+            "eager_limit",
+            "bytes",
+            summary="messages below leave at once, others wait for their receive",
+        ),
+        "packet_size": Key("packet_size", "bytes", minimum=1, summary="bytes of a full packet"),
+        "control_bytes": Key(
+            "control_bytes", "bytes", summary="bytes of a rendezvous' request, and of its grant"
+        ),
+        "injection.bandwidth": Key(
+            "injection_bandwidth",
+            "bytes/s",
+            summary="bandwidth from a node into the network, shared by its ranks",
+        ),
+        "injection.latency": Key(
+            "injection_latency", "s", summary="latency from a node into the network"
+        ),
+        "ejection.bandwidth": Key(
+            "ejection_bandwidth",
+            "bytes/s",
+            summary="bandwidth from the network into a node, shared by its ranks",
+        ),
+        "ejection.latency": Key(
+            "ejection_latency", "s", summary="latency from the network into a node"
+        ),
+        "memory.bandwidth": Key(
+            "memory_bandwidth",
+            "bytes/s",
+            summary="bandwidth between ranks of one node, which share it",
+        ),
+        "memory.latency": Key("memory_latency", "s", summary="latency between ranks of one node"),
+        "compute.scale": Key(
+            "compute_scale", "1", summary="factor on the recorded computation, 0 leaves it out"
+        ),
+        "switching": Key(
+            "switching",
+            "",
+            choices=SWITCHING,
+            summary="whether a packet moves on with its head or with its tail",
+        ),
+        "flow.latency_factor": Key(
+            "flow_latency_factor", "1", summary="flow engine: factor on all latencies"
+        ),
+        "flow.bandwidth_factor": Key(
+            "flow_bandwidth_factor",
+            "1",
+            positive=True,
+            summary="flow engine: factor on all bandwidths",
+        ),
+        "flow.cross_traffic": Key(
+            "flow_cross_traffic",
+            "1",
+            minimum=1,
+            summary="flow engine: what a flow takes of a server for every byte moved",
+        ),
+        "flow.sharing": Key(
+            "flow_sharing",
+            "",
+            choices=SHARING,
+            summary="flow engine: equal shares, or smaller ones for longer paths",
+        ),
+        "flow.weight_s": Key(
+            "flow_weight_s", "bytes", summary="flow engine: SimGrid's weight-S, with round_trip"
+        ),
+    }
+    | {
+        f"energy.link.{quantity}": Key("", unit, summary=MEANS[quantity])
+        for quantity, unit in LINK.items()
+    }
+    | {
+        f"energy.node.{quantity}": Key("", unit, summary=MEANS[quantity])
+        for quantity, unit in NODE.items()
+    }
+    | {
+        f"collective.{name}": Key("", "", choices=(OPENMPI, *table))
+        for name, table in ALGORITHMS.items()
+    }
+)
+
+
+def key_of(name: str) -> Key:
+    """Return what a dotted key means; "energy.link.KIND.static" is as "energy.link.static".
+
+    Raises
+    ------
+    ParameterError
+        Unknown key.
+    """
+    words = name.split(".")
+    if len(words) == 4 and words[:2] == ["energy", "link"] and words[3] in LINK:
+        return KEYS[f"energy.link.{words[3]}"]
+    if name not in KEYS:
+        raise ParameterError(unknown("parameter", name, KEYS))
+    return KEYS[name]
+
+
+def parameters_from(settings: Mapping[str, Any]) -> Parameters:
+    """Build `Parameters` from dotted keys; what is not named keeps its default.
+
+    Parameters
+    ----------
+    settings : mapping of str to float, int or str
+        Keys that `key_of` knows, numbers in the unit given there.
+
+    Raises
+    ------
+    ParameterError
+        Unknown key, or a value out of range.
+
+    Examples
+    --------
+    >>> parameters_from({"overhead.send": 1e-6, "collective.bcast": "linear"}).algorithms
+    {'bcast': 'linear'}
+    """
+    whole = {f.name for f in fields(Parameters) if f.type == "int"}
+    given: dict[str, Any] = {}
+    algorithms: dict[str, str] = {}
+    energy: dict[str, float] = {}
+    for key, value in settings.items():
+        entry = key_of(key)
+        _check(key, value, entry)
+        if key.startswith("energy."):
+            energy[key.removeprefix("energy.")] = float(value)
+        elif not entry.field:
+            algorithms[key.removeprefix("collective.")] = value
+        elif entry.field in whole:
+            if value != int(value):
+                raise ParameterError(f"{key} {value}: expected a whole number of bytes")
+            given[entry.field] = int(value)
+        else:
+            given[entry.field] = value if entry.choices else float(value)
+    return Parameters(**given, algorithms=algorithms, energy=energy)
+
+
+def _check(key: str, value: Any, entry: Key) -> None:
+    if entry.choices:
+        if value not in entry.choices:
+            raise ParameterError(f"{key} {value!r}: expected one of {', '.join(entry.choices)}")
+        return
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
+    if (entry.unit == "bytes/s" or entry.positive) and not number > 0:
+        raise ParameterError(f"{key} {value}: expected more than 0 {entry.unit}".removesuffix(" 1"))
+    if entry.unit == "bytes" and number > MOST_BYTES:
+        raise ParameterError(f"{key} {value}: expected at most {MOST_BYTES} bytes")
+    if number < entry.minimum:
+        least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
+        raise ParameterError(f"{key} {value}: expected at least {least}")
+
+
+def unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:
+    """Say that there is nothing of that name, which is near, and what there is."""
+    close = get_close_matches(name, allowed, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"unknown {what} {name!r}: {hint}expected one of {', '.join(allowed)}"

@@ -1,0 +1,1 @@
+"""What a replay executes, and how traces and traffic become it."""

@@ -1,0 +1,258 @@
+"""Collectives of a trace: found on each communicator, agreed between members, made messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator.collectives.algorithms import choose
+from hopmap.simulator.collectives.schedules import Schedule
+from hopmap.traces import Collective, Folded, Kind, Trace, TraceError
+
+from .program import Op
+
+Ints = NDArray[np.int64]
+
+
+class CollectiveRows(NamedTuple):
+    """Operations of all collectives, as `lowering.Rows` without `phase`, and their strands."""
+
+    event: Ints
+    strand: Ints
+    kind: Ints
+    peer: Ints
+    tag: Ints
+    context: Ints
+    size: Ints
+    target: Ints
+
+
+class Template(NamedTuple):
+    """Operations of one collective, member after member; members and rows counted from 0."""
+
+    member: Ints
+    kind: Ints
+    peer: Ints
+    size: Ints
+    target: Ints
+
+
+class Carried(NamedTuple):
+    """How collectives were carried out.
+
+    Attributes
+    ----------
+    operations : mapping of int to ndarray(uint8)
+        By context, the `Collective` under each tag.
+    chosen : mapping of str to mapping of str to int
+        Algorithms that each operation took, and in how many calls.
+    """
+
+    operations: dict[int, NDArray[np.uint8]]
+    chosen: dict[str, dict[str, int]]
+
+
+class Found(NamedTuple):
+    """Collective calls of all ranks, one entry per rank and call, in the order of `start`."""
+
+    rank: Ints
+    start: Ints  # event where the member enters
+    done: Ints  # event of the record that tells what it was
+    strand: Ints  # of a non-blocking one, else -1
+    communicator: Ints
+    operation: Ints
+    root: Ints
+    sent: Ints
+    received: Ints
+    trips: Ints  # how often the call is made: more than once in loops
+
+
+def find_collectives(
+    folded: Folded, rank: Ints, events: Ints, kind: NDArray[np.uint8], partner: Ints
+) -> Found:
+    """List the collectives with more than one member, and number the strands they need."""
+    trace = folded.trace
+    done = np.flatnonzero((kind == Kind.COLLECTIVE_END) | (kind == Kind.COLLECTIVE_COMPLETE))
+    members = np.array([len(c) for c in trace.communicators] + [0])
+    record = trace.ref[events[done]]
+    lonely = members[trace.records.comm[record]] < 2
+    done, record = done[~lonely], record[~lonely]
+    background = kind[done] == Kind.COLLECTIVE_COMPLETE
+    start = np.where(background, partner[done], done)
+    order = np.argsort(start, kind="stable")
+    done, record, start, background = done[order], record[order], start[order], background[order]
+    # A strand comes behind its rank's main strand and the strands before it.
+    strand = np.where(background, np.cumsum(background) + rank[start], -1)
+    columns = trace.records
+    return Found(
+        rank=rank[start],
+        start=events[start],
+        done=events[done],
+        strand=strand,
+        communicator=columns.comm[record].astype(np.int64),
+        operation=columns.operation[record].astype(np.int64),
+        root=columns.peer[record].astype(np.int64),
+        sent=columns.size[record],
+        received=columns.received[record],
+        trips=folded.trips(events[start]),
+    )
+
+
+def collective_rows(
+    trace: Trace, found: Found, algorithms: Mapping[str, str]
+) -> tuple[CollectiveRows, Carried]:
+    """Lower every collective.
+
+    Raises
+    ------
+    TraceError
+        The members of a communicator do not agree on what they call together.
+    """
+    parts = [_background_rows(found)]
+    listed = len(parts[0].event)
+    carried = Carried({}, {})
+    for communicator in np.unique(found.communicator):
+        grid = _agreed(trace, found, int(communicator))
+        context = len(trace.communicators) + int(communicator)
+        carried.operations[context] = found.operation[grid[0]].astype(np.uint8)
+        members = trace.communicators[communicator].astype(np.int64)
+        for calls, template in _templates(found, grid, members, algorithms, carried.chosen):
+            rows = len(template.member)
+            entry = grid[template.member][:, calls].T  # (calls, rows)
+            shift = listed + rows * np.arange(len(calls))[:, None]
+            parts.append(
+                CollectiveRows(
+                    event=found.start[entry].ravel(),
+                    strand=found.strand[entry].ravel(),
+                    kind=np.tile(template.kind, len(calls)),
+                    peer=np.tile(np.append(members, -1)[template.peer], len(calls)),
+                    tag=np.repeat(calls, rows),
+                    context=np.full(entry.size, context),
+                    size=np.tile(template.size, len(calls)),
+                    target=np.where(template.target < 0, -1, template.target + shift).ravel(),
+                )
+            )
+            listed += entry.size
+    return CollectiveRows(*map(np.concatenate, zip(*parts, strict=True))), carried
+
+
+def _background_rows(found: Found) -> CollectiveRows:
+    """START and WAIT of the strands of non-blocking collectives; a WAIT's target is its START."""
+    which = np.flatnonzero(found.strand >= 0)
+    count = len(which)
+    blank = np.full(2 * count, -1, dtype=np.int64)
+    return CollectiveRows(
+        event=np.concatenate((found.start[which], found.done[which])),
+        strand=blank,
+        kind=np.repeat(np.array([Op.START, Op.WAIT], dtype=np.int64), count),
+        peer=blank,
+        tag=blank,
+        context=blank,
+        size=np.zeros(2 * count, dtype=np.int64),
+        target=np.concatenate((found.strand[which], np.arange(count))),
+    )
+
+
+def _agreed(trace: Trace, found: Found, communicator: int) -> Ints:
+    """Entries of `found` by member and call, shape (members, calls), checked."""
+    members = trace.communicators[communicator]
+    position = np.full(trace.ranks, -1, dtype=np.int64)
+    position[members] = np.arange(len(members))
+    entries = np.flatnonzero(found.communicator == communicator)
+    at = position[found.rank[entries]]
+    name = f"{trace.name}: communicator {communicator}"
+    if (at < 0).any():
+        raise TraceError(f"{name}: rank {found.rank[entries][at < 0][0]} is not a member")
+    counts = np.bincount(at, minlength=len(members))
+    if counts.min() != counts.max():
+        few, many = int(counts.argmin()), int(counts.argmax())
+        raise TraceError(
+            f"{name}: rank {members[few]} takes part in {counts[few]} collectives and rank "
+            f"{members[many]} in {counts[many]}: expected the same number"
+        )
+    grid = entries[np.argsort(at, kind="stable")].reshape(len(members), -1)
+    for what, values in (("operation", found.operation), ("root", found.root)):
+        differ = np.argwhere(values[grid[0]][:, None] != values[grid].T)
+        if len(differ):
+            k, member = differ[0]
+            here, there = values[grid[0, k]], values[grid[member, k]]
+            if what == "operation":
+                here, there = (Collective(int(op)).name for op in (here, there))
+            raise TraceError(
+                f"{name}, collective {k}: rank {members[0]} has {what} {here} and rank "
+                f"{members[member]} {what} {there}: expected the same"
+            )
+    roots = found.root[grid[0]]
+    if (position[roots[roots >= 0]] < 0).any():
+        raise TraceError(f"{name}: a collective's root is not a member")
+    return grid
+
+
+def _templates(
+    found: Found,
+    grid: Ints,
+    members: Ints,
+    algorithms: Mapping[str, str],
+    counts: dict[str, dict[str, int]],
+) -> list[tuple[Ints, Template]]:
+    """Group the calls that move the same, lower each group once, and count what was chosen."""
+    groups: dict[tuple[int, int, bytes, bytes], list[int]] = {}
+    sent, received = found.sent[grid].T.copy(), found.received[grid].T.copy()
+    for k, first in enumerate(grid[0]):
+        key = (
+            int(found.operation[first]),
+            int(found.root[first]),
+            sent[k].tobytes(),
+            received[k].tobytes(),
+        )
+        groups.setdefault(key, []).append(k)
+    result = []
+    for (operation, root, *_), calls in groups.items():
+        at = int(np.flatnonzero(members == root)[0]) if root >= 0 else -1
+        k = calls[0]
+        chosen = choose(Collective(operation), at, sent[k], received[k], algorithms)
+        result.append((np.array(calls, dtype=np.int64), template_of(chosen.schedule, len(members))))
+        taken = counts.setdefault(chosen.operation, {})
+        made = int(found.trips[grid[0, calls]].sum())
+        taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + made
+    return result
+
+
+def template_of(schedule: Schedule, members: int) -> Template:
+    """Operations of every member: each round posts receives, then sends, and waits for all.
+
+    A member's only message of a round is a blocking operation.
+    """
+    here, there = schedule.round * members + schedule.dst, schedule.round * members + schedule.src
+    busy = np.bincount(np.concatenate((here, there)), minlength=1)
+    takes_alone, sends_alone = busy[here] == 1, busy[there] == 1
+    count = len(here)
+    index = np.arange(count)
+    waits_taken, waits_sent = index[~takes_alone], index[~sends_alone]
+    turn = np.repeat(np.arange(4), [count, count, len(waits_taken), len(waits_sent)])
+    of = np.concatenate((index, index, waits_taken, waits_sent))  # message of each row
+    taking = turn % 2 == 0
+    member = np.where(taking, schedule.dst[of], schedule.src[of])
+    kind = np.where(
+        turn > 1,
+        Op.WAIT,
+        np.where(
+            taking,
+            np.where(takes_alone[of], Op.RECV, Op.IRECV),
+            np.where(sends_alone[of], Op.SEND, Op.ISEND),
+        ),
+    )
+    order = np.lexsort((turn, schedule.round[of], member))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    posted = np.where(taking, of, of + count)  # where a row's message was posted, before sorting
+    return Template(
+        member=member[order],
+        kind=kind[order].astype(np.int64),
+        peer=np.where(turn > 1, -1, np.where(taking, schedule.src[of], schedule.dst[of]))[order],
+        size=np.where(turn > 1, 0, schedule.size[of])[order],
+        target=np.where(turn > 1, place[posted], -1)[order],
+    )

@@ -1,0 +1,1 @@
+"""The readable engine on SimPy, which says what is right."""

@@ -1,0 +1,136 @@
+"""What the reference engine schedules: strands, messages and packets, as events of SimPy.
+
+SimPy orders events by (time, priority, insertion). Every event gets its `order_key` as priority,
+so that insertion never decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from heapq import heappush
+
+import simpy
+
+from hopmap.simulator import model
+
+
+class Clock(simpy.Environment):
+    """SimPy's environment with absolute times: ``now + (at - now)`` need not be `at`."""
+
+    def schedule_at(self, event: simpy.Event, at: float, key: int) -> None:
+        """Schedule an event at a time; among those of one instant, the lowest key comes first."""
+        heappush(self._queue, (at, key, next(self._eid), event))  # type: ignore[misc]
+
+
+class Happening(simpy.Event):
+    """An event of ours: it has always succeeded, and can be scheduled again."""
+
+    __slots__ = ("callbacks",)
+    _ok = True
+
+
+class Packet(Happening):
+    """A packet on its way; `last` of its message, `tail` the arrival of its end."""
+
+    __slots__ = ("hop", "key", "last", "message", "path", "size", "tail")
+
+    def __init__(
+        self, message: Message, size: int, last: bool, path: list[Server], key: int
+    ) -> None:
+        self.message = message
+        self.size = size
+        self.last = last
+        self.path = path
+        self.key = key
+        self.hop = 0
+        self.tail = 0.0
+
+
+class Begun:
+    """What a row began when it last ran; `place` counts within the channel."""
+
+    __slots__ = ("done", "place", "row", "strand")
+
+    def __init__(self, row: int, place: int = 0) -> None:
+        self.row = row
+        self.place = place
+        self.done = False
+        self.strand: Strand | None = None  # that waits for it
+
+
+class Sent(Happening):
+    """A rendezvous message has left, so that its sender may go on."""
+
+    __slots__ = ("send",)
+
+    def __init__(self, send: Begun) -> None:
+        self.send = send
+
+
+class Message(Happening):
+    """A message; its event is that it, or its request or grant, has arrived."""
+
+    __slots__ = ("cargo", "eager", "number", "receive", "send", "there")
+
+    def __init__(self, number: int, send: Begun, eager: bool) -> None:
+        self.number = number
+        self.send = send
+        self.eager = eager
+        self.receive: Begun | None = None
+        self.there = False  # it, if eager, or its request has arrived
+        self.cargo = model.DATA
+
+
+class Strand(Happening):
+    """A strand that goes on."""
+
+    __slots__ = (
+        "awaited",
+        "begun_by",
+        "communicate",
+        "compute",
+        "entry",
+        "finish",
+        "key",
+        "message",
+        "row",
+        "since",
+        "steps",
+        "wait",
+    )
+
+    def __init__(self, key: int, message: int, entry: int) -> None:
+        self.key = key
+        self.message = message  # number of the next one that it sends
+        self.entry = entry  # where the operation that it is at is recorded
+        self.steps: Generator[None, None, None]
+        self.begun_by: Begun | None = None  # its START
+        self.row = -1  # where it stands while it waits
+        self.awaited: Begun
+        self.since = 0.0
+        self.finish = self.compute = self.communicate = self.wait = 0.0
+
+
+class Server:
+    """A link, or the injection, ejection or memory of a node."""
+
+    __slots__ = (
+        "bandwidth",
+        "busy",
+        "bytes",
+        "free",
+        "latency",
+        "link",
+        "longest_wait",
+        "messages",
+        "packets",
+        "waited",
+    )
+
+    def __init__(self, bandwidth: float, latency: float) -> None:
+        self.bandwidth = bandwidth
+        self.latency = latency
+        self.link = -1  # its number, of one whose use over time is kept
+        self.free = 0.0
+        self.messages = self.bytes = self.packets = 0
+        self.busy = self.longest_wait = self.waited = 0.0

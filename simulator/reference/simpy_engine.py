@@ -1,0 +1,281 @@
+"""The reference engine: SimPy's event queue, and the rules of `model.py` as callbacks.
+
+Strands are generators that yield whenever they have to wait; packets are events that schedule
+themselves at one server after the other, see `simpy_network.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Generator
+from itertools import pairwise
+from math import nan
+
+import numpy as np
+
+from hopmap.simulator import model
+from hopmap.simulator.deadlock import deadlock
+from hopmap.simulator.programs.program import Op
+from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
+from hopmap.simulator.result import Outcome
+from hopmap.simulator.run_plan import Plan
+
+from .events import Begun, Clock, Message, Sent, Strand
+from .network import Network
+
+Progress = Callable[[int, int], None]
+PROGRESS_EVERY = 1 << 12  # messages
+
+SENDS = frozenset(map(int, (Op.SEND, Op.ISEND)))
+RECEIVES = frozenset(map(int, (Op.RECV, Op.IRECV)))
+BEGINNING = frozenset(map(int, (Op.ISEND, Op.IRECV, Op.START)))
+BLOCKING = frozenset(map(int, (Op.SEND, Op.RECV, Op.WAIT)))
+
+
+def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
+    """Replay a plan.
+
+    Raises
+    ------
+    DeadlockError
+        Nothing is left to happen and some strand has not finished.
+    """
+    return _Replay(plan, record, progress).outcome()
+
+
+class _Replay:
+    """State of one run. Lists, not arrays: Python reads them several times faster."""
+
+    def __init__(self, plan: Plan, record: Record, progress: Progress | None) -> None:
+        parameters, program = plan.parameters, plan.program
+        self.plan = plan
+        self.clock = Clock()
+        self.network = Network(plan, self.clock, record.bins, self.deliver)
+        self.progress = progress
+        self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
+        self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
+
+        self.kind, self.target = program.kind.tolist(), program.target.tolist()
+        self.compute, self.size = plan.compute.tolist(), program.size.tolist()
+        self.eager_limit = parameters.eager_limit
+        self.channel = plan.channel.tolist()
+        self.rank = program.rank_of_row().tolist()
+        self.free = [0.0] * program.ranks  # when the end point of a rank is free
+        self.begun: dict[int, Begun] = {}  # by row, the latest that can be waited for
+        self.trips = [0] * program.operations  # of REPEATs, since their loop was entered
+        # By channel, messages that found no receive, or receives that found no message; and how
+        # many of each there were.
+        self.unmatched: defaultdict[int, deque[Message | Begun]] = defaultdict(deque)
+        self.sends: Counter[int] = Counter()
+        self.receives: Counter[int] = Counter()
+        self.arrived = 0
+        self.record = record
+        # What is recorded; strands write their operations one after the other.
+        self.moments = Moments(*([nan] * plan.messages * record.messages for _ in Moments._fields))
+        entries = int(plan.trips.sum()) * record.operations
+        self.stamps = Stamps(*([nan] * entries for _ in Stamps._fields))
+
+        firsts = zip(plan.first.tolist(), plan.first_entry().tolist(), strict=True)
+        self.strands = [Strand(self.key(model.RESUME, s), *first) for s, first in enumerate(firsts)]
+        rows = pairwise(program.offsets.tolist())
+        for strand, (begin, end) in zip(self.strands, rows, strict=True):
+            strand.steps = self.steps(strand, begin, end)
+        # One list per kind of event; SimPy calls each entry with the event.
+        self.on_sent, self.on_resume = [self.send_complete], [self.resume]
+        self.on_leave = [self.leave]
+
+    def outcome(self) -> Outcome:
+        main = [self.strands[s] for s in self.plan.program.main()]
+        for strand in main:
+            self.wake(strand, 0.0)
+        self.clock.run()
+        stuck = [
+            (s, strand.row, strand.awaited.place)
+            for s, strand in enumerate(self.strands)
+            if strand.row >= 0
+        ]
+        if stuck:
+            raise deadlock(self.plan, self.clock.now, stuck)
+        return Outcome(
+            finish=np.array([strand.finish for strand in main]),
+            compute=np.array([strand.compute for strand in main]),
+            communicate=np.array([strand.communicate for strand in main]),
+            wait=np.array([strand.wait for strand in main]),
+            servers=self.network.counters(),
+            events=sum(server.packets for server in self.network.servers),
+            controls=self.network.controls,
+            messages=Moments(*map(np.array, self.moments)),
+            operations=Stamps(*map(np.array, self.stamps)),
+            use=self.network.use(),
+        )
+
+    def key(self, kind: int, number: int, packet: int = 0) -> int:
+        plan = self.plan
+        return model.order_key(kind, number, packet, plan.number_bits, plan.packet_bits)
+
+    # Strands
+
+    def wake(self, strand: Strand, at: float) -> None:
+        strand.callbacks = self.on_resume  # type: ignore[assignment]
+        self.clock.schedule_at(strand, at, strand.key)
+
+    def resume(self, strand: Strand) -> None:
+        next(strand.steps, None)
+
+    def steps(self, strand: Strand, begin: int, end: int) -> Generator[None, None, None]:
+        """Execute a strand; it yields to wait for its next `resume`."""
+        clock, row = self.clock, begin
+        record, (ready, _, ended) = self.record.operations, self.stamps
+        while row < end:
+            pause = self.compute[row]
+            if pause > 0:
+                strand.compute += pause
+                self.wake(strand, clock.now + pause)
+                yield
+            if record:
+                ready[strand.entry] = clock.now
+            kind = self.kind[row]
+            if kind in SENDS:
+                if self.overhead_send > 0:
+                    strand.communicate += self.overhead_send
+                    self.wake(strand, clock.now + self.overhead_send)
+                    yield
+                begun = self.post_send(strand, row)
+            elif kind in RECEIVES:
+                begun = self.post_receive(row)
+            elif kind == Op.START:
+                begun = Begun(row)
+                started = self.strands[self.target[row]]
+                started.begun_by = begun
+                self.wake(started, clock.now)
+            elif kind == Op.WAIT:
+                begun = self.begun[self.target[row]]
+            elif kind == Op.REPEAT:
+                self.trips[row] += 1
+                if self.trips[row] < self.size[row]:
+                    if record:
+                        ended[strand.entry] = clock.now
+                        strand.entry += 1
+                    row = self.target[row]
+                    continue
+                self.trips[row] = 0
+            if kind in BEGINNING:
+                self.begun[row] = begun
+            elif kind in BLOCKING:
+                overhead = self.overhead_of(begun)
+                strand.communicate += overhead
+                if not begun.done:
+                    strand.row, strand.since = row, clock.now
+                    strand.awaited, begun.strand = begun, strand
+                    yield
+                elif overhead > 0:
+                    self.wake(strand, clock.now + overhead)
+                    yield
+            if record:
+                ended[strand.entry] = clock.now
+                strand.entry += 1
+            row += 1
+        strand.row = -1
+        strand.finish = clock.now
+        if strand.begun_by is not None:
+            self.complete(strand.begun_by)
+
+    def overhead_of(self, begun: Begun) -> float:
+        """Seconds that a strand is busy once what it waited for is complete."""
+        return self.overhead_recv if self.kind[begun.row] in RECEIVES else 0.0
+
+    def complete(self, begun: Begun) -> None:
+        """Note that what a row began is complete; a strand that waits for it goes on."""
+        begun.done = True
+        strand, begun.strand = begun.strand, None
+        if strand is not None:
+            now = self.clock.now
+            strand.wait += now - strand.since
+            if self.record.operations:
+                self.stamps.woken[strand.entry] = now
+            self.wake(strand, now + self.overhead_of(begun))
+
+    # Messages
+
+    def post_send(self, strand: Strand, row: int) -> Begun:
+        channel = self.channel[row]
+        send = Begun(row, self.sends[channel])
+        self.sends[channel] += 1
+        eager = model.is_eager(self.size[row], self.eager_limit)
+        message = Message(strand.message, send, eager)
+        strand.message += 1
+        if self.record.messages:
+            self.moments.sent[message.number] = self.clock.now
+        unmatched = self.unmatched[channel]
+        if unmatched and isinstance(receive := unmatched[0], Begun):
+            message.receive = receive
+            unmatched.popleft()
+        else:
+            unmatched.append(message)
+        send.done = eager
+        if eager:
+            self.depart(message)
+        else:
+            self.network.transmit(message, model.REQUEST)
+        return send
+
+    def post_receive(self, row: int) -> Begun:
+        channel = self.channel[row]
+        receive = Begun(row, self.receives[channel])
+        self.receives[channel] += 1
+        unmatched = self.unmatched[channel]
+        if not unmatched or isinstance(unmatched[0], Begun):
+            unmatched.append(receive)
+            return receive
+        message = unmatched.popleft()
+        assert isinstance(message, Message)
+        message.receive = receive
+        if message.there:
+            if message.eager:
+                receive.done = True
+            else:
+                self.network.transmit(message, model.GRANT)
+        return receive
+
+    def deliver(self, message: Message) -> None:
+        if self.record.messages:
+            moment = (self.moments.delivered, self.moments.requested, self.moments.granted)
+            moment[message.cargo][message.number] = self.clock.now
+        if message.cargo == model.DATA:
+            self.arrived += 1
+            if self.progress is not None and self.arrived % PROGRESS_EVERY == 0:
+                self.progress(self.arrived, self.plan.messages)
+        if message.cargo == model.GRANT:
+            self.depart(message)
+        elif message.receive is None:
+            message.there = True
+        elif message.cargo == model.DATA:
+            self.complete(message.receive)
+        else:
+            self.network.transmit(message, model.GRANT)
+
+    def depart(self, message: Message) -> None:
+        """Let a message's data pass the end point of its rank."""
+        row, now = message.send.row, self.clock.now
+        rank = self.rank[row]
+        at = model.leave_time(now, self.free[rank], self.size[row], self.gap_per_byte)
+        self.free[rank] = at + self.gap
+        if at > now:
+            message.callbacks = self.on_leave  # type: ignore[assignment]
+            self.clock.schedule_at(message, at, self.key(model.LEAVE, message.number))
+        else:
+            self.leave(message)
+
+    def leave(self, message: Message) -> None:
+        """Hand a message's data to the network."""
+        if self.record.messages:
+            self.moments.departed[message.number] = self.clock.now
+        self.network.transmit(message, model.DATA)
+        if not message.eager:
+            sent = Sent(message.send)
+            sent.callbacks = self.on_sent  # type: ignore[assignment]
+            free = self.network.first(sent.send.row).free
+            self.clock.schedule_at(sent, free, self.key(model.SENT, message.number))
+
+    def send_complete(self, sent: Sent) -> None:
+        self.complete(sent.send)

@@ -1,0 +1,165 @@
+"""Plan: program, network and parameters as plain arrays, which is all that an engine needs.
+
+Servers are numbered links first (as in the topology), then the injection link of every node, the
+ejection links, and the memories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.numbering import numbered
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.unrolling import unrolled, without_loops
+from hopmap.topologies import Mapping, Topology
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an engine runs.
+
+    Attributes
+    ----------
+    program : Program
+    parameters : Parameters
+    links : int
+        Number of links of the topology, the first servers.
+    bandwidth, latency : ndarray(float64, shape=(servers,))
+    compute : ndarray(float64, shape=(operations,))
+        Scaled seconds of computation before each operation.
+    channel : ndarray(int64, shape=(operations,))
+        See `Program.channels`.
+    path, back : ndarray(int64, shape=(operations,))
+        Of a row that sends, the path of its message, and that of the grant.
+    trips : ndarray(int64, shape=(operations,))
+        How often each row runs.
+    first : ndarray(int64, shape=(strands,))
+        Number of the first message of each strand; the others follow in order.
+    messages, bytes : int
+        Sent in all.
+    indptr : ndarray(int64, shape=(paths + 1,))
+    servers : ndarray(int64)
+        Path p is ``servers[indptr[p]:indptr[p + 1]]``.
+    number_bits, packet_bits : int
+        For `model.order_key`.
+    """
+
+    program: Program
+    parameters: Parameters
+    links: int
+    bandwidth: NDArray[np.float64]
+    latency: NDArray[np.float64]
+    compute: NDArray[np.float64]
+    channel: Ints
+    path: Ints
+    back: Ints
+    trips: Ints
+    first: Ints
+    messages: int
+    bytes: int
+    indptr: Ints
+    servers: Ints
+    number_bits: int
+    packet_bits: int
+
+    def first_entry(self) -> Ints:
+        """Place of each strand's first operation among all of them, loops written out."""
+        return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]
+
+
+def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Parameters) -> Plan:
+    """Place a program on a network.
+
+    Raises
+    ------
+    ValueError
+        A loop that makes no sense, see `Program.trips`.
+    """
+    send = program.sends()
+    times = program.trips()
+    sent = np.concatenate(([0], np.cumsum(times[send])))
+    messages = int(sent[-1])
+
+    source = node_of[program.rank_of_row()[send]]
+    target = node_of[program.peer[send]]
+    pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
+    pairs, path = numbered(pairs)
+    indptr, servers = paths(topology, pairs // topology.nodes, pairs % topology.nodes)
+    of_row = np.full((2, program.operations), -1, dtype=np.int64)
+    of_row[:, send] = path.reshape(2, -1)
+
+    bandwidth, latency = speeds(topology, parameters)
+    largest = int(program.size[send].max(initial=parameters.control_bytes))
+    return Plan(
+        program=program,
+        parameters=parameters,
+        links=topology.links,
+        bandwidth=bandwidth,
+        latency=latency,
+        compute=program.compute * parameters.compute_scale,
+        channel=program.channels(),
+        path=of_row[0],
+        back=of_row[1],
+        trips=times,
+        first=sent[np.searchsorted(send, program.offsets[:-1])],
+        messages=messages,
+        bytes=int((program.size[send] * times[send]).sum()),
+        indptr=indptr,
+        servers=servers,
+        number_bits=max(messages, program.strands).bit_length(),
+        packet_bits=(largest // parameters.packet_size + 1).bit_length(),
+    )
+
+
+def flat(ready: Plan) -> Plan:
+    """Write out the loops of a plan, for engines in which every row runs once.
+
+    Messages keep their numbers, which count them in the order of the rows written out.
+    """
+    program = ready.program
+    if not (program.kind == Op.REPEAT).any():
+        return ready
+    order = unrolled(program)
+    columns = ("compute", "channel", "path", "back")
+    return replace(
+        ready,
+        program=without_loops(program),
+        trips=np.ones(len(order), dtype=np.int64),
+        **{column: getattr(ready, column)[order] for column in columns},
+    )
+
+
+def paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
+    """Paths between node pairs: injection, route, ejection; or the memory."""
+    links, nodes = topology.links, topology.nodes
+    starts, route = topology.routes(source, target)
+    away = source != target
+    hops = np.diff(starts)
+    indptr = np.concatenate(([0], np.cumsum(np.where(away, hops + 2, 1))))
+    servers = np.empty(indptr[-1], dtype=np.int64)
+    servers[indptr[:-1]] = np.where(away, links + source, links + 2 * nodes + source)
+    servers[indptr[1:][away] - 1] = links + nodes + target[away]
+    inner = np.arange(len(route)) + np.repeat(indptr[:-1] + 1 - starts[:-1], hops)
+    servers[inner] = route
+    return indptr, servers
+
+
+def speeds(
+    topology: Topology, parameters: Parameters
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bandwidth and latency of every server."""
+    columns = []
+    for quantity in ("bandwidth", "latency"):
+        of_kind = np.array([getattr(kind, quantity) for kind in topology.kinds], dtype=np.float64)
+        ends = [
+            np.full(topology.nodes, getattr(parameters, f"{end}_{quantity}"))
+            for end in ("injection", "ejection", "memory")
+        ]
+        columns.append(np.concatenate((of_kind[topology.link_kind], *ends)))
+    return columns[0], columns[1]
