@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.scenarios.mapping_files import read_mapping
+from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
 

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import psutil
 
-from hopmap.scenarios.fingerprint import fingerprint
-from hopmap.scenarios.store_index import finished
-from hopmap.scenarios.tables import loose_ids
+from hopmap.scenarios.results.fingerprint import fingerprint
+from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.results.tables import loose_ids
 
 ROOT = Path(__file__).parents[1]
 MAPPERS = ["random", "random | bokhari", "random_sampling", "recursive_bisection"]

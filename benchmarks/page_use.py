@@ -12,12 +12,12 @@ from pathlib import Path
 import sweep
 from kill_test import write_scenario
 
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
 
 RUNS = 300
 DATA = Path(__file__).parents[1] / "tests" / "data"
-COMMAND = [sys.executable, "-c", "from hopmap.scenarios.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from hopmap.scenarios.cli.app import main; main()"]
 AIMS = (  # what it is, words, seconds that a user should not wait beyond
     ("hopmap --help", ("--help",), 0.5),
     ("hopmap list mappers", ("list", "mappers"), 2.0),

@@ -21,7 +21,7 @@ from mapping_peers import shuffled, spec_of
 from quality_time_figure import NAMES, draw
 
 from hopmap.mappers import evaluate, map_ranks
-from hopmap.scenarios.plots_style import svg_text
+from hopmap.scenarios.figures.style import svg_text
 from hopmap.topologies import topology_from_spec
 
 BUDGETS = (0.03, 0.1, 0.3, 1.0, 5.0)

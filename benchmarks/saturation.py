@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.scenarios.plots_saturation import latency_throughput
-from hopmap.scenarios.plots_style import svg_text
+from hopmap.scenarios.figures.saturation import latency_throughput
+from hopmap.scenarios.figures.style import svg_text
 from hopmap.simulator import Load, channel_load, open_loop
 from hopmap.topologies import both_ways, topology_from_spec
 from hopmap.traces import PATTERNS, synthetic_traffic

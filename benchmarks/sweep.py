@@ -21,11 +21,11 @@ import numpy as np
 from kill_test import finish, start, write_scenario
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.plan import plan
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.settings import configure
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.simulator import evaluate, link_loads, lower, simulate
+from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
 
 FEW = 16

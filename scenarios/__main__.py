@@ -1,5 +1,5 @@
 """``python -m hopmap.scenarios`` is the command ``hopmap``."""
 
-from .cli import main
+from hopmap.scenarios.cli.app import main
 
 main()

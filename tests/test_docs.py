@@ -18,8 +18,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS, map_ranks
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.scenario import Scenario
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.sweep.scenario import Scenario
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_traffic
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from hopmap.scenarios.mapping_files import read_mapping
+from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

@@ -13,7 +13,7 @@ from hopmap.mappers.auto import portfolio
 from hopmap.mappers.bisections.multilevel import _grouped, seat_layers
 from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
-from hopmap.scenarios.mapping_files import read_mapping
+from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
 from hopmap.traces.patterns.stencils import stencil_traffic

@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGE = (ROOT / "docs" / "MAPPERS.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "CARTESIAN_MPI.md").read_text(encoding="utf-8")
-HEADER = Path(hopmap.mappers.__file__).with_name("hopmap_cart.h")
+HEADER = Path(hopmap.mappers.__file__).parent / "cartesian" / "hopmap_cart.h"
 FLAGS = ["-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}"]
 DIMS, INDEX, NODES, ALGORITHM, PROCESSES = -1, -2, -3, -5, -6  # the header's codes
 

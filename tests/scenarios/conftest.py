@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hopmap.scenarios.kendall import METRICS
-from hopmap.scenarios.report_study import Case, Entry
+from hopmap.scenarios.study.correlation import METRICS
+from hopmap.scenarios.study.study import Case, Entry
 
 
 @pytest.fixture
@@ -41,4 +41,4 @@ def case_of():
 @pytest.fixture(autouse=True)
 def compiled_in_silence(monkeypatch):
     """Keep the compiler's announcement out of what commands print: caches may be cold here."""
-    monkeypatch.setattr("hopmap.scenarios.console.announce_compilation", lambda: None)
+    monkeypatch.setattr("hopmap.scenarios.cli.console.announce_compilation", lambda: None)

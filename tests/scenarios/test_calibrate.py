@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.pingpong_files import PingPongError, read_pingpong
-from hopmap.scenarios.settings import SettingError, configure, parse_settings
+from hopmap.scenarios.cli.app import app
 from hopmap.simulator import program_of, simulate
+from hopmap.simulator.parameters.pingpong_files import PingPongError, read_pingpong
+from hopmap.simulator.parameters.settings import SettingError, configure, parse_settings
 from hopmap.topologies import mesh
 
 OSU = """# OSU MPI Latency Test v7.3

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from hopmap.scenarios import claims
-from hopmap.scenarios.claims import claimed
+from hopmap.scenarios.results import claims
+from hopmap.scenarios.results.claims import claimed
 
 HOLD = """
 import sys, time

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
-from hopmap.scenarios.cli import app
+from hopmap.scenarios.cli.app import app
 from hopmap.traces import (
     Traffic,
     load_traffic,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios import cli_traces
-from hopmap.scenarios.cli import app
+from hopmap.scenarios.cli import traces
+from hopmap.scenarios.cli.app import app
 
 DATA = Path(__file__).parent.parent / "data"
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
@@ -217,7 +217,7 @@ def test_a_mistake_of_ours_is_called_one_and_debug_shows_it(here, monkeypatch):
     def broken(*_):
         raise ValueError("shapes do not match")  # as numpy would
 
-    monkeypatch.setattr(cli_traces, "_read", broken)
+    monkeypatch.setattr(traces, "_read", broken)
     result = CliRunner().invoke(app, ["info", "good"])
     assert result.exit_code == 1
     assert "a bug in hopmap: ValueError: shapes do not match (HOPMAP_DEBUG=1" in result.stderr
@@ -230,7 +230,7 @@ def test_ctrl_c_is_one_line_and_130(here, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_traces, "_read", interrupted)
+    monkeypatch.setattr(traces, "_read", interrupted)
     result = CliRunner().invoke(app, ["matrix", "good", "--out", "new.npz", "--json"])
     assert result.exit_code == 130
     assert result.stderr == "hopmap: interrupted\n"
@@ -240,7 +240,7 @@ def test_ctrl_c_is_one_line_and_130(here, monkeypatch):
 
 def test_the_installed_command_does_the_same(here):
     """In a process of its own, for the entry point, the real streams and the exit code."""
-    code = "from hopmap.scenarios.cli import main; main()"
+    code = "from hopmap.scenarios.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "info", "nothing"], capture_output=True, text=True
     )

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 LU = str(Path(__file__).parent.parent / "data" / "lu.S.4")
-COMMAND = "from hopmap.scenarios.cli import main; main()"
+COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 SAID = "hopmap: compiling for this machine, once\n"
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hopmap.scenarios.console import print_table
+from hopmap.scenarios.cli.console import print_table
 
 
 @pytest.mark.parametrize(

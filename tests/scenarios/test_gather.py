@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.scenarios import claims, store
-from hopmap.scenarios import gather as gather_module
-from hopmap.scenarios.fingerprint import fingerprint
-from hopmap.scenarios.gather import gather
-from hopmap.scenarios.plan_file import save_plan
-from hopmap.scenarios.store_index import finished
-from hopmap.scenarios.tables import PARTS, TIMES, StoreError, loose_ids, part_files
+from hopmap.scenarios.results import claims, store
+from hopmap.scenarios.results import gather as gather_module
+from hopmap.scenarios.results.fingerprint import fingerprint
+from hopmap.scenarios.results.gather import gather
+from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.results.tables import PARTS, TIMES, StoreError, loose_ids, part_files
 from hopmap.topologies import mesh
 
 LINE = mesh((3,))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.hosts import compress, expand, node_names, nodes_named
+from hopmap.scenarios.launchers.node_names import compress, expand, node_names, nodes_named
 from hopmap.topologies import MappingError, torus
 
 PAIR = torus((2,))

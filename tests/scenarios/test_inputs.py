@@ -6,19 +6,19 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from hopmap.scenarios import measure as measure_module
-from hopmap.scenarios import store
-from hopmap.scenarios.cli_arguments import Collectives
-from hopmap.scenarios.expanded import read_traffic
-from hopmap.scenarios.plan import plan
-from hopmap.scenarios.run import run_scenario, save_inputs
-from hopmap.scenarios.scenario import ScenarioError
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.slurm import LIST, share_of
-from hopmap.scenarios.sources import find_source
+from hopmap.scenarios.cli.arguments import Collectives
+from hopmap.scenarios.cli.expanded import read_traffic
+from hopmap.scenarios.results import store
+from hopmap.scenarios.sweep import measure as measure_module
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.run import run_scenario, save_inputs
+from hopmap.scenarios.sweep.scenario import ScenarioError
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.scenarios.sweep.slurm import LIST, share_of
 from hopmap.simulator import program_of_traffic, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic
+from hopmap.traces.sources import find_source
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -69,7 +69,7 @@ def test_another_version_reads_the_traces_anew(tmp_path, monkeypatch):
     sweep(file)
     (first,) = store.load_runs(tmp_path / "out")["hop_bytes"]
     pair = Traffic.from_pairs(4, [0], [1], [1], [7])
-    monkeypatch.setattr("hopmap.scenarios.sources.nas_traffic", lambda _: pair)
+    monkeypatch.setattr("hopmap.traces.sources.nas_traffic", lambda _: pair)
     assert sweep(file).done == 0
     for module in ("plan", "run", "store"):
         monkeypatch.setattr(f"hopmap.scenarios.{module}.installed", lambda: "99")

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.launchers import LAUNCHERS, beside, export_mapping, recognise
-from hopmap.scenarios.mapping_files import named_hosts, named_topology, read_mapping
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.launchers.formats import LAUNCHERS, beside, export_mapping, recognise
+from hopmap.scenarios.launchers.mapping_files import named_hosts, named_topology, read_mapping
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
 
 NETWORKS = ["torus:2x3x2", "mesh:7", "haec:2x2x2", "cluster:3*2+1*4", "torus:2x3x4x1x2", "mesh:9x2"]

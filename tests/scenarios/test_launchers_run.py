@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopmap.scenarios.launchers import beside, export_mapping
+from hopmap.scenarios.launchers.formats import beside, export_mapping
 from hopmap.simulator import program_of_traffic
 from hopmap.simulator.export.time_independent import INDEX, write_tit
 from hopmap.topologies import torus

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hopmap.scenarios.link_use import write_link_use
-from hopmap.scenarios.plots_link_use import link_use_plot
-from hopmap.scenarios.plots_style import svg_text
+from hopmap.scenarios.figures.link_use import link_use_plot
+from hopmap.scenarios.figures.style import svg_text
 from hopmap.simulator import LinkUse, program_of, simulate
+from hopmap.simulator.export.link_use_table import write_link_use
 from hopmap.topologies import topology_from_spec
 
 

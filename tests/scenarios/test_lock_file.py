@@ -4,10 +4,10 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
-from hopmap.scenarios import store
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.sources import find_source
+from hopmap.scenarios.results import store
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.traces.sources import find_source
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.scenarios.mapping_files import named_topology, read_mapping, write_mapping
+from hopmap.scenarios.launchers.mapping_files import named_topology, read_mapping, write_mapping
 from hopmap.topologies import MappingError, mesh, torus
 
 

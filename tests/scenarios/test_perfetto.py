@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from hopmap.scenarios import perfetto
-from hopmap.scenarios.perfetto import write_perfetto
-from hopmap.scenarios.scenario import ScenarioError
+from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.simulator import Parameters, lower, program_of, simulate
+from hopmap.simulator.export import perfetto
+from hopmap.simulator.export.perfetto import write_perfetto
 from hopmap.topologies import mesh, topology_from_spec
 from hopmap.traces import TraceError, nas_folded, read_trace
 

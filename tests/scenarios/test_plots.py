@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from hopmap.scenarios.plots import spy_plot
-from hopmap.scenarios.plots_bars import Spread, ienpc_bars, mapping_time, runtime_bars
-from hopmap.scenarios.plots_compare import excess_strips
-from hopmap.scenarios.plots_layout import link_steps, slices, stack
-from hopmap.scenarios.plots_mapping import mapping_view
-from hopmap.scenarios.plots_network import link_loads
-from hopmap.scenarios.plots_relations import shared
-from hopmap.scenarios.plots_saturation import latency_throughput
-from hopmap.scenarios.plots_style import label, svg_text
-from hopmap.scenarios.plots_turn import turnable
+from hopmap.scenarios.figures.bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from hopmap.scenarios.figures.excess import excess_strips
+from hopmap.scenarios.figures.layout import link_steps, slices, stack
+from hopmap.scenarios.figures.mapping import mapping_view
+from hopmap.scenarios.figures.network import link_loads
+from hopmap.scenarios.figures.relations import shared
+from hopmap.scenarios.figures.saturation import latency_throughput
+from hopmap.scenarios.figures.spy import spy_plot
+from hopmap.scenarios.figures.style import label, svg_text
+from hopmap.scenarios.figures.turntable import turnable
 from hopmap.simulator import Load
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic

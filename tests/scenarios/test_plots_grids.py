@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.plots_grids import _tints, drawable_dims, grid_mappings, parts
-from hopmap.scenarios.plots_style import svg_text
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.figures.cartesian import _tints, drawable_dims, grid_mappings, parts
+from hopmap.scenarios.figures.style import svg_text
 from hopmap.traces import Traffic, stencil_traffic
 
 

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios import query as query_module
-from hopmap.scenarios import store
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.plan_file import save_plan
-from hopmap.scenarios.query import QueryError, query
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.tables import StoreError
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.results import query as query_module
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.query import QueryError, query
+from hopmap.scenarios.results.tables import StoreError
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
 

@@ -14,16 +14,24 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from hopmap.scenarios import store
-from hopmap.scenarios.plan_file import save_plan
-from hopmap.scenarios.report import write_report
-from hopmap.scenarios.report_published import published_tables
-from hopmap.scenarios.report_study import load_study
-from hopmap.scenarios.report_tables import headline, link_rows, main_table
-from hopmap.scenarios.report_units import change, compact, count, data, duration, joules, runtime
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.tables import StoreError
+from hopmap.scenarios.report.published import published_tables
+from hopmap.scenarios.report.report import write_report
+from hopmap.scenarios.report.tables import headline, link_rows, main_table
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.tables import StoreError
+from hopmap.scenarios.study.study import load_study
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.simulator.parameters.shown import (
+    change,
+    compact,
+    count,
+    data,
+    duration,
+    joules,
+    runtime,
+)
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats.files import save_traffic

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from hopmap.scenarios.report import write_report
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario, scenario_path
+from hopmap.scenarios.report.report import write_report
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
 
 BINARY = shutil.which("chromium") or shutil.which("chromium-browser")
 PATIENCE = 120  # seconds; a page takes two on an idle machine

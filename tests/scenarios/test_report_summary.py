@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from hopmap.scenarios import report_summary
-from hopmap.scenarios.report_study import Study
-from hopmap.scenarios.report_summary import chosen_cases, excess, summary, write_cases
+from hopmap.scenarios.report import summary as report_summary
+from hopmap.scenarios.report.summary import chosen_cases, excess, summary, write_cases
+from hopmap.scenarios.study.study import Study
 
 
 @pytest.fixture

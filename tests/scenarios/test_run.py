@@ -15,17 +15,17 @@ import pytest
 from typer.testing import CliRunner
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios import measure as measure_module
-from hopmap.scenarios import store, tables
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.fingerprint import fingerprint
-from hopmap.scenarios.plan import plan
-from hopmap.scenarios.plan_file import read_plan
-from hopmap.scenarios.report import write_report
-from hopmap.scenarios.run import missing, run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.store_index import finished
-from hopmap.scenarios.tables import part_files
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.report.report import write_report
+from hopmap.scenarios.results import store, tables
+from hopmap.scenarios.results.fingerprint import fingerprint
+from hopmap.scenarios.results.plan_file import read_plan
+from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.results.tables import part_files
+from hopmap.scenarios.sweep import measure as measure_module
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.run import missing, run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
@@ -340,7 +340,7 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
     slow = [f"random_sampling(samples={count})" for count in range(30_000, 30_012)]
     file = write(tmp_path, slow, "[replay]\nengine = false")
     results = tmp_path / "out"
-    code = "from hopmap.scenarios.cli import main; main()"
+    code = "from hopmap.scenarios.cli.app import main; main()"
     command = [sys.executable, "-c", code, "run", file, "--out", results, "--no-report"]
     process = subprocess.Popen(
         [*command, "--workers", str(workers)],

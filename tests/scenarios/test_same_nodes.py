@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopmap.scenarios.same_nodes import same_nodes
+from hopmap.scenarios.launchers.same_nodes import same_nodes
 from hopmap.topologies import mesh, topology_from_spec
 
 

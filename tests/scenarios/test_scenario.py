@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.catalogue import CATALOGUE
-from hopmap.scenarios.plan import plan
-from hopmap.scenarios.scenario import ScenarioError
-from hopmap.scenarios.scenario_files import load_scenario, scenario_path
-from hopmap.scenarios.settings import configure
+from hopmap.scenarios.cli.listing import CATALOGUE
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.scenario import ScenarioError
+from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
+from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
 
 DATA = Path(__file__).parent.parent / "data"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopmap.scenarios.settings import (
+from hopmap.simulator.parameters.settings import (
     SettingError,
     check_settings,
     configure,

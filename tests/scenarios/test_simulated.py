@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.simulated import Simulated
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.cli.simulated_objective import Simulated
 
 DATA = Path(__file__).parent.parent / "data"
 MG = str(DATA / "mg.S.16")

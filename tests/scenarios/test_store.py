@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from hopmap.scenarios import store
-from hopmap.scenarios.plan_file import save_plan
-from hopmap.scenarios.store_index import error_of, finished
-from hopmap.scenarios.tables import SCHEMA, StoreError
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.store_index import error_of, finished
+from hopmap.scenarios.results.tables import SCHEMA, StoreError
 from hopmap.topologies import haec, mesh
 
 

@@ -13,14 +13,14 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios import workers
-from hopmap.scenarios.cli import app
-from hopmap.scenarios.fingerprint import fingerprint
-from hopmap.scenarios.plan import plan
-from hopmap.scenarios.run import run_scenario
-from hopmap.scenarios.scenario_files import load_scenario
-from hopmap.scenarios.store_index import finished
-from hopmap.scenarios.workers import WorkerError, share
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.results.fingerprint import fingerprint
+from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.sweep import workers
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.scenarios.sweep.workers import WorkerError, share
 
 LU = Path(__file__).parent.parent / "data" / "lu.S.4"
 RUNS = 40
@@ -176,7 +176,7 @@ def test_a_scheduler_that_is_not_there_is_an_error_of_one_line(tmp_path):
 
 
 def test_a_worker_of_another_version_does_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("hopmap.scenarios.run.installed", iter(["1", "2", "2"]).__next__)
+    monkeypatch.setattr("hopmap.scenarios.sweep.run.installed", iter(["1", "2", "2"]).__next__)
     with pytest.raises(WorkerError, match="a worker has hopmap 2: expected 1"):
         sweep(write(tmp_path), tmp_path / "out")
     assert not finished(tmp_path / "out")

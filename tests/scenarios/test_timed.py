@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from hopmap.scenarios import timed
+from hopmap.mappers import timing
 from hopmap.topologies import FAMILIES, mesh
 from hopmap.traces import Traffic
 
@@ -79,7 +79,7 @@ def test_what_compiles_while_the_clock_runs_is_taken_off(monkeypatch):
             time.sleep(0.2)
         return np.arange(traffic.ranks)
 
-    monkeypatch.setattr(timed, "map_ranks", compiles)
+    monkeypatch.setattr(timing, "map_ranks", compiles)
     traffic = Traffic.from_pairs(8, [0], [1], [1], [1])
-    _, seconds = timed.timed_mapping(traffic, mesh((8,)), "sweep", seed=0)
+    _, seconds = timing.timed_mapping(traffic, mesh((8,)), "sweep", seed=0)
     assert 0.05 <= seconds < 0.2

@@ -5,7 +5,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.toml_text import toml_text
+from hopmap.scenarios.results.toml_text import toml_text
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 plain = texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)

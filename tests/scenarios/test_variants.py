@@ -2,8 +2,8 @@
 
 import pytest
 
-from hopmap.scenarios.settings import SettingError
-from hopmap.scenarios.variants import axis, check_axes, variants
+from hopmap.scenarios.sweep.variants import axis, check_axes, variants
+from hopmap.simulator.parameters.settings import SettingError
 from hopmap.topologies import topology_from_spec
 
 HAEC, MESH = topology_from_spec("haec:2x2x2"), topology_from_spec("mesh:2x2")

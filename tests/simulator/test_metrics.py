@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.mapping_files import read_mapping
+from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.simulator.metrics.metrics import MetricsError, evaluate, hot_links, link_loads
 from hopmap.topologies import MappingError, Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic

@@ -12,10 +12,10 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from hopmap.scenarios.settings import configure
 from hopmap.simulator import Op, Parameters, lower, program_of, simulate
 from hopmap.simulator.export.simgrid_platform import ENVELOPE, platform_xml, smpirun_options
 from hopmap.simulator.export.time_independent import write_tit
+from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.run_plan import paths, speeds
 from hopmap.topologies import TopologyError, haec, mesh, topology_from_spec, torus
 from hopmap.traces import read_trace

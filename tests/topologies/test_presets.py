@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hopmap.scenarios.settings import configure
 from hopmap.simulator import KEYS
+from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import PRESETS, topology_from_spec
 
 SMALL = [name for name, preset in PRESETS.items() if "24x" not in preset.spec]

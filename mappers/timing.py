@@ -1,0 +1,146 @@
+"""How long a mapping takes, the compiler apart.
+
+What a budget of time is for is compiled before, on a small case of the same kind. What that case
+does not meet, such as kernels for many ranks only, is taken off the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cache
+from itertools import permutations
+from typing import TypeAlias
+
+import numpy as np
+from numba.core import event
+
+from hopmap.topologies import (
+    Mapping,
+    MappingError,
+    Router,
+    Topology,
+    dragonfly,
+    fat_tree,
+    from_networkx,
+    from_routes,
+    haec,
+    mesh,
+    tree,
+)
+from hopmap.topologies.graph_kernels import GraphRouter
+from hopmap.topologies.table_kernels import RouteRouter
+from hopmap.traces import Traffic
+
+from . import Progress, map_ranks
+
+Objective: TypeAlias = str | Callable[[Mapping], float] | None
+
+
+def timed_mapping(
+    traffic: Traffic,
+    topology: Topology,
+    pipeline: str,
+    *,
+    seed: int,
+    seconds: float | None = None,
+    initial: Mapping | None = None,
+    objective: Objective = None,
+    progress: Progress | None = None,
+) -> tuple[Mapping, float]:
+    """Place the ranks as `map_ranks` does; return the mapping and the seconds it took."""
+    compile_for(topology, pipeline, _flat if callable(objective) else objective)
+    with _compiling() as spent:
+        begin = time.perf_counter()
+        node_of = map_ranks(
+            traffic,
+            topology,
+            pipeline,
+            seed=seed,
+            seconds=seconds,
+            initial=initial,
+            objective=objective,
+            progress=progress,
+            keep_interrupted=False,
+        )
+        took = time.perf_counter() - begin
+    return node_of, took - sum(spent)
+
+
+def _flat(_: Mapping) -> float:
+    """Stand for an objective that takes long."""
+    return 0.0
+
+
+@contextmanager
+def _compiling() -> Iterator[list[float]]:
+    """List the seconds of every time that numba compiles, or reads what it compiled before."""
+    spent: list[float] = []
+
+    class Clock(event.Listener):
+        depth, begin = 0, 0.0  # functions are compiled for functions that are being compiled
+
+        def on_start(self, _: object) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                self.begin = time.perf_counter()
+
+        def on_end(self, _: object) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                spent.append(time.perf_counter() - self.begin)
+
+    with event.install_listener("numba:compiler_lock", Clock()):
+        yield spent
+
+
+def compile_for(topology: Topology, pipeline: str, objective: Objective = None) -> None:
+    """Compile what a pipeline runs on a network of this kind.
+
+    Kernels are compiled once for each type of router; besides, mappers choose among them by the
+    family of a box, and by whether nodes have one slot, several, or unlike numbers of them.
+    """
+    router, slots = topology.router, topology.slots
+    each = (1 if np.ptp(slots) else min(int(slots[0]), 2), min(int(slots.max()), 2))
+    _compile(_kind(router), each, pipeline, objective)
+
+
+def _kind(router: Router) -> tuple[type, int | None]:
+    return type(router), getattr(router, "family", None)
+
+
+@cache
+def _compile(
+    kind: tuple[type, int | None], slots: tuple[int, int], pipeline: str, objective: Objective
+) -> None:
+    """Map something small for a moment, so that all that needs compiling is compiled."""
+    small = replace(_small(kind), slots=np.repeat(slots, 4).astype(np.int64))
+    seats = np.repeat(np.arange(8), small.slots)
+    ranks = np.arange(len(seats))
+    start = np.random.default_rng(0).permutation(seats)  # one that can be improved
+    grid = np.reshape(ranks, (-1, 4))  # of two axes, which mappers of grids recognise
+    source = np.concatenate((grid[:, :-1].ravel(), grid[:-1].ravel()))
+    target = np.concatenate((grid[:, 1:].ravel(), grid[1:].ravel()))
+    traffic = Traffic.from_pairs(len(ranks), source, target, source + 8, source + 8)
+    with suppress(MappingError):  # it may not be made for this case
+        for _ in range(3):  # what compiling took from one budget, the next one has
+            map_ranks(
+                traffic, small, pipeline, initial=start, seconds=0.02, objective=objective,
+                keep_interrupted=False,
+            )  # fmt: skip
+
+
+def _small(kind: tuple[type, int | None]) -> Topology:
+    """Return a network of eight nodes of a kind."""
+    cube = mesh((2, 2, 2))
+    if kind[0] is GraphRouter:
+        from networkx import cycle_graph
+
+        return from_networkx(cycle_graph(8))
+    if kind[0] is RouteRouter:
+        routes = {pair: cube.routes(*pair)[1].tolist() for pair in permutations(range(8), 2)}
+        return from_routes([1] * 8, [(1.0, 0.0)] * cube.links, routes, "routes")
+    known = (cube, haec((2, 1, 4)), fat_tree((2, 4)), dragonfly(2, 2, 1, 2), tree((2, 4)))
+    return next(n for n in known if _kind(n.router) == kind)

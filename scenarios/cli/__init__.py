@@ -1,0 +1,1 @@
+"""The command `hopmap`: arguments, words, tables."""

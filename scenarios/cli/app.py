@@ -1,0 +1,52 @@
+"""The command `hopmap`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import calibrate, convert, explain, mappings, report, simulate, sweep, traces
+from .console import say
+from .errors import OneLineGroup
+
+app = typer.Typer(
+    name="hopmap",
+    cls=OneLineGroup,
+    help="Which rank should sit on which node, and what does that buy?",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(sweep.run)
+app.command()(sweep.query)
+app.command()(report.report)
+app.command()(traces.generate)
+app.command()(traces.info)
+app.command()(traces.matrix)
+app.command("map")(mappings.map_)
+app.command()(mappings.evaluate)
+app.command()(simulate.simulate)
+app.command()(explain.explain)
+app.command()(mappings.export)
+app.command()(mappings.header)
+app.command()(convert.convert)
+app.command()(calibrate.calibrate)
+app.command("list")(report.list_)
+
+
+@app.callback(invoke_without_command=True)
+def _hopmap(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        say(f"hopmap {installed('hopmap')}")
+    elif context.invoked_subcommand is None:
+        say(context.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

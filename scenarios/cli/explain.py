@@ -1,0 +1,181 @@
+"""The command on why a run takes as long as it does: explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopmap.simulator.parameters.units import show_bytes, show_seconds
+
+from .arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceOrTraffic
+from .console import print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
+    from hopmap.topologies import LinkKind
+
+SEGMENTS = {
+    "compute": "computing",
+    "send_overhead": "overhead of sending",
+    "recv_overhead": "overhead of receiving",
+    "end_point": "end points of ranks",
+    "serialization": "bytes / bandwidth",
+    "latency": "latency",
+    "queue": "queues",
+}
+SHOWN_PAIRS = 3  # that fit a line
+
+
+def explain(
+    trace: TraceOrTraffic,
+    mapping: MappingArgument,
+    topology: Topology,
+    settings: Sets = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    top: Annotated[int, typer.Option(min=0, help="Servers to list.")] = 5,
+    doubled: Annotated[
+        bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
+    from hopmap.simulator import explain as why
+
+    from .replays import read_replay
+
+    given = read_replay(trace, mapping, topology, settings, steps, rounds)
+    with working("replaying") as progress:
+        found = why(
+            given.program,
+            given.network,
+            given.node_of,
+            parameters=given.parameters,
+            top=top,
+            doubled=doubled,
+            progress=lambda done, total: progress(done, total, "with a parameter doubled"),
+        )
+    if as_json:
+        print_json(found.as_dict())
+        return
+    makespan = found.result.makespan
+    rows = [("makespan", makespan)]
+    for name, bound in found.bounds.items():
+        rows.append((f"  at least, {bound_label(name, bound)}", bound.seconds))
+    print_table(
+        ("", f"{found.result.ranks} ranks", "share"),
+        [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],
+        title=given.title,
+    )
+    _print_path(makespan, found.path)
+    _print_servers("most bytes / bandwidth", makespan, found.loaded)
+    _print_servers("most queued", makespan, found.queued)
+    if doubled:
+        _print_doublings(found.doublings)
+    for line in link_lines(given.network.kinds):
+        say(line)
+
+
+def bound_label(name: str, bound: Bound) -> str:
+    """Say what needs so long: "link 3 -> 4", "injection of node 3", "rank 7"."""
+    if name == "no contention":
+        return name
+    return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
+
+
+def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
+    """Say how fast links are and who says so, a line for all kinds that are alike."""
+    alike: dict[str, list[str]] = {}
+    for kind in kinds:
+        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
+        alike.setdefault(speeds, []).append(kind.name)
+    if len(alike) == 1:
+        return [f"links: {speeds}" for speeds in alike]
+    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]
+
+
+def share(part: float, whole: float) -> str | None:
+    """Write a part in percent; of nothing there is none."""
+    return f"{100 * part / whole:.1f} %" if whole else None
+
+
+def _print_path(makespan: float, path: Composition) -> None:
+    rows = [(SEGMENTS[name], seconds) for name, seconds in path.seconds.items() if seconds > 0]
+    if path.control > 0:
+        rows.append(("  of it, requests and grants", path.control))
+    ranks = ", ".join(f"{rank} ({share(part, makespan)})" for rank, part in path.ranks)
+    say()
+    print_table(
+        ("critical path", "time", "share"),
+        [(name, show_seconds(seconds), share(seconds, makespan)) for name, seconds in rows],
+    )
+    say(f"{path.messages:,} messages; ranks {ranks or 'none'}")
+    if path.kinds:
+        say()
+        print_table(
+            ("path's messages at", "kind", "behind pairs", "bytes / bw", "latency", "queue"),
+            [
+                (
+                    server.place,
+                    server.kind,
+                    _pairs(server.behind),
+                    *map(show_seconds, (server.serialization, server.latency, server.queue)),
+                )
+                for server in path.kinds + path.servers
+            ],
+            left=3,
+        )
+
+
+def _print_servers(label: str, makespan: float, servers: list[Bottleneck]) -> None:
+    if not servers:
+        return
+    say()
+    print_table(
+        (label, "kind", "pairs", "bytes", "bytes / bw", "share", "queued"),
+        [
+            (
+                server.place,
+                server.kind,
+                _pairs(server.pairs),
+                show_bytes(server.bytes),
+                show_seconds(server.seconds),
+                share(server.seconds, makespan),
+                show_seconds(server.queued),
+            )
+            for server in servers
+        ],
+        left=3,
+    )
+
+
+def _print_doublings(doublings: list[Doubling]) -> None:
+    say()
+    print_table(
+        ("doubled", "from", "makespan", "change"),
+        [
+            (
+                doubling.key,
+                _value(doubling),
+                show_seconds(doubling.makespan),
+                f"{round(100 * doubling.change, 2) + 0.0:+.2f} %",  # never -0.00
+            )
+            for doubling in doublings
+        ],
+    )
+
+
+def _value(doubling: Doubling) -> str:
+    """Write what was doubled, in its unit."""
+    whole, _, per = doubling.unit.partition("/")
+    show = {"bytes": show_bytes, "s": show_seconds}.get(whole)
+    shown = f"{doubling.value:g}" if show is None else show(doubling.value)
+    return f"{shown}/{per}" if per else shown
+
+
+def _pairs(pairs: Iterable[tuple[int, int, float]]) -> str:
+    """Write rank pairs, heaviest first."""
+    named = [f"{source}>{target}" for source, target, _ in pairs]
+    return ", ".join(named[:SHOWN_PAIRS]) + (", ..." if len(named) > SHOWN_PAIRS else "")

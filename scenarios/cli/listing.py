@@ -1,0 +1,207 @@
+"""What `hopmap list` lists: name, summary, source and parameters of everything to choose from."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Entries: TypeAlias = list[dict[str, Any]]
+
+
+def _entry(name: str, summary: str, source: str = "", parameters: Entries | None = None) -> Any:
+    return {"name": name, "summary": summary, "source": source, "parameters": parameters or []}
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
+
+
+def _mappers() -> Entries:
+    from hopmap.mappers import MAPPERS
+
+    return [
+        _entry(
+            info.name,
+            info.summary,
+            info.source,
+            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
+        )
+        for info in sorted(MAPPERS.values(), key=lambda info: (info.name != "auto", info.name))
+    ]
+
+
+def _topologies() -> Entries:
+    from hopmap.topologies import FAMILIES
+
+    entries = []
+    for name, family in FAMILIES.items():
+        like = " or ".join(f"{name}:{example}" for example in family.examples)
+        parameters: Entries = [
+            {"name": "shape", "type": f"{family.shape}, like {like}", "default": None}
+        ]
+        if family.slots:
+            parameters.append({"name": "*S", "type": "S ranks a node", "default": None})
+        for option, values in family.options.items():
+            default = values[0] if values else 0
+            kind = "|".join(values) or "whole number"
+            parameters.append({"name": option, "type": kind, "default": default})
+        entries.append(_entry(name, family.summary, parameters=parameters))
+    return entries
+
+
+def _presets() -> Entries:
+    from hopmap.topologies import PRESETS
+
+    return [
+        _entry(
+            name,
+            preset.summary,
+            parameters=[
+                {"name": field, "type": source, "default": value}
+                for field, value, source in preset.fields()
+            ],
+        )
+        for name, preset in PRESETS.items()
+    ]
+
+
+def _engines() -> Entries:
+    from hopmap.simulator import ENGINES
+
+    return [_entry(name, engine.summary) for name, engine in ENGINES.items()]
+
+
+def _formats() -> Entries:
+    from hopmap.scenarios.launchers.formats import LAUNCHERS
+    from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
+    from hopmap.topologies import NETWORK_FORMATS
+    from hopmap.traces.formats.files import FORMATS
+
+    from .convert import SIMULATORS
+
+    traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
+    launchers = [
+        _entry(
+            launcher.name,
+            f"launcher: {launcher.summary}; {launcher.direction}; "
+            + launcher.command.format(
+                file="FILE",
+                stem="NAME",
+                module="NAME_mpi4py",
+                ranks="N",
+                nodes="NODES",
+                nodelist="LIST",
+                each="K",
+            ),
+            launcher.source,
+        )
+        for launcher in LAUNCHERS.values()
+    ]
+    mappings = [
+        _entry("mapping CSV", "mapping: rank,node below a comment that names the topology"),
+        _entry("MapLib mapping", "mapping: lines of x y z, count and ranks of a node; only read"),
+    ]
+    networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
+    pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
+    simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
+    return [
+        _entry(".otf2", "trace: OTF2 archive folder"),
+        *traffic,
+        *networks,
+        *mappings,
+        *launchers,
+        *simulators,
+        *pingpongs,
+    ]
+
+
+def _parameters() -> Entries:
+    from hopmap.simulator import KEYS, Parameters
+    from hopmap.simulator.parameters.energy import LINK as ENERGY_LINK
+    from hopmap.simulator.parameters.energy import MEANS
+    from hopmap.simulator.parameters.settings import LINK_UNITS
+    from hopmap.topologies import haec, mesh
+
+    defaults = Parameters()
+    plain, boxes = mesh((2,)).kinds[0], haec((1, 1, 2)).kinds
+
+    def note(quantity: str) -> str:
+        of_haec = ", ".join(f"{kind.name} {getattr(kind, quantity)}" for kind in boxes)
+        return f"of haec {of_haec}; presets and files have their own"
+
+    links = [
+        _entry(
+            f"{prefix}.{quantity}",
+            f"{quantity} of {what}; {note(quantity)}",
+            parameters=[_value(unit, getattr(plain, quantity))],
+        )
+        for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
+        for quantity, unit in LINK_UNITS.items()
+    ] + [
+        _entry(
+            f"energy.link.KIND.{quantity}",
+            f"{MEANS[quantity]}, of one kind",
+            parameters=[_value(unit, 0)],
+        )
+        for quantity, unit in ENERGY_LINK.items()
+    ]
+    return links + [
+        _entry(
+            name,
+            key.summary or f"algorithm of {name.partition('.')[2]}",
+            parameters=[
+                _value(
+                    key.unit or "|".join(key.choices),
+                    getattr(defaults, key.field) if key.field else (*key.choices, 0)[0],
+                )
+            ],
+        )
+        for name, key in KEYS.items()
+    ]
+
+
+def _algorithms() -> Entries:
+    from hopmap.simulator import ALGORITHMS
+
+    return [
+        _entry(f"{operation}={name}", _first_line(algorithm.__doc__))
+        for operation, table in ALGORITHMS.items()
+        for name, algorithm in table.items()
+    ]
+
+
+def _benchmarks() -> Entries:
+    from hopmap.traces.nas.benchmarks import BENCHMARKS
+
+    described = {name: sys.modules[b.traffic.__module__].__doc__ for name, b in BENCHMARKS.items()}
+    return [
+        _entry(name, _first_line(text), " ".join((text or "").partition("Source: ")[2].split()))
+        for name, text in described.items()
+    ]
+
+
+def _value(kind: str, default: object) -> dict[str, Any]:
+    return {"name": "value", "type": kind, "default": default}
+
+
+def _scenarios() -> Entries:
+    from hopmap.scenarios.sweep.scenario_files import SHIPPED
+
+    files = sorted(SHIPPED.glob("*.toml"))
+    contents = [(file, tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return [_entry(file.stem, _first_line(given["name"])) for file, given in contents]
+
+
+CATALOGUE: Mapping[str, Callable[[], Entries]] = {
+    "benchmarks": _benchmarks,
+    "mappers": _mappers,
+    "topologies": _topologies,
+    "engines": _engines,
+    "presets": _presets,
+    "formats": _formats,
+    "parameters": _parameters,
+    "algorithms": _algorithms,
+    "scenarios": _scenarios,
+}

@@ -1,0 +1,146 @@
+"""The command simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopmap.simulator.parameters.shown import joules
+from hopmap.simulator.parameters.units import show_seconds
+
+from .arguments import (
+    AsJson,
+    MappingArgument,
+    Rounds,
+    Sets,
+    Steps,
+    Topology,
+    TraceOrTraffic,
+    check_out,
+)
+from .console import print_json, print_table, say, working
+from .explain import bound_label, link_lines
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Bound, Parameters
+
+BINS = 256  # of --links
+
+
+def simulate(
+    trace: TraceOrTraffic,
+    mapping: MappingArgument,
+    topology: Topology,
+    engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
+    settings: Sets = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    otf2: Annotated[
+        Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
+    ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(help="JSON to write: the run, for ui.perfetto.dev.")
+    ] = None,
+    links: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Use of links over time: a table (.parquet) or a figure (.svg, .png, .pdf) to "
+            "write; may be repeated."
+        ),
+    ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Most time steps of --links, 256 when left out; more than half are used."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a trace, or traffic in rounds, over the network under a mapping."""
+    from hopmap.simulator import ENGINES, lower_bounds
+    from hopmap.simulator import simulate as replay
+    from hopmap.traces import Trace
+
+    from .expanded import chosen_rows
+    from .replays import read_replay
+    from .simulate_files import RunFiles
+
+    files = RunFiles(otf2, perfetto, tuple(links or ()))
+    files.check()
+    if bins is not None and not links:
+        raise typer.BadParameter("--bins: expected --links with it")
+    check_out(otf2, folder=True)
+    check_out(perfetto, *files.links)
+    # An archive has all that the trace has, so that loops are written out for it.
+    written_out = otf2 is not None
+    given = read_replay(trace, mapping, topology, settings, steps, rounds, written_out=written_out)
+    files.expect_writable(given.program)
+    title = f"{given.title}, engine {engine}"
+    with working("replaying") as progress:
+        result = replay(
+            given.program,
+            given.network,
+            given.node_of,
+            parameters=given.parameters,
+            engine=engine,
+            record_operations=files.operations,
+            record_links=(bins or BINS) if files.links else 0,
+            progress=lambda done, total: progress(done, total, "messages"),
+        )
+    recording = given.calls if isinstance(given.calls, Trace) else None
+    with working("writing"):
+        files.write(recording, given.program, result, given.network, given.node_of, title)
+    summary = result.summary()
+    if as_json:
+        kinds = [asdict(kind) for kind in given.network.kinds]
+        print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
+        return
+    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
+    rows: list[tuple[str, object]] = [
+        ("makespan", show_seconds(summary["makespan"])),
+        *_bound_rows(bounds, shared=_shares(engine, given.parameters)),
+        ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
+        ("  communicating", show_seconds(float(result.communicate.mean()))),
+        ("  waiting", show_seconds(float(result.wait.mean()))),
+        ("messages", summary["messages"]),
+        ("bytes", summary["bytes"]),
+        *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
+        ("busiest link", show_seconds(summary["links"]["max_busy"])),
+        ("  its share of the makespan", _share(summary)),
+    ]
+    if ENGINES[engine].packets:
+        rows.append(("packet hops served", summary["events"]))
+    rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
+    if result.energy is not None:
+        rows.insert(-2, ("energy", joules(result.energy.total)))
+    print_table(("", f"{result.ranks} ranks"), rows, title=title)
+    for line in link_lines(given.network.kinds):
+        say(line)
+    for path in files.paths:
+        say(f"written: {path}")
+
+
+def _shares(engine: str, parameters: Parameters) -> bool:
+    """Whether messages share servers that pass no more than their bandwidth."""
+    faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
+    return engine != "analytic" and not (engine == "flow" and faster)
+
+
+def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str, object]]:
+    """Show the longest rank, and what needs longest besides where messages share servers."""
+    other = next((name for name in bounds if name != "rank"), None) if shared else None
+    return [
+        (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        for name, bound in bounds.items()
+        if name in ("rank", other)
+    ]
+
+
+def _share(summary: dict[str, Any]) -> str:
+    if not summary["makespan"]:
+        return "-"
+    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

@@ -1,0 +1,278 @@
+"""Commands on sweeps: run, query."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopmap.simulator.parameters.units import show_seconds
+
+from .arguments import AsJson
+from .console import print_json, print_table, say, warn, working
+from .report import write_report_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hopmap.scenarios.sweep.plan import Run
+    from hopmap.scenarios.sweep.run import Outcome
+
+SOME_FAILED = 3
+SHOWN = 10
+"""Errors that are printed; the others are in the results."""
+SPREAD = "Other machines"
+
+
+def run(
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="A TOML file, or a shipped scenario's name.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of results; results/ and the file's name when left out."
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes that share the runs; of a Slurm job array, those of each task.",
+        ),
+    ] = 1,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A key of the scenario, like replay.engine=flow or seeds=[0,1], or a parameter, "
+            "like link.bandwidth=10GB/s; may be repeated.",
+        ),
+    ] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Do again what has failed before, too.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the runs that are missing.")
+    ] = False,
+    with_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the report at the end.")
+    ] = True,
+    as_json: AsJson = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler (tcp://host:8786, or its JSON file) whose workers do the runs.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = None,
+    slurm_array: Annotated[
+        bool,
+        typer.Option(
+            "--slurm-array",
+            help="Only write a Slurm job array that does what is missing.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = False,
+    tasks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Tasks of the array; one a run, but at most 100, when left out.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only every N-th run of the array's list, from the I-th.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = None,
+) -> None:
+    """Run a scenario's sweep; what has finished before is not run again.
+
+    Stopped or killed at any time, it loses the runs in flight only, and the next call resumes.
+
+    Several calls on one folder share the work.
+
+    Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
+    """
+    from hopmap.scenarios.results.store import load_runs
+    from hopmap.scenarios.sweep.plan import plan
+    from hopmap.scenarios.sweep.run import missing, run_scenario, save_inputs
+    from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
+    from hopmap.scenarios.sweep.slurm import share_of, write_slurm_array
+
+    from .expanded import outweighed
+
+    if tasks is not None and not slurm_array:
+        raise typer.BadParameter("--tasks: expected --slurm-array with it")
+    if slurm_array and (scheduler is not None or share is not None):
+        raise typer.BadParameter("--slurm-array: expected neither --scheduler nor --share with it")
+    if scheduler is not None and workers > 1:
+        raise typer.BadParameter("--workers: expected no --scheduler with it, which has its own")
+    path = scenario_path(scenario)
+    changes = sets or []
+    loaded = load_scenario(path, changes)
+    results = out or Path("results") / path.stem
+    if dry_run or slurm_array:
+        runs = plan(loaded, path.parent)
+        todo = missing(runs, results, retry=failed)
+        if dry_run:
+            _print_missing(runs, todo, results, as_json)
+            return
+        save_inputs(path, loaded, runs, results.absolute(), changes)
+        words = [str(path.absolute()), "--out", str(results.absolute())]
+        words += [word for change in changes for word in ("--set", _anywhere(change))]
+        words += ["--failed"] if failed else []
+        ids = [run.run_id for run in todo]
+        script = write_slurm_array(results.absolute(), ids, words, tasks, workers)
+        _print_script(script, len(todo), as_json)
+        return
+    only = None if share is None else share_of(results, share)
+    with working("running") as progress:
+        outcome = run_scenario(
+            path,
+            loaded,
+            results,
+            workers=workers,
+            scheduler=scheduler,
+            retry=failed,
+            only=only,
+            changes=changes,
+            progress=progress,
+        )
+    page = write_report_of(results) if with_report else None
+    table = load_runs(results)
+    if as_json:
+        print_json(
+            {
+                "out": str(results),
+                "runs": outcome.runs,
+                "done": outcome.done,
+                "skipped": outcome.skipped,
+                "failed": outcome.failed,
+                "report": None if page is None else str(page),
+            }
+        )
+    else:
+        _print_runs(table)
+        say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
+        say(f"results: {results}" if page is None else f"report: {page}")
+    alone = [source.name for source in loaded.sources(path.parent) if source.kind == "traffic"]
+    if alone and loaded.replay.engine and loaded.replay.rounds is None:
+        warn(
+            f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"
+        )
+    names = outweighed(table, loaded.replay.rounds)
+    if names and loaded.collectives != "expand":
+        warn(
+            f"{', '.join(names)}: collectives send more than the messages that were mapped: "
+            'collectives = "expand" counts them'
+        )
+    if outcome.failed:
+        _warn_of_failed(outcome, results)
+        raise typer.Exit(SOME_FAILED)
+
+
+def query(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of hopmap run.")],
+    sql: Annotated[
+        str,
+        typer.Argument(
+            metavar="SQL",
+            help="On the tables runs, ranks, links, messages; DuckDB's dialect. DESCRIBE runs "
+            "lists the columns.",
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Ask results a question in SQL."""
+    from hopmap.scenarios.results.query import query as answer_to
+
+    answer = answer_to(folder, sql)
+    if as_json:
+        print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+    elif answer.columns:
+        print_table(answer.columns, answer.rows)
+
+
+def _anywhere(change: str) -> str:
+    """Return what --set was given so that it means the same in another folder."""
+    return change if "=" in change else str(Path(change).absolute())
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'s' * (number != 1)}"
+
+
+def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: bool) -> None:
+    from hopmap.scenarios.results.store_index import finished
+
+    errors = finished(results)
+    tried = {run.run_id for run in todo}
+    left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in tried)
+    if as_json:
+        listed = [{"run_id": r.run_id, "run": str(r)} for r in todo]
+        print_json({"missing": listed, "failed": left})
+        return
+    say("\n".join([*map(str, todo), f"{_runs(len(todo))} missing in {results}"]))
+    if left:
+        say(f"{left} more have failed before: --failed does them again")
+
+
+def _print_script(script: Path, missing: int, as_json: bool) -> None:
+    if as_json:
+        print_json({"script": str(script), "missing": missing})
+    else:
+        say(f"written: {script}")
+        say(f"use it:  sbatch {shlex.quote(str(script))}   ({_runs(missing)})")
+
+
+def _warn_of_failed(outcome: Outcome, results: Path) -> None:
+    for name, error in list(outcome.failed.items())[:SHOWN]:
+        warn(f"{name}: {error}")
+    if len(outcome.failed) > SHOWN:
+        ask = f'hopmap query {results} "FROM runs WHERE error IS NOT NULL"'
+        warn(f"{len(outcome.failed) - SHOWN} more: {ask}")
+    before = f", {outcome.left} of them before and not tried again" if outcome.left else ""
+    warn(f"{len(outcome.failed)} of {outcome.runs} runs have failed{before}: --failed tries again")
+
+
+def _print_runs(runs: pd.DataFrame) -> None:
+    """Print one line per mapper, for all its seeds, on each trace and topology."""
+    runs = runs[runs["error"].isna()]
+    several = False
+    for key, group in runs.groupby(["trace", "topology", "variant"], sort=False):
+        trace, *where = (str(word) for word in key if word)
+        rows: list[tuple[Any, ...]] = []
+        for mapper, seeds in group.groupby("mapper", sort=False):
+            best = seeds.sort_values("hop_bytes", kind="stable").iloc[0]
+            replayed = seeds["makespan"].notna().any()
+            rows.append(
+                (
+                    mapper,
+                    len(seeds),
+                    int(best["hop_messages"]),
+                    int(best["hop_bytes"]),
+                    float(best["bytes_dilation_avg"]),
+                    int(best["bytes_congestion_max"]),
+                    show_seconds(seeds["makespan"].min()) if replayed else None,
+                    show_seconds(float(seeds["mapping_seconds"].mean())),
+                )
+            )
+        columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
+        columns += ["runtime", "mapping time"]
+        print_table(columns, rows, title=f"{trace} on {', '.join(where)}")
+        say()
+        several = several or any(row[1] > 1 for row in rows)
+    if several:
+        say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")

@@ -1,0 +1,1 @@
+"""Figures, each a function from results to a matplotlib figure."""

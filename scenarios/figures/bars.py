@@ -1,0 +1,256 @@
+"""Figures that compare mappers: IeNPC, simulated runtime, mapping time.
+
+Mappers are rows, in the order given, the first on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from hopmap.simulator.parameters.shown import compact, duration, time_unit
+
+from .style import (
+    BLUE,
+    CYCLE,
+    GREY,
+    INK,
+    ORANGE,
+    RED,
+    SKY,
+    WIDTH,
+    label,
+    margin,
+    new_figure,
+    style,
+    value_axis,
+)
+
+STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "minimum"}
+_HEAD, _FOOT = 0.5, 0.34  # inches above and below a panel
+
+
+class Spread(NamedTuple):
+    """A figure over the seeds of a mapper: the one shown, the lowest, the highest."""
+
+    value: float
+    low: float
+    high: float
+
+
+def ienpc_bars(
+    mappers: Sequence[str],
+    rows: Sequence[Mapping[str, float]],
+    *,
+    title: str,
+    ieplc: float | None = None,
+    worst: Sequence[float] | None = None,
+    limits: Mapping[str, float] | None = None,
+    default: str = "sweep",
+) -> Figure:
+    """Draw total, maximum, average and minimum IeNPC per mapper, as the HAEC thesis does.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        "total", "avg", "min", "max" of each mapper's best seed.
+    ieplc : float, optional
+        Vertical line among the totals: all messages, the least that is possible
+        when every rank has a node of its own.
+    worst : sequence of float, optional
+        Total of each mapper's worst seed, drawn as a thin line.
+    limits : mapping, optional
+        Highest value of each statistic, to have the same abscissae on all topologies.
+    default : str
+        The mapper to compare with, in grey.
+    """
+    names = [label(name, 19) for name in mappers]
+    lines = max((name.count("\n") + 1 for name in names), default=1)
+    panel = max(len(names), 1) * (0.075 + 0.125 * lines) + 0.1
+    height = 0.12 + 2 * (panel + _FOOT) + _HEAD + 0.36
+    left, gap, right = margin(names), 0.26, 0.16
+    width = (WIDTH - left - gap - right) / 2
+    colours = [GREY if name == default else BLUE for name in mappers]
+    with style():
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        for place, (key, word) in enumerate(STATISTICS.items()):
+            column, line = place % 2, place // 2
+            bottom = height - _HEAD - panel - line * (panel + _FOOT + 0.3)
+            axes = figure.add_axes(
+                (
+                    (left + column * (width + gap)) / WIDTH,
+                    bottom / height,
+                    width / WIDTH,
+                    panel / height,
+                )
+            )
+            values = [float(row[key]) for row in rows]
+            y = np.arange(len(values))
+            axes.barh(y, values, color=colours, height=0.68)
+            if key == "total" and worst is not None:
+                spread = np.asarray(worst) > np.asarray(values)
+                ends = np.asarray(worst)[spread]
+                axes.hlines(y[spread], np.asarray(values)[spread], ends, color=INK, linewidth=1)
+                axes.plot(ends, y[spread], "|", color=INK, markersize=4)
+            if key == "total" and ieplc:
+                axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
+            axes.set_title(word, fontsize=8.5, fontweight="normal", pad=3)
+            _rows(axes, names if column == 0 else [""] * len(names))
+            top = (limits or {}).get(key) or max([*values, 0.0])
+            value_axis(axes, compact, top)
+        handles: list[Any] = []
+        if default in mappers:
+            handles.append(Patch(color=GREY, label=f"{default} (default)"))
+        if ieplc:
+            handles.append(
+                Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=f"IePLC {compact(ieplc)}")
+            )
+        if worst is not None and any(w > row["total"] for w, row in zip(worst, rows, strict=True)):
+            handles.append(Line2D([], [], color=INK, linewidth=1, label="to the worst seed"))
+        legend(figure, handles, height)
+    return figure
+
+
+def runtime_bars(
+    mappers: Sequence[str],
+    parts: Sequence[Sequence[float]],
+    makespans: Sequence[Spread],
+    *,
+    title: str,
+    limit: float | None = None,
+) -> Figure:
+    """Draw the simulated runtime: mean seconds of the ranks, stacked, and the makespan.
+
+    Parameters
+    ----------
+    parts : sequence of (compute, communicate, wait)
+        Means over ranks and seeds.
+    makespans : sequence of Spread
+        Mean over the seeds, least, most; seconds.
+    limit : float, optional
+        Highest value, to have the same abscissa on all topologies.
+    """
+    names = [label(name, 19) for name in mappers]
+    table = np.array(parts, dtype=float).reshape(len(names), 3)
+    spans = np.array(makespans, dtype=float).reshape(len(names), 3)
+    top = limit or max([float(spans.max(initial=0)), float(table.sum(axis=1).max(initial=0))])
+    scale, unit = time_unit(top)
+    with style():
+        figure, axes, height = rows_figure(names, title)
+        y = np.arange(len(names))
+        start = np.zeros(len(names))
+        for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
+            axes.barh(y, part, left=start, color=colour, height=0.68)
+            start += part
+        axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
+        axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
+        value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
+        axes.set_xlabel(f"simulated time ({unit})")
+        handles: list[Any] = [
+            Patch(color="#b4bec6", label="compute"),
+            Patch(color=SKY, label="communicate"),
+            Patch(color=ORANGE, label="wait"),
+            Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
+        ]
+        legend(figure, handles, height)
+    return figure
+
+
+def mapping_time(
+    mappers: Sequence[str],
+    topologies: Sequence[str],
+    seconds: Sequence[Sequence[Spread | None]],
+    *,
+    title: str,
+) -> Figure:
+    """Draw how long each mapper took on each topology, on a logarithmic axis.
+
+    Parameters
+    ----------
+    seconds : sequence (topologies) of sequence (mappers) of Spread or None
+        Mean over the seeds, least, most; None where nothing was run.
+    """
+    names = [label(name, 19) for name in mappers]
+    shown = topologies[: len(CYCLE)]
+    with style():
+        rows = -(-len(shown) // 2)
+        figure, axes, height = rows_figure(names, title, 0.2 * (rows - 1), len(shown))
+        axes.set_xscale("log")
+        handles: list[Any] = []
+        for place, (topology, spreads) in enumerate(zip(shown, seconds, strict=False)):
+            shift = (place - (len(shown) - 1) / 2) * min(0.22, 0.7 / max(len(shown), 1))
+            for y, spread in enumerate(spreads):
+                if spread is None:
+                    continue
+                # a clock's tick: what took no measurable time has to be somewhere on a log axis
+                value, low, high = (max(float(v), 1e-6) for v in spread)
+                axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
+                axes.plot(value, y + shift, "osD^vP"[place], color=CYCLE[place], markersize=4.2)
+            handles.append(
+                Line2D(
+                    [],
+                    [],
+                    color=CYCLE[place],
+                    marker="osD^vP"[place],
+                    markersize=4.2,
+                    label=label(topology, 24, 1),
+                )
+            )
+        axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+        low, high = axes.get_xlim()
+        if high / low < 100:
+            axes.set_xlim(low / 4, high * 4)
+        axes.grid(axis="x")
+        axes.set_xlabel("mapping time (log)")
+        legend(figure, handles, height, columns=2)
+    return figure
+
+
+def rows_figure(
+    names: Sequence[str], title: str, extra: float = 0, marks: int = 1
+) -> tuple[Figure, Axes, float]:
+    """Figure with one panel, a row for each name; `extra` inches below for the legend."""
+    lines = max((name.count("\n") + 1 for name in names), default=1)
+    row = max(0.1 + 0.125 * lines, 0.075 * marks)
+    panel = max(len(names), 1) * row + 0.12
+    height = panel + 0.34 + 0.66 + extra
+    left = margin(names)
+    figure = new_figure(height)
+    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+    axes = figure.add_axes(
+        (left / WIDTH, (0.66 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
+    )
+    _rows(axes, names)
+    return figure, axes, height
+
+
+def _rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(max(len(names), 1) - 0.45, -0.55)
+
+
+def legend(figure: Figure, handles: list[Any], height: float, columns: int | None = None) -> None:
+    """Write a legend at the foot of a figure."""
+    if handles:
+        figure.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0.02, 0.04 / height),
+            ncols=columns or len(handles),
+            handlelength=1.3,
+            columnspacing=1.1,
+            handletextpad=0.5,
+            borderaxespad=0,
+            borderpad=0,
+        )

@@ -1,0 +1,124 @@
+"""Figure of the use of links over time: all of them on average, and each, the busiest on top."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from hopmap.simulator import LinkUse
+from hopmap.simulator.parameters.shown import time_unit
+from hopmap.topologies import Topology
+
+from .style import (
+    CYCLE,
+    GREY,
+    INK,
+    PALE,
+    SMALL,
+    WIDTH,
+    colour_bar,
+    label,
+    new_figure,
+    sequential,
+    style,
+)
+
+ROWS = 256  # of the picture; more links share rows
+KINDS = 4  # that get a line of their own
+
+
+def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: str) -> Figure:
+    """Draw the share of time that links are busy, over time.
+
+    Above, lines: the busiest link at each time, and the mean of each kind. Below, a row per link
+    that is used, the busiest on top; above `ROWS` links a row is the mean of neighbours in that
+    order.
+
+    Parameters
+    ----------
+    makespan : float
+        Where the time axis ends.
+    title : str
+        Above the picture.
+    """
+    share = use.fraction
+    order = np.argsort(-use.busy.sum(axis=1), kind="stable")
+    used = int(np.count_nonzero(use.busy.any(axis=1)))
+    scale, unit = time_unit(makespan)
+    factor = 1 / scale
+    until = max(makespan, use.width) * factor
+    edge = use.busy.shape[1] * use.width * factor
+    with style():
+        height = 4.5
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        top = figure.add_axes((0.52 / WIDTH, 3.12 / height, (WIDTH - 0.7) / WIDTH, 0.8 / height))
+        below = figure.add_axes((0.52 / WIDTH, 1.02 / height, (WIDTH - 0.7) / WIDTH, 1.85 / height))
+        bar = figure.add_axes((0.52 / WIDTH, 0.3 / height, 1.6 / WIDTH, 0.1 / height))
+        _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
+        norm, cmap = Normalize(0, 1), sequential()
+        if used:
+            _picture(below, share[order[:used]], edge, norm, cmap)
+        below.set_xlabel(f"time ({unit})", labelpad=2)
+        below.set_ylabel(f"{used:,} used links, busiest first", labelpad=3)
+        for axes in (top, below):
+            axes.set_xlim(0, until)
+            axes.xaxis.set_major_locator(MaxNLocator(5))
+        top.tick_params(labelbottom=False)
+        colour_bar(figure, bar, norm, cmap, _percent, "busy")
+        unused = topology.links - used
+        note = f"{unused:,} of {topology.links:,} links unused" if unused else "all links are used"
+        figure.text(2.25 / WIDTH, 0.3 / height, note, fontsize=SMALL, color=INK)
+    return figure
+
+
+def _picture(
+    axes: Axes,
+    share: NDArray[np.float64],
+    edge: float,
+    norm: Normalize,
+    cmap: Colormap,
+) -> None:
+    group = -(-len(share) // ROWS)
+    starts = np.arange(0, len(share), group)
+    sizes = np.diff(np.append(starts, len(share)))
+    rows = np.add.reduceat(share, starts, axis=0) / sizes[:, None]
+    axes.imshow(
+        np.ma.masked_less_equal(rows, 0),
+        norm=norm,
+        cmap=cmap,
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, edge, len(share), 0),
+    )
+    axes.set_facecolor("#f4f6f7")
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+
+def _lines(
+    axes: Axes, share: NDArray[np.float64], topology: Topology, edges: NDArray[np.float64]
+) -> None:
+    if not len(share):
+        return
+    axes.stairs(share.max(axis=0), edges, color=PALE, fill=True, label="busiest")
+    axes.stairs(share.max(axis=0), edges, color=GREY, linewidth=0.6)
+    for number, kind in enumerate(topology.kinds[:KINDS]):
+        of_kind = share[topology.link_kind == number]
+        if len(of_kind):
+            name = f"mean, {kind.name}" if len(topology.kinds) > 1 else "mean of all"
+            axes.stairs(of_kind.mean(axis=0), edges, color=CYCLE[number], linewidth=1.1, label=name)
+    axes.set_ylim(0, 1.02)
+    axes.set_yticks([0, 0.5, 1])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _percent(value)))
+    axes.grid(axis="y")
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, columnspacing=1, handlelength=1.2
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"

@@ -1,0 +1,270 @@
+"""Figures of metrics against outcomes: Kendall's tau, scatter, and what varying does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from hopmap.scenarios.study.correlation import METRICS, OUTCOMES, Relation, Tau
+from hopmap.simulator.parameters.shown import MISSING, compact, time_unit
+from hopmap.simulator.parameters.units import show_bytes
+
+from .style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, label, new_figure, style
+
+_MARKERS = "osD^vP"
+_ROW, _COLUMNS = 0.22, 2  # inches a row of cells, columns of a legend
+LETTERS = 38  # of the smallest text that fit side by side below an axis
+
+
+def diverging() -> Colormap:
+    """Orange for −1, white for 0, blue for +1."""
+    return LinearSegmentedColormap.from_list("hopmap_tau", [ORANGE, "#ffffff", BLUE])
+
+
+class _Block(NamedTuple):
+    title: str
+    rows: list[tuple[str, list[Tau | None]]]
+
+
+def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
+    """Draw tau of every metric with runtime and energy, a column a case.
+
+    Bold figures are unlikely to be chance (p below 5 %); a dash is for what is the same for all
+    mappings.
+    """
+    blocks = [
+        _Block(
+            f"with {name}",
+            [(METRICS[m], [r.taus.get((m, outcome)) for r in relations]) for m in METRICS],
+        )
+        for outcome, name in OUTCOMES.items()
+        if any((m, outcome) in r.taus for r in relations for m in METRICS)
+    ]
+    pairs: list[tuple[str, list[Tau | None]]] = [
+        ("hop-bytes, busiest link", [r.between for r in relations]),
+        ("runtime, energy", [r.outcomes for r in relations]),
+    ]
+    blocks.append(_Block("of each other", pairs))
+    common, variants = shared([r.case.variant for r in relations])
+    heads = [
+        "\n".join(label(line, 21, 1) for line in (r.case.topology, variant) if line)
+        for r, variant in zip(relations, variants, strict=True)
+    ]
+    left, foot = 2.02, 0.12
+    head = 0.4 + 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
+    width = max(WIDTH, left + 0.44 * len(relations) + 0.15)
+    lines = sum(len(block.rows) + 1 for block in blocks)
+    height = head + lines * _ROW + foot
+    cell = (width - left - 0.12) / max(len(relations), 1)
+    cmap = diverging()
+    with style():
+        figure = new_figure(height, width)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set(xlim=(0, width), ylim=(0, height))
+        axes.text(0.08, height - 0.08, label(title, 45), va="top", weight="bold", fontsize=9)
+        axes.text(0.08, height - head + 0.05, label(common, 26), va="bottom", size=SMALL)
+        for place, text in enumerate(heads):
+            x = left + (place + 0.5) * cell
+            axes.text(
+                x, height - head + 0.05, text, rotation=90, ha="center", va="bottom", size=SMALL
+            )
+        y = height - head
+        for block in blocks:
+            y -= _ROW
+            axes.text(0.08, y + 0.05, block.title, weight="bold", size=SMALL)
+            for name, taus in block.rows:
+                y -= _ROW
+                axes.text(left - 0.07, y + 0.055, name, ha="right", size=SMALL)
+                for place, tau in enumerate(taus):
+                    _cell(axes, (left + place * cell, y), cell, tau, cmap)
+    return figure
+
+
+def _cell(
+    axes: Axes, corner: tuple[float, float], width: float, tau: Tau | None, cmap: Colormap
+) -> None:
+    known = tau is not None and tau.known
+    face = cmap((tau.value + 1) / 2) if tau is not None and known else "#f3f5f6"
+    axes.add_patch(Rectangle(corner, width, _ROW, facecolor=face, edgecolor="white", linewidth=0.8))
+    text = f"{tau.value:+.2f}".replace("-", "−") if tau is not None and known else MISSING
+    dark = tau is not None and known and tau.value > 0.75
+    axes.text(
+        corner[0] + width / 2,
+        corner[1] + 0.06,
+        text,
+        ha="center",
+        size=SMALL,
+        weight="bold" if tau is not None and tau.clear else "normal",
+        color="white" if dark else INK,
+    )
+
+
+def scatter(relation: Relation, *, title: str) -> Figure:
+    """Draw runtime over hop-bytes, and over the busiest link; a mark a mapping."""
+    runs = relation.runs
+    mappers = [entry.mapper for entry in relation.case.entries]
+    drawn = [mapper for mapper in mappers if (runs["mapper"] == mapper).any()]
+    scale, unit = time_unit(float(runs["makespan"].max()))
+    panels: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+        ("hop_bytes", "hop-bytes", show_bytes),
+        ("bytes_congestion_max", "busiest link", show_bytes),
+    )
+    if not runs["hop_bytes"].any():  # messages without bytes
+        panels = (
+            ("hop_messages", "hop-messages", compact),
+            ("messages_congestion_max", "busiest link, messages", compact),
+        )
+    legend = 0.17 * -(-len(drawn) // _COLUMNS)
+    height = 2.75 + legend
+    with style():
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        left, gap, bottom = 0.62, 0.14, 0.5 + legend
+        width = (WIDTH - left - gap - 0.12) / 2
+        for place, (column, name, text) in enumerate(panels):
+            axes = figure.add_axes(
+                (
+                    (left + place * (width + gap)) / WIDTH,
+                    bottom / height,
+                    width / WIDTH,
+                    (height - bottom - 0.5) / height,
+                )
+            )
+            for mapper in drawn:
+                own = runs[runs["mapper"] == mapper]
+                axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
+            tau = relation.taus[column, "makespan"]
+            shown = f"{tau.value:+.2f}".replace("-", "−") if tau.known else MISSING
+            axes.set_title(f"τ {shown}", fontsize=SMALL, fontweight="normal", pad=2)
+            axes.set_xlabel(name)
+            axes.grid(visible=True)
+            axes.margins(0.08)
+            axes.xaxis.set_major_locator(MaxNLocator(3))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
+            axes.yaxis.set_major_locator(MaxNLocator(5))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+            if place:
+                axes.tick_params(axis="y", labelleft=False)
+            else:
+                axes.set_ylabel(f"simulated runtime ({unit})")
+        _legend(figure, drawn, mappers, height)
+    return figure
+
+
+def variation(
+    points: Sequence[str], runtimes: Mapping[str, Sequence[float | None]], *, title: str
+) -> Figure:
+    """Draw the runtime of every mapper at each point of what varies.
+
+    Parameters
+    ----------
+    points : sequence of str
+        Labels, in order.
+    runtimes : mapping of str to sequence
+        By mapper: seconds at each point, the mean over its seeds; None where it was not run.
+    """
+    known = [value for row in runtimes.values() for value in row if value is not None]
+    scale, unit = time_unit(max(known, default=1.0))
+    mappers = list(runtimes)
+    legend = 0.17 * -(-len(mappers) // _COLUMNS)
+    common, rests = shared(points)
+    letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
+    ticks = [label(rest, letters) for rest in rests]
+    foot = 0.5 + 0.14 * max((tick.count("\n") for tick in ticks), default=0)
+    height = 2.55 + foot + legend
+    with style():
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        bottom = foot + legend
+        axes = figure.add_axes(
+            (
+                0.62 / WIDTH,
+                bottom / height,
+                (WIDTH - 0.85) / WIDTH,
+                (height - bottom - 0.36) / height,
+            )
+        )
+        x = np.arange(len(points))
+        for place, row in enumerate(runtimes.values()):
+            values = [np.nan if value is None else value / scale for value in row]
+            axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
+        axes.set_xticks(x, ticks)
+        axes.set_xlabel(label(common, 40, 1))
+        axes.set_xlim(-0.15, len(points) - 0.85)
+        axes.grid(axis="y")
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+        axes.set_ylabel(f"simulated runtime ({unit})")
+        _legend(figure, mappers, mappers, height)
+    return figure
+
+
+def shared(points: Sequence[str]) -> tuple[str, list[str]]:
+    """Split labels, part by part, into the words that all begin with, and the rest of each."""
+    parts = [point.split(", ") for point in points]
+    if len(points) < 2 or len(set(map(len, parts))) > 1:
+        return "", list(points)
+    common: list[str] = []
+    rests: list[list[str]] = [[] for _ in points]
+    for column in zip(*parts, strict=True):
+        words = [part.split(" ") for part in column]
+        same = len(words[0])
+        if len(set(column)) > 1:  # a word is left of each
+            named = takewhile(_is_name, zip(*(w[:-1] for w in words), strict=False))
+            same = len(list(named))
+        common.append(" ".join(words[0][:same]))
+        for rest, w in zip(rests, words, strict=True):
+            rest.append(" ".join(w[same:]))
+    return _listed(common), [_listed(rest) for rest in rests]
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    """Whether words that stand at one place are the same, and not the number of a value."""
+    return len(set(words)) == 1 and not words[0][:1].isdigit()
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def mark(place: int) -> dict[str, Any]:
+    """Colour and marker of a mapper; after six, marks are hollow and colours meet other markers."""
+    turn, place = divmod(place, len(CYCLE))
+    colour = CYCLE[place]
+    return {
+        "linestyle": "none",
+        "color": colour,
+        "marker": _MARKERS[(place + turn) % len(_MARKERS)],
+        "markersize": 4.6,
+        "markeredgewidth": 1.1,
+        "markerfacecolor": colour if turn % 2 == 0 else "white",
+    }
+
+
+def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str], height: float) -> None:
+    handles = [
+        Line2D([], [], label=label(mapper, 21, 1), **mark(mappers.index(mapper)))
+        for mapper in shown
+    ]
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.02, 0.05 / height),
+        ncols=_COLUMNS,
+        handlelength=1.1,
+        columnspacing=1.0,
+        handletextpad=0.4,
+        labelspacing=0.25,
+        borderaxespad=0,
+        borderpad=0,
+    )

@@ -1,0 +1,116 @@
+"""Figures of a suite: what every mapper has, in metrics and in time, as one thing varies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from hopmap.simulator.parameters.shown import compact, time_unit
+from hopmap.simulator.parameters.units import show_seconds
+
+from .relations import mark
+from .style import WIDTH, label, new_figure, style
+
+_HIGH, _FOOT, _LEGEND = 1.55, 0.68, 2
+
+
+class Panel(NamedTuple):
+    """One diagram.
+
+    Attributes
+    ----------
+    title : str
+    unit : str
+        "seconds", "ratio", or empty for counts.
+    lines : mapping of str to sequence of (float, float)
+        By mapper: what varies, and the value there.
+    """
+
+    title: str
+    unit: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+
+
+def suite_lines(
+    panels: Sequence[Panel], *, varies: str, title: str, logarithmic: bool = False
+) -> Figure:
+    """Draw a line for every mapper in every panel, one below the other, with one legend.
+
+    Random placement may leave the picture, that the others can be told apart.
+
+    Parameters
+    ----------
+    varies : str
+        What the abscissae are.
+    logarithmic : bool
+        Abscissae, and ordinates that are seconds.
+    """
+    mappers = list(dict.fromkeys(mapper for panel in panels for mapper in panel.lines))
+    named = {m: label(m, 22, 1) for m in mappers}
+    legend = 0.19 * -(-len(mappers) // _LEGEND) + 0.12
+    height = 0.36 + legend + len(panels) * (_HIGH + _FOOT)
+    with style():
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        box = [0.62 / WIDTH, 0, (WIDTH - 0.75) / WIDTH, _HIGH / height]
+        for place, panel in enumerate(panels):
+            box[1] = (0.42 + (len(panels) - 1 - place) * (_HIGH + _FOOT)) / height
+            axes = figure.add_axes((box[0], box[1], box[2], box[3]))
+            _panel(axes, panel, mappers, varies, logarithmic)
+        figure.legend(
+            handles=[Line2D([], [], label=named[m], **_line(m, mappers)) for m in mappers],
+            loc="upper left",
+            bbox_to_anchor=(0.02, 1 - 0.3 / height),
+            ncols=_LEGEND,
+            handlelength=1.8,
+            borderpad=0,
+            borderaxespad=0,
+        )
+    return figure
+
+
+def _panel(
+    axes: Axes, panel: Panel, mappers: Sequence[str], varies: str, logarithmic: bool
+) -> None:
+    values = [y for line in panel.lines.values() for _, y in line]
+    others = [y for mapper, line in panel.lines.items() if mapper != "random" for _, y in line]
+    scale, unit = 1.0, panel.unit
+    if unit == "seconds" and not logarithmic:
+        scale, unit = time_unit(max(values, default=1.0))
+    for mapper, line in panel.lines.items():
+        x, y = zip(*sorted(line), strict=True)
+        axes.plot(x, [value / scale for value in y], **_line(mapper, mappers))
+    axes.set_title(panel.title, fontsize=8.5, fontweight="normal", pad=4)
+    axes.set_xlabel(varies, labelpad=2)
+    axes.grid(visible=True)
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: compact(v)))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+    if logarithmic and unit == "seconds":
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: show_seconds(v)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        return
+    if unit == "ratio":
+        axes.set_ylim(0.97, 1.15 * max(others, default=2.0) - 0.15)
+    else:
+        top = min(1.06 * max(values, default=1.0), 1.5 * max(others, default=np.inf))
+        axes.set_ylim(0, top / scale or 1)
+        if unit:
+            axes.set_ylabel(f"simulated time ({unit})")
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+
+
+def _line(mapper: str, mappers: Sequence[str]) -> dict[str, Any]:
+    return mark(mappers.index(mapper)) | {"linestyle": "-", "linewidth": 1.0, "markersize": 4}

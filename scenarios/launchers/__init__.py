@@ -1,0 +1,1 @@
+"""Mapping files: ours, MapLib's, and those of eight launchers."""

@@ -1,0 +1,119 @@
+"""Files of coordinates, rank -> node: Fugaku's vcoordfile and Blue Gene's map file.
+
+Line r holds the coordinates of rank r's node, x first: ``(1,0,3)`` on Fugaku, in the logical box of
+one to three dimensions that the job asks for; ``1 0 3 0`` on Blue Gene, the last number counting
+the ranks of a node (three coordinates and that on L and P, five on Q). Neither is documented to
+know comments.
+
+Sources: RIKEN, Fugaku User's Guide, "Rank assignment"; LLNL/rubik, which writes Blue Gene's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.topologies import MappingError, Topology
+
+from .text import LauncherFile, Place
+
+LOGICAL = 3  # dimensions of a job on Fugaku
+
+
+def write_vcoords(
+    node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[str]
+) -> list[str]:
+    """Return ``(x,y,z)`` for every rank.
+
+    Raises
+    ------
+    MappingError
+        A network that is no box of up to three dimensions.
+    """
+    _check_box(topology, "fugaku", LOGICAL)
+    return [f"({','.join(map(str, place))})" for place in topology.coords[node_of].tolist()]
+
+
+def write_map(node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[str]) -> list[str]:
+    """Return ``x y z t`` for every rank, t counting the ranks of a node.
+
+    Raises
+    ------
+    MappingError
+        A network that is no box.
+    """
+    _check_box(topology, "bluegene")
+    taken = np.zeros(topology.nodes, dtype=np.int64)
+    lines = []
+    for node in node_of:
+        lines.append(" ".join(map(str, (*topology.coords[node], taken[node]))))
+        taken[node] += 1
+    return lines
+
+
+def read_vcoords(file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every line.
+
+    Raises
+    ------
+    MappingError
+        A network that is no box of up to three dimensions, a line that is no node of it.
+    """
+    _check_box(file.topology, file.name, LOGICAL)
+    blank = re.compile(r"\(\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\)")
+    places = []
+    for rank, (number, line) in enumerate(file.lines):
+        match = blank.fullmatch(line)
+        places.append((number, rank, _node(file, number, match[1].split(",") if match else [])))
+    return places
+
+
+def read_map(file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every line.
+
+    Raises
+    ------
+    MappingError
+        A network that is no box, a line that is no node of it, two ranks at the same place.
+    """
+    _check_box(file.topology, file.name)
+    places = []
+    first: dict[tuple[int, int], int] = {}
+    for rank, (number, line) in enumerate(file.lines):
+        *place, last = line.split()
+        if not re.fullmatch(r"\d{1,9}", last):
+            file.wrong(
+                number, f"{len(file.topology.dims)} coordinates and a rank's number on its node"
+            )
+        node = _node(file, number, place)
+        if (node, int(last)) in first:
+            file.wrong(number, f"another place than line {first[node, int(last)]}")
+        first[node, int(last)] = number
+        places.append((number, rank, node))
+    return places
+
+
+def _node(file: LauncherFile, number: int, place: Sequence[str]) -> int:
+    """Return the node at the coordinates that a line gives."""
+    dims = file.topology.dims
+    numeric = all(re.fullmatch(r"\s*\d{1,9}\s*", coordinate) for coordinate in place)
+    inside = numeric and len(place) == len(dims)
+    if not inside or any(int(x) >= d for x, d in zip(place, dims, strict=True)):
+        file.wrong(number, f"a node from {_corner(file, 0)} to {_corner(file, -1)}")
+    return int(np.ravel_multi_index([int(x) for x in place], dims, order="F"))
+
+
+def _corner(file: LauncherFile, node: int) -> str:
+    return " ".join(map(str, file.topology.coords[node]))
+
+
+def _check_box(topology: Topology, name: str, most: int = 6) -> None:
+    dims = len(topology.dims)
+    if not 1 <= dims <= most:
+        has = f"{dims} dimensions" if dims else "no coordinates"
+        raise MappingError(
+            f"{name}: {topology.spec} has {has}: expected a mesh or torus of 1 to {most} dimensions"
+        )

@@ -1,0 +1,226 @@
+"""Mapping files: our CSV; MapLib's format and those of launchers are read as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hopmap.scenarios.cli.console import note
+from hopmap.topologies import (
+    Mapping,
+    MappingError,
+    Topology,
+    TopologyError,
+    check_mapping,
+    topology_from_spec,
+)
+from hopmap.traces.safety.atomic_files import replacing
+
+from .formats import find_launcher, recognise
+from .json_plan import document_of
+from .node_names import expand
+from .same_nodes import same_nodes
+from .text import MAPPING, NODES, Place, comments, launcher_file
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
+    """Write the CSV ``rank,node`` below a comment that names the topology; the file appears whole.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written.
+    """
+    with replacing(path) as partial:
+        partial.write_text(mapping_text(node_of, topology), encoding="utf-8")
+
+
+def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
+    """Return the text of the CSV ``rank,node`` below a comment that names the topology."""
+    lines = [MAPPING + topology.spec, "rank,node"]
+    lines += [f"{rank},{node}" for rank, node in enumerate(np.asarray(node_of))]
+    return "\n".join(lines) + "\n"
+
+
+def named_topology(path: str | Path) -> str:
+    """Return the spec that a mapping file's comment names, or a JSON document's "topology".
+
+    Raises
+    ------
+    MappingError
+        Unreadable file, or neither of them.
+    """
+    named = _named(_lines(path), str(path))
+    if named is None:
+        raise MappingError(
+            f"{path}: does not name its topology: expected --topology, "
+            f"or a first line like {MAPPING}torus:4x4x4"
+        )
+    return named
+
+
+def network_of(path: str | Path, given: str | None) -> Topology:
+    """Return the topology of the spec that is given, else of the one that a mapping file names.
+
+    Raises
+    ------
+    TopologyError
+        The spec that is given makes no network.
+    MappingError
+        The file names none, or one that makes none here, like a file in another folder.
+    """
+    if given is not None:
+        return topology_from_spec(given)
+    named = named_topology(path)
+    try:
+        return topology_from_spec(named)
+    except TopologyError as error:
+        raise MappingError(f"{path} names {error}: -t (--topology) tells another") from None
+
+
+def named_hosts(path: str | Path) -> list[str] | None:
+    """Return the names of nodes that a launcher's file says in its comments, None without them."""
+    said = comments(_lines(path))
+    return expand(said[NODES], f"{path}: {NODES}") if NODES in said else None
+
+
+def read_mapping(
+    path: str | Path,
+    topology: Topology,
+    ranks: int | None = None,
+    *,
+    form: str | None = None,
+    hosts: Sequence[str] | None = None,
+) -> Mapping:
+    """Read a mapping: our CSV, MapLib's file, or a launcher's (see `launchers.recognise`).
+
+    A file that names another network is taken all the same, with a `note`: its nodes may be others.
+
+    Parameters
+    ----------
+    form : str, optional
+        The format of a launcher, for files that do not show theirs.
+    hosts : sequence of str, optional
+        Names of the nodes in a launcher's file, if its comments do not say them.
+
+    Raises
+    ------
+    MappingError
+        Unreadable or foreign file, a rank missing or listed twice, and all of `check_mapping`.
+    """
+    name = str(path)
+    lines = _lines(path)
+    maplib = len(lines) > 1 and lines[1].startswith("x_coord")
+    csv_rows = _header(lines).replace(" ", "") == "rank,node"
+    if form is None and not maplib and not csv_rows:
+        form = recognise(lines, Path(path).name)
+    if form is not None:
+        places = find_launcher(form).read(launcher_file(name, lines, topology, hosts))
+    elif maplib:
+        places = _maplib_places(lines[2:], topology, name)
+    else:
+        places = _csv_places(lines, name)
+    if not places:
+        raise MappingError(
+            f"{name}: no ranks in it: expected the header rank,node and one row each"
+        )
+    expected = len(places) if ranks is None else ranks
+    if len(places) != expected:
+        raise MappingError(f"{name}: places {len(places)} ranks: expected {expected}")
+    node_of = np.full(expected, -1, dtype=np.int64)
+    for number, rank, node in places:
+        where = f"{name}: line {number}" if number else name
+        if rank >= expected:
+            raise MappingError(f"{where}: rank {rank}: expected ranks 0..{expected - 1}")
+        if node_of[rank] >= 0:
+            raise MappingError(f"{where}: rank {rank} again: expected ranks 0..{expected - 1} once")
+        if not 0 <= node < topology.nodes:
+            raise MappingError(
+                f"{where}: rank {rank} on node {node}: expected a node of {topology.spec}, "
+                f"0..{topology.nodes - 1}"
+            )
+        node_of[rank] = node
+    checked = check_mapping(node_of, topology, ranks, name=name)
+    named = _named(lines, name)
+    if named is not None and not same_nodes(named, topology):
+        note(
+            f"{name}: a mapping on {named}, taken for one on {topology.spec}: "
+            "node numbers may mean other nodes"
+        )
+    return checked
+
+
+def _named(lines: list[str], name: str) -> str | None:
+    """Return the spec that the first line or a JSON document names, None without one."""
+    first = lines[0] if lines else ""
+    if first.startswith(MAPPING):
+        return first.removeprefix(MAPPING)
+    if first.startswith("{"):
+        named = document_of("\n".join(lines), name).get("topology")
+        return named if isinstance(named, str) else None
+    return None
+
+
+def _header(lines: list[str]) -> str:
+    return next((line for line in lines if line and not line.startswith("#")), "")
+
+
+def _lines(path: str | Path) -> list[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise MappingError(f"{path}: cannot be read as a mapping ({reason})") from None
+    return [line.strip() for line in text.lstrip("\ufeff").splitlines()]
+
+
+def _csv_places(lines: list[str], name: str) -> list[Place]:
+    places: list[Place] = []
+    header = False
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        row = [cell.strip(' "') for cell in line.split(",")]
+        if not header:
+            if row != ["rank", "node"]:
+                raise MappingError(
+                    f"{name}: line {number} is {line[:40]!r}: expected rank,node (if a launcher's: "
+                    f"hopmap export {name} --from LAUNCHER --to csv)"
+                )
+            header = True
+            continue
+        if len(row) != 2 or not all(map(_WHOLE.fullmatch, row)):
+            raise MappingError(
+                f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
+            )
+        places.append((number, int(row[0]), int(row[1])))
+    return places
+
+
+def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[Place]:
+    dims = topology.dims
+    if len(dims) != 3:
+        raise MappingError(f"{name}: MapLib mappings are three-dimensional, {topology.spec} is not")
+    places: list[Place] = []
+    for number, line in enumerate(lines, 3):
+        cells = line.split()
+        if not cells:
+            continue
+        whole = len(cells) > 3 and all(map(_WHOLE.fullmatch, cells))
+        if not whole or len(cells) != 4 + int(cells[3]):
+            raise MappingError(
+                f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"
+            )
+        x, y, z, _, *ranks = map(int, cells)
+        if not (x < dims[0] and y < dims[1] and z < dims[2]):
+            raise MappingError(
+                f"{name}: line {number}: node ({x}, {y}, {z}) is not in {topology.spec}"
+            )
+        places += [(number, rank, (z * dims[1] + y) * dims[0] + x) for rank in ranks]
+    return places

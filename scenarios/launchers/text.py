@@ -1,0 +1,118 @@
+"""The text of a launcher's file: comments that say what it is, and lines that are read.
+
+The comments name the topology, the format with its direction, the command that uses the file, and
+the names of the nodes, so that a file that hopmap wrote is read back without being told any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from hopmap.topologies import MappingError, Topology
+
+from .node_names import check_names, compress, expand, node_names
+
+MAPPING = "# hopmap mapping on "
+FORMAT, USE, NODES = "format", "use it", "nodes"
+WIDTH = 78  # of a comment with names: Slurm reads lines of limited length
+
+Place = tuple[int, int, int]  # line of the file, rank, node
+
+
+def comment(key: str, value: str) -> str:
+    """Return the comment ``# key: value`` on one line."""
+    return f"# {key}: {' '.join(value.split())}"
+
+
+def names_comment(key: str, names: Sequence[str]) -> list[str]:
+    """Return comments ``# key: node[0-3],...``, as many as lines of `WIDTH` need."""
+    lines: list[str] = []
+    for item in compress(names):
+        if lines and len(lines[-1]) + len(item) < WIDTH:
+            lines[-1] += f",{item}"
+        else:
+            lines.append(f"# {key}: {item}")
+    return lines
+
+
+def content(line: str) -> str:
+    """Return a line without its comment."""
+    return line.partition("#")[0].strip()
+
+
+def comments(lines: Sequence[str]) -> dict[str, str]:
+    """Return what comments ``# key: value`` say; values of a key on several lines are joined."""
+    said: dict[str, list[str]] = {}
+    for line in lines:
+        match = re.fullmatch(r"#\s*([a-z][a-z ]*):\s*(.*)", line.strip())
+        if match:
+            said.setdefault(match[1], []).append(match[2].strip())
+    return {key: ",".join(values) for key, values in said.items()}
+
+
+@dataclass(frozen=True)
+class LauncherFile:
+    """A launcher's file that is being read.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    text : sequence of str
+        All lines.
+    lines : list of (int, str)
+        Number and text of every line that says something, without comments.
+    said : mapping
+        What its comments say, by key.
+    topology : Topology
+        The network whose nodes it places ranks on.
+    nodes : mapping
+        Number of the node that each host name stands for.
+    """
+
+    name: str
+    text: Sequence[str]
+    lines: list[tuple[int, str]]
+    said: Mapping[str, str]
+    topology: Topology
+    nodes: Mapping[str, int]
+
+    def wrong(self, number: int, expected: str) -> NoReturn:
+        """Raise `MappingError` for a line."""
+        found = dict(self.lines).get(number, "")
+        raise MappingError(f"{self.name}: line {number} is {found[:40]!r}: expected {expected}")
+
+    def node(self, where: str, host: str) -> int:
+        """Return the node of a host that is named there."""
+        if host not in self.nodes:
+            first, *_, last = (*self.nodes, *self.nodes)
+            raise MappingError(
+                f"{self.name}: {where}: host {host[:40]!r}: expected a name from {first} to "
+                f"{last} (other names: hopmap export {self.name} --hosts FILE --to csv)"
+            )
+        return self.nodes[host]
+
+
+def launcher_file(
+    name: str, text: Sequence[str], topology: Topology, hosts: Sequence[str] | None = None
+) -> LauncherFile:
+    """Take a file apart; its own comment names the nodes, else `hosts`, else node0, node1, ...
+
+    Raises
+    ------
+    MappingError
+        Comments that name other nodes than the topology has.
+    """
+    said = comments(text)
+    if NODES in said:
+        hosts = expand(said[NODES], f"{name}: {NODES}")
+        check_names(hosts, topology, name)
+    elif hosts is None:
+        hosts = node_names(topology)
+    lines = [(number, content(line)) for number, line in enumerate(text, 1) if content(line)]
+    return LauncherFile(
+        name, text, lines, said, topology, {h: node for node, h in enumerate(hosts)}
+    )

@@ -1,0 +1,190 @@
+"""The report of a study: one HTML page that needs nothing else, and its figures as SVG files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from hopmap.scenarios.cli.console import Progress
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.tables import StoreError
+from hopmap.scenarios.study.study import DEFAULTS, Study, load_study
+from hopmap.simulator.parameters.shown import count
+from hopmap.traces import Traffic
+from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+
+from .summary import chosen_cases, summary, write_cases
+
+PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
+
+Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
+
+
+def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
+    """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
+
+    The page holds its figures, style and script itself; both appear whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        What ``hopmap run`` filled, finished or not.
+    progress : callable, optional
+        ``progress(done, total, text)`` after every figure.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    OSError
+        The folder cannot be written.
+    """
+    # matplotlib takes a while to import
+    from hopmap.scenarios.figures.style import png_bytes, svg_text
+
+    from .figures import OF_STUDY, SECTIONS, count_figures, figures
+
+    folder = Path(folder)
+    whole = load_study(folder)
+    study = replace(whole, cases=chosen_cases(whole))
+    traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
+    total = count_figures(study)
+    sections: Sections = {trace: {section: [] for section in SECTIONS} for trace in study.traces()}
+    sections[""] = {section: [] for section in OF_STUDY}
+    spent = 0
+    with replacing_folder(folder / "figures") as drawn:
+        for done, picture in enumerate(figures(whole, study, traffic), 1):
+            svg = svg_text(picture.figure)
+            (drawn / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
+            (drawn / f"{picture.name}.png").write_bytes(png_bytes(picture.figure))
+            width = round(96 * picture.figure.get_figwidth())
+            shown = {"caption": picture.caption, "name": picture.name, "width": width}
+            shown |= {"uri": "", "turn": picture.turn}
+            if spent + len(uri := _uri(svg)) <= PAGE_BYTES:
+                spent += len(uri)
+                shown["uri"] = uri
+            sections[picture.trace][picture.section].append(shown)
+            if progress is not None:
+                progress(done, max(done, total), picture.caption)
+        page = _render(whole, study, traffic, sections)
+    write_cases(whole, folder / "cases.csv")
+    target = folder / "report.html"
+    with replacing(target) as partial:
+        partial.write_text(page, encoding="utf-8")
+    return target
+
+
+def _traffic(folder: Path, trace: str) -> Traffic | None:
+    try:
+        return store.load_traffic(folder, trace)
+    except StoreError:
+        return None
+
+
+def _uri(svg: str) -> Markup:
+    """Return a figure as the address of an image, between double quotes; shorter than base64."""
+    text = re.sub("<[^>]*>", lambda tag: tag[0].replace("'", "&apos;").replace('"', "'"), svg)
+    safe = quote(" ".join(text.split()), safe=" !$'()*+,-./:;<=>?@[]^_{|}~")
+    return Markup(f"data:image/svg+xml,{safe}")
+
+
+def _render(
+    whole: Study,
+    study: Study,
+    traffic: dict[str, Traffic | None],
+    sections: Sections,
+) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    from hopmap.scenarios.cli.expanded import outweighed
+
+    from . import tables as tables
+    from .published import published_tables
+    from .relations import case_findings, relation_section
+    from .suites import suite_section
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    here = Path(__file__).parent
+    environment.filters["breakable"] = tables.breakable
+    template = environment.from_string((here / "page.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        study=study,
+        default=" or ".join(DEFAULTS),
+        css=Markup((here / "page.css").read_text(encoding="utf-8")),
+        script=Markup((here / "page.js").read_text(encoding="utf-8")),
+        facts=_facts(whole),
+        cases=len(whole.cases),
+        summary=summary(whole),
+        suites=suite_section(whole),
+        pictured=sections[""],
+        relations=relation_section(whole, study.cases),
+        headlines=[
+            tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
+        ],
+        traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
+        outweighed=[] if whole.expanded else outweighed(whole.runs, whole.rounds),
+        links=tables.link_rows(study),
+        sections=[
+            {
+                "trace": trace,
+                "id": f"trace-{place}",
+                "table": tables.main_table(study.cases_of(trace)),
+                "findings": case_findings(study, trace),
+                "figures": sections[trace],
+            }
+            for place, trace in enumerate(study.traces(), 1)
+        ],
+        published=published_tables(study),
+        failed=tables.failed_rows(study),
+    )
+
+
+def _facts(study: Study) -> list[tuple[str, str]]:
+    """One line each on what was run."""
+    runs = study.runs
+    done = len(runs) + len(study.failed)
+    engines = sorted({str(engine) for engine in runs["engine"].dropna()})
+    replay = ", ".join(engines) or "none: mappings were measured, not replayed"
+    if engines and study.steps:
+        replay += (
+            f"; generated benchmarks for {count(study.steps)} time step{'s' * (study.steps > 1)}"
+        )
+    seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
+    shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
+    words = f"{count(len(runs))} of {count(study.planned)}"
+    if study.failed.shape[0]:
+        words += f", {count(len(study.failed))} failed"
+    if study.planned > done:
+        words += f", {count(study.planned - done)} not done yet"
+    mappers = list(dict.fromkeys(runs["mapper"]))
+    try:
+        made_by = f"hopmap {version('hopmap')}"
+    except PackageNotFoundError:
+        made_by = "hopmap"
+    facts = [
+        ("Runs", words),
+        ("Mappers", ", ".join(mappers)),
+        ("Seeds", shown),
+        ("Replay engine", replay),
+        ("Traffic", "with what collectives send" if study.expanded else ""),
+    ]
+    given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
+    for settings in study.variants.values() or [dict(study.settings)]:
+        for key, value in sorted(settings.items()):
+            given.setdefault(key, {})[str(value)] = None
+    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
+    facts.append(("Parameters", values_of))
+    return [*[(k, v) for k, v in facts if v], ("Made by", made_by)]

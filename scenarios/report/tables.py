@@ -1,0 +1,227 @@
+"""Tables of the report: what was run, the headline, all mappers, published numbers, failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from hopmap.scenarios.study.study import DEFAULTS, Case, Entry, Study, number
+from hopmap.simulator.parameters.settings import configure
+from hopmap.simulator.parameters.shown import (
+    MISSING,
+    change,
+    count,
+    data,
+    duration,
+    joules,
+    runtime,
+)
+from hopmap.topologies import LinkKind, Topology, topology_from_spec
+from hopmap.traces import Traffic
+
+FAILED = 200  # runs that are listed
+
+
+class Cell(NamedTuple):
+    """A cell: text, what it sorts by, a second line, and a class for its looks."""
+
+    text: str
+    sort: float | str | None = None
+    note: str = ""
+    look: str = ""
+
+
+def topology_of(study: Study, case: Case) -> Topology:
+    """Build a case's topology with the link speeds that the scenario sets."""
+    return _configured(study.spec_of(case.topology), study.settings_of(case))
+
+
+@lru_cache(maxsize=8)
+def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
+    return configure(topology_from_spec(spec), settings)[0]
+
+
+def headline(case: Case) -> dict[str, str]:
+    """Say which mapping is best, and what it buys against the default order."""
+    best, default = case.best, case.default
+    facts = {"trace": case.trace, "where": case.where, "mapper": best.mapper, "gain": ""}
+    if default is None:
+        names = " or ".join(DEFAULTS)
+        facts["rest"] = f"no {names}, the default order, in this study to compare with"
+    elif best is default:
+        facts["rest"] = "the default order: no mapper here beats it"
+    else:
+        facts["gain"] = _gains(case, best, default)
+        facts["rest"] = f"against {case.order} (the default order)"
+    thrifty = case.thrifty
+    if case.replayed and thrifty.mapper != best.mapper and thrifty.value("hop_bytes"):
+        less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
+        if not less.startswith("±0"):
+            facts["rest"] += f"; {thrifty.mapper} has {less} hop-bytes but runs longer"
+    return facts
+
+
+def _gains(case: Case, best: Entry, default: Entry) -> str:
+    quantity = "hop_bytes" if default.value("hop_bytes") else "hop_messages"
+    hops = f"{change(best.value(quantity), default.value(quantity))} {quantity.replace('_', '-')}"
+    if not case.replayed:
+        return hops
+    runtime = change(best.value("makespan"), default.value("makespan"))
+    return f"{hops} and {runtime} simulated runtime"
+
+
+def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
+    """List ranks, messages, bytes and pairs of every trace."""
+    rows = []
+    for name, t in traffic.items():
+        cells = [MISSING] * 4
+        if t is not None:
+            totals = count(int(t.messages.sum())), data(int(t.bytes.sum()))
+            cells = [count(t.ranks), *totals, count(t.pairs)]
+        rows.append([name, *cells])
+    return rows
+
+
+def link_rows(study: Study) -> list[dict[str, Any]]:
+    """List the links of every topology by kind, with their speeds and where these come from."""
+    rows: list[dict[str, Any]] = []
+    for spec in study.topologies():
+        cases = {c.variant: c for c in study.cases if c.topology == spec}.values()
+        topologies = [topology_of(study, case) for case in cases]
+        vary = len({topology.kinds for topology in topologies}) > 1
+        shown: set[LinkKind] = set()
+        for case, topology in zip(cases, topologies, strict=True):
+            numbers = np.bincount(topology.link_kind, minlength=len(topology.kinds))
+            new = [place for place, kind in enumerate(topology.kinds) if kind not in shown]
+            for place in new:
+                kind, first = topology.kinds[place], place == new[0]
+                # kinds that the variant leaves as they are stand there once
+                name = case.where if vary else spec
+                rows.append(
+                    {
+                        "topology": name if first else "",
+                        "nodes": count(topology.nodes) if first and not shown else "",
+                        "kind": kind.name,
+                        "links": count(int(numbers[place])),
+                        "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
+                        "latency": duration(kind.latency),
+                        "sources": _sources(kind),
+                    }
+                )
+            shown.update(topology.kinds)
+    return rows
+
+
+def _sources(kind: LinkKind) -> list[tuple[str, str]]:
+    """Say where bandwidth and latency come from; once where both come from the same place."""
+    bandwidth, latency = kind.sources
+    if bandwidth == latency:
+        return [("", bandwidth)]
+    return [("bandwidth", bandwidth), ("latency", latency)]
+
+
+NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
+REST_HEAD = (
+    ("IeNPC total", "number"),
+    ("average", "number"),
+    ("minimum", "number"),
+    ("maximum", "number"),
+    ("Conges\u00adtion", "number"),
+    ("Dilation average", "number"),
+    ("longest", "number"),
+    ("Mapping time", "number"),
+)
+
+
+def breakable(text: str) -> Markup:
+    """Let a mapper's name be broken after its punctuation."""
+    return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
+
+
+def main_table(cases: Iterable[Case]) -> dict[str, Any]:
+    """Every mapper on every topology of a trace, best seed, the range over seeds below."""
+    cases = list(cases)
+    replayed = any(case.replayed for case in cases)
+    compared = next((f"against {case.order}" for case in cases if case.default), "against")
+    hops, runtime = ((what, compared) for what in ("Hop-bytes", "Simulated runtime"))
+    numbers = tuple((name, "number") for name in (*hops, *(runtime if replayed else ())))
+    head = (*NAME_HEAD, *numbers, *REST_HEAD)
+    rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
+    if any(case.best.value("energy") is not None for case in cases):
+        place = len(head) - len(REST_HEAD)
+        head = (*head[:place], ("Energy", "number"), *head[place:])
+        entries = [entry for case in cases for entry in case.entries]
+        for row, entry in zip(rows, entries, strict=True):
+            value = entry.value("energy")
+            row.insert(place, Cell(joules(value), value))
+    if not any(case.default for case in cases):  # nothing to compare with
+        kept = [place for place, (name, _) in enumerate(head) if name != compared]
+        head, rows = tuple(head[k] for k in kept), [[row[k] for k in kept] for row in rows]
+    return {"head": head, "rows": rows}
+
+
+def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
+    seeds = len(entry.runs)
+
+    def cell(column: str, text: Any, spread: bool = False) -> Cell:
+        value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
+        low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
+        return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
+
+    def against(column: str) -> Cell:
+        value = entry.value(column)
+        reference = case.default.value(column) if case.default else None
+        if entry is case.default or value is None or not reference:
+            return Cell(MISSING)
+        text = change(value, reference)
+        look = "good" if text.startswith("−") else "bad" if text.startswith("+") else ""
+        return Cell(text, value / reference, look=look)
+
+    load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
+    notes = ["best"] if entry is case.best else []
+    if (
+        seeds > 1
+        and len(entry.runs[["hop_bytes", "hop_messages", "makespan"]].drop_duplicates()) > 1
+    ):
+        notes.append(f"{seeds} seeds")
+    row = [
+        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
+        Cell(case.topology, case.topology, case.variant),
+        cell("hop_bytes", data, spread=True),
+        against("hop_bytes"),
+    ]
+    if replayed:
+        row += [cell("makespan", runtime, spread=True), against("makespan")]
+    seconds = entry.mean("mapping_seconds")
+    return [
+        *row,
+        cell("messages_ienpc_total", whole, spread=True),
+        cell("messages_ienpc_avg", whole),
+        cell("messages_ienpc_min", count),
+        cell("messages_ienpc_max", count),
+        cell(f"{load}_congestion_max", data if load == "bytes" else count),
+        cell(f"{load}_dilation_avg", lambda v: MISSING if v is None else f"{v:,.3f}"),
+        cell("messages_dilation_max", count),
+        Cell(duration(seconds), seconds),
+    ]
+
+
+def whole(value: float | None) -> str:
+    """Round to a whole number, with separators."""
+    return count(None if value is None else round(value))
+
+
+def failed_rows(study: Study) -> list[list[str]]:
+    """List the first failed runs: trace, topology, mapper, seed, the line of the error."""
+    rows = []
+    for _, run in study.failed.head(FAILED).iterrows():
+        line = " ".join(str(run["error"]).split())
+        rows.append(
+            [run["trace"], run["topology"], run["mapper"], count(number(run["seed"])), line]
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""A folder of results: tables, claims, queries."""

@@ -1,0 +1,89 @@
+"""SQL on a folder of results, by DuckDB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hopmap.scenarios.cli.console import note
+
+from .gather import gather
+from .plan_file import read_plan
+from .tables import PARTS, loose_ids, part_files
+
+_MESSAGES = re.compile(r"\b(from|join)\s+messages\b", flags=re.IGNORECASE)
+
+
+class QueryError(ValueError):
+    """A query that DuckDB cannot answer, in its words."""
+
+
+class Answer(NamedTuple):
+    """Names of columns, and rows; none of both where a statement returns nothing."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def query(folder: str | Path, sql: str) -> Answer:
+    """Answer a query on the tables runs, ranks, links and messages.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What ``hopmap run`` filled, finished or not; runs that finished since are gathered first.
+    sql : str
+        In DuckDB's dialect.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    QueryError
+        A mistake in the query, or none.
+    """
+    import duckdb
+
+    folder = Path(folder)
+    read_plan(folder)  # says so when it holds no results
+    try:
+        gather(folder)
+    except PermissionError:  # somebody else's results
+        if loose_ids(folder):
+            raise
+    while True:
+        parts = {name: part_files(folder, name) for name in PARTS}
+        try:
+            answer = _answer(parts, sql)
+        except duckdb.Error as error:
+            # Another process may have gathered, and removed parts that we were reading.
+            if all(path.exists() for paths in parts.values() for path in paths):
+                raise QueryError(f"query: {_reason(str(error))}") from None
+        else:
+            if not parts["messages"] and _MESSAGES.search(sql):
+                note("messages were not recorded: expected messages = true in [replay]")
+            return answer
+
+
+def _reason(message: str) -> str:
+    """Return DuckDB's message, with the names it suggests, without the statement and its caret."""
+    lines = message.partition("\n\nLINE ")[0].splitlines()
+    return " ".join(line.strip() for line in lines if line.strip())
+
+
+def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for name, paths in parts.items():
+            if paths:
+                listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+                connection.execute(f"CREATE VIEW {name} AS FROM read_parquet([{listed}])")
+            else:
+                connection.register(name, PARTS[name].empty_table())
+        answer = connection.execute(sql)
+        if answer is None:
+            raise QueryError("query: no SQL: expected a statement, like FROM runs")
+        return Answer([name for name, *_ in answer.description or []], answer.fetchall())

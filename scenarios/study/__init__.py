@@ -1,0 +1,1 @@
+"""What results say: cases, correlations, sentences; nothing is drawn here."""

@@ -1,0 +1,234 @@
+"""A finished study as the report sees it: cases, and in each the best seed of every mapper."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import read_plan
+from hopmap.scenarios.sweep.published import read_published
+from hopmap.scenarios.sweep.scenario_files import flat
+
+# Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
+DEFAULTS = ("sweep", "identity")
+AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A mapper on one case.
+
+    Attributes
+    ----------
+    mapper : str
+        Its pipeline.
+    best : Series
+        Its best run: see `_best`.
+    runs : DataFrame
+        All its seeds that went well.
+    """
+
+    mapper: str
+    best: pd.Series[Any]
+    runs: pd.DataFrame
+
+    def value(self, column: str) -> float | None:
+        """Return a figure of the best run, None where there is none."""
+        return number(self.best.get(column))
+
+    def mean(self, column: str) -> float | None:
+        """Return the mean over the seeds."""
+        return number(self.runs[column].mean()) if column in self.runs else None
+
+    def worst(self, column: str) -> float | None:
+        """Return the highest over the seeds."""
+        return number(self.runs[column].max()) if column in self.runs else None
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A trace on a topology, with one of the values that vary, if any do.
+
+    Attributes
+    ----------
+    trace, topology : str
+    variant : str
+        Label of `Plan.variants`.
+    runs : DataFrame
+        All runs that went well.
+    entries : sequence of Entry
+        Mappers in the scenario's order.
+    best, default : Entry
+        The best of them, and the default order where it is one of them.
+    """
+
+    trace: str
+    topology: str
+    variant: str
+    runs: pd.DataFrame
+    entries: Sequence[Entry]
+    best: Entry
+    default: Entry | None
+
+    @property
+    def where(self) -> str:
+        """Topology and variant."""
+        return ", ".join(filter(None, (self.topology, self.variant)))
+
+    @property
+    def replayed(self) -> bool:
+        """Whether there are simulated runtimes."""
+        return self.best.value("makespan") is not None
+
+    @property
+    def order(self) -> str:
+        """What the default order is called."""
+        return self.default.mapper.strip() if self.default else DEFAULTS[0]
+
+    @property
+    def thrifty(self) -> Entry:
+        """The mapper with the fewest hop-bytes."""
+        return min(self.entries, key=lambda entry: (_cost(entry.best), entry is not self.best))
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything the report is made of, pictures apart."""
+
+    folder: Path
+    name: str
+    description: str
+    scenario_text: str
+    settings: tuple[tuple[str, Any], ...]
+    variants: Mapping[str, Mapping[str, Any]]
+    networks: Mapping[str, str]
+    steps: int | None
+    expanded: bool
+    planned: int
+    runs: pd.DataFrame
+    failed: pd.DataFrame
+    cases: Sequence[Case]
+    published: pd.DataFrame | None
+    rounds: int | None = None
+
+    def spec_of(self, topology: str) -> str:
+        """Return the spec of what is called so: of a file, where it lies."""
+        return self.networks.get(topology, topology)
+
+    def traces(self) -> list[str]:
+        """Return the traces that have a case, in the scenario's order."""
+        return list(dict.fromkeys(case.trace for case in self.cases))
+
+    def topologies(self) -> list[str]:
+        """Return the topologies that have a case, in the scenario's order."""
+        return list(dict.fromkeys(case.topology for case in self.cases))
+
+    def cases_of(self, trace: str) -> list[Case]:
+        """Return the cases of a trace."""
+        return [case for case in self.cases if case.trace == trace]
+
+    def varied(self, trace: str) -> list[list[Case]]:
+        """Return the cases of a trace by topology, where something varies on it."""
+        cases = self.cases_of(trace)
+        groups = [[case for case in cases if case.topology == spec] for spec in self.topologies()]
+        return [group for group in groups if len(group) > 1]
+
+    def ends_of(self, trace: str) -> list[Case]:
+        """Return the cases of a trace, where something varies the first and last of them only."""
+        between = [id(case) for group in self.varied(trace) for case in group[1:-1]]
+        return [case for case in self.cases_of(trace) if id(case) not in between]
+
+    def settings_of(self, case: Case) -> tuple[tuple[str, Any], ...]:
+        """Return the parameters that hold in a case."""
+        return tuple(sorted({**dict(self.settings), **self.variants.get(case.variant, {})}.items()))
+
+
+def number(value: object) -> float | None:
+    """Return a float, or None for what is missing."""
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
+
+
+def load_study(folder: Path) -> Study:
+    """Read a folder of results.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results, or damaged ones.
+    """
+    plan = read_plan(folder)
+    runs = store.load_runs(folder)
+    # plain objects: thousands of small tables are taken from it, twice as fast as of Arrow's
+    runs = runs.astype(dict.fromkeys(runs.select_dtypes("string").columns, object)).copy()
+    text = ""
+    if (folder / "scenario.toml").is_file():
+        text = (folder / "scenario.toml").read_text(encoding="utf-8", errors="replace")
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        given = {}
+    published = None
+    if (folder / "published.csv").is_file():
+        published = read_published(folder / "published.csv")
+    well = runs[runs["error"].isna()]
+    replay = given.get("replay", {})
+    steps, rounds = replay.get("steps"), replay.get("rounds")
+    return Study(
+        folder=folder,
+        name=str(given.get("name") or folder.resolve().name),
+        description=str(given.get("description", "")),
+        scenario_text=text,
+        settings=tuple(sorted(flat(given.get("parameters", {})))),
+        variants=plan.variants,
+        networks=plan.networks,
+        steps=steps if isinstance(steps, int) else None,
+        expanded=given.get("collectives") == "expand",
+        planned=len(plan.runs),
+        runs=well,
+        failed=runs[runs["error"].notna()],
+        cases=_cases(well),
+        published=published,
+        rounds=rounds if isinstance(rounds, int) else None,
+    )
+
+
+def _cases(runs: pd.DataFrame) -> list[Case]:
+    cases = []
+    for (trace, topology, variant), group in runs.groupby(
+        ["trace", "topology", "variant"], sort=False
+    ):
+        figures = group[["makespan", "hop_bytes", "hop_messages"]].to_numpy(dtype=float)
+        which, mappers = pd.factorize(group["mapper"])
+        entries, chosen = [], []
+        for place, mapper in enumerate(mappers):
+            seeds = np.flatnonzero(which == place)
+            chosen.append(seeds[_best(figures[seeds])])
+            entries.append(Entry(str(mapper), group.iloc[chosen[-1]], group.iloc[seeds]))
+        best = entries[_best(figures[chosen])]
+        called = {entry.mapper.strip(): entry for entry in entries}
+        default = next((called[name] for name in DEFAULTS if name in called), None)
+        cases.append(Case(str(trace), str(topology), str(variant), group, entries, best, default))
+    return cases
+
+
+def _best(figures: NDArray[np.float64]) -> int:
+    """Return which run has the least simulated runtime; of those as fast, the fewest hop-bytes.
+
+    Runs are rows of runtime, hop-bytes and hop-messages.
+    """
+    time, size, messages = figures.T
+    time = np.nan_to_num(time, nan=np.inf)  # not replayed: last, or all alike
+    slow = time > time.min() * (1 + AS_FAST)
+    return int(np.lexsort((messages, size, slow))[0])
+
+
+def _cost(row: pd.Series[Any]) -> tuple[float, float]:
+    return float(row["hop_bytes"]), float(row["hop_messages"])

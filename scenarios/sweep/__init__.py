@@ -1,0 +1,1 @@
+"""A scenario: read, checked, planned, run."""

@@ -1,0 +1,85 @@
+"""Inputs of runs: what a run's id was made from is what the run reads, or the run fails.
+
+Between plan and run a job array may wait for days, and a file may be another one by then. Its
+result must not be kept under the id of what was planned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TypeVar
+
+from hopmap.scenarios.cli.arguments import Collectives
+from hopmap.scenarios.cli.expanded import read_traffic
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.topologies.readers.files import file_and_name
+from hopmap.topologies.spec import FILE
+from hopmap.traces import Folded, Trace, Traffic
+from hopmap.traces.sources import Source
+
+from .scenario import ScenarioError
+
+T = TypeVar("T")
+
+
+def network_digest(topology: str) -> str:
+    """Return the hash of the file of a ``file:`` topology, and what is meant in it; else "".
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    """
+    if not topology.startswith(FILE):
+        return ""
+    path, name = file_and_name(topology.removeprefix(FILE))
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
+    return f"{digest}:{name}" if name else digest
+
+
+def planned_traffic(
+    source: Source, digest: str, algorithms: Mapping[str, str] | None = None
+) -> Traffic:
+    """Read the traffic of the source that had this digest.
+
+    Parameters
+    ----------
+    algorithms : mapping of str to str, optional
+        Of collectives, by operation: adds what they send; those that are not named, by default.
+
+    Raises
+    ------
+    TraceError
+        As `Source.traffic`.
+    ScenarioError
+        It is another one by now.
+    """
+
+    def read() -> Traffic:
+        if algorithms is None:
+            return source.traffic()
+        return read_traffic(source, Collectives.EXPAND, algorithms).traffic
+
+    return _unchanged(source.name, read, source.digest, digest)
+
+
+def planned_calls(source: Source, steps: int | None, digest: str) -> Trace | Folded:
+    """Read what every rank does in the source that had this digest; see `planned_traffic`."""
+    return _unchanged(source.name, lambda: source.calls(steps), source.digest, digest)
+
+
+@lru_cache(maxsize=2)
+def planned_network(topology: str, digest: str) -> Topology:
+    """Build the topology whose file, if any, had this digest; see `planned_traffic`."""
+    return _unchanged(
+        topology, lambda: topology_from_spec(topology), lambda: network_digest(topology), digest
+    )
+
+
+def _unchanged(name: str, read: Callable[[], T], now: Callable[[], str], digest: str) -> T:
+    value = read()
+    if now() != digest:
+        raise ScenarioError(f"{name}: changed since the runs were planned: plan them again")
+    return value

@@ -1,0 +1,61 @@
+"""``scenario.lock.toml``: the scenario with all that its file leaves open."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+from hopmap.scenarios.results.toml_text import toml_text
+from hopmap.traces.safety.atomic_files import replacing
+
+from .plan import Run, installed
+from .scenario import Scenario
+
+HEAD = "# What these results were made from, written by hopmap run.\n"
+
+
+def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
+    """Write versions, digests of inputs, the scenario with its defaults, and every run.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    traces = {run.trace.name: run for run in runs}
+    networks = {run.topology: run.network for run in runs if run.network}
+    document: dict[str, Any] = {
+        "hopmap": installed(),
+        "python": platform.python_version(),
+        "packages": packages(),
+        "scenario": scenario.model_dump(mode="json", exclude_none=True),
+        "traces": {
+            name: {"kind": run.trace.kind, "path": _text(run.trace.path), "digest": run.digest}
+            for name, run in traces.items()
+        },
+        "networks": dict(sorted(networks.items())),
+        "runs": {run.run_id: run.normal() for run in runs},
+    }
+    with replacing(path) as partial:
+        partial.write_text(HEAD + toml_text(document), encoding="utf-8")
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of the packages that hopmap needs, extras that are there included."""
+    found = {}
+    for requirement in requires("hopmap") or []:
+        match = re.match(r"[\w.-]+", requirement)
+        if match and match[0] != "hopmap":
+            try:
+                found[match[0]] = version(match[0])
+            except PackageNotFoundError:
+                continue
+    return dict(sorted(found.items()))
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,143 @@
+"""One run: place the ranks, measure the mapping, replay it, store the tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hopmap.mappers.timing import timed_mapping
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.tables import METRICS
+from hopmap.simulator import (
+    Program,
+    Result,
+    evaluate,
+    link_loads,
+    lower,
+    program_of_traffic,
+    simulate,
+)
+from hopmap.simulator.parameters.settings import configure, normalised
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+from hopmap.traces.sources import Source
+
+from .inputs import planned_calls, planned_network, planned_traffic
+from .plan import Run
+
+
+def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
+    """Do a run: fill its row, and store all its tables but that one.
+
+    Raises
+    ------
+    MappingError, TopologyError, TraceError, DeadlockError, ...
+        Whatever is wrong with the run; the row has what was found before.
+    OSError
+        The folder cannot be written.
+    """
+    row |= {
+        "run_id": run.run_id,
+        "trace": run.trace.name,
+        "topology": run.called,
+        "mapper": run.mapper,
+        "seed": run.seed,
+        "engine": run.engine,
+        "parameters": json.dumps(normalised(run.settings)),
+    }
+    traffic = _traffic(results, run.trace.name, run.traffic_of)
+    topology, _ = configure(planned_network(run.topology, run.network), run.settings)
+    row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
+    node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
+    row["node_of"] = node_of.astype(np.int32)
+    row |= _static(traffic, topology, node_of)
+    messages, size = link_loads(traffic, topology, node_of)
+    bandwidth = np.array([kind.bandwidth for kind in topology.kinds])[topology.link_kind]
+    seconds = size / bandwidth
+    row |= {
+        "link_seconds_total": float(seconds.sum()),
+        "link_seconds_max": float(seconds.max(initial=0.0)),
+    }
+    result = None
+    if run.engine is not None:
+        replay = _replay.__wrapped__ if run.messages else _replay  # 32 of them would be large
+        result = replay(replace(run, mapper="", seed=0), node_of.tobytes())
+        row |= {
+            "replay_seconds": result.wall_seconds,
+            "makespan": result.makespan,
+            "compute": float(np.mean(result.compute)),
+            "communicate": float(np.mean(result.communicate)),
+            "wait": float(np.mean(result.wait)),
+            "events": result.events,
+            "replayed_hop_bytes": int(result.link_bytes.sum()),
+            "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
+        }
+        if result.energy is not None:
+            transfer = sum(result.energy.transfer.values())
+            row |= {"energy": result.energy.total, "energy_transfer": transfer}
+        if run.messages:
+            store.save_messages(results, run.run_id, result)
+    replayed = () if result is None else (result.link_bytes, result.link_busy)
+    store.save_links(results, run.run_id, topology, messages, size, *replayed)
+    store.save_ranks(results, run.run_id, node_of, result)
+
+
+def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str, Any]:
+    """Return the metric columns of a row."""
+    row: dict[str, Any] = {}
+    for convention, prefix in (("hopmap", ""), ("maplib", "maplib_")):
+        try:
+            metrics = evaluate(traffic, topology, node_of, convention).as_dict()
+        except MappingError:
+            continue  # maplib knows boxes only, and not all of them
+        for quantity in ("messages", "bytes"):
+            measure = metrics[quantity]
+            for metric in METRICS[:4] if prefix else METRICS:
+                group, part = metric.rsplit("_", 1)
+                row[f"{prefix}{quantity}_{metric}"] = measure[group][part]
+            if not prefix:
+                row[f"hop_{quantity}"] = measure["dilation"]["sum"]
+    return row
+
+
+@lru_cache(maxsize=2)
+def _traffic(results: Path, name: str, made_of: str) -> Traffic:
+    return store.load_traffic(results, name, made_of)
+
+
+@lru_cache(maxsize=32)
+def _replay(run: Run, nodes: bytes) -> Result:
+    """Replay a mapping once, even where several mappers or seeds find the same one."""
+    topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
+    algorithms = tuple(parameters.algorithms.items())
+    program = _program(run.trace, run.steps, run.rounds, algorithms, run.digest)
+    node_of = np.frombuffer(nodes, dtype=np.int64)
+    assert run.engine is not None
+    return simulate(
+        program,
+        topology,
+        node_of,
+        parameters=parameters,
+        engine=run.engine,
+        record_messages=run.messages,
+    )
+
+
+@lru_cache(maxsize=1)
+def _program(
+    source: Source,
+    steps: int | None,
+    rounds: int | None,
+    algorithms: tuple[tuple[str, str], ...],
+    digest: str,
+) -> Program:
+    if source.kind == "stencil":  # all receives, all sends, wait for all: Lehr's listing 7.2
+        return program_of_traffic(source.traffic(), "at_once", name=source.name)
+    if source.kind == "traffic":
+        return program_of_traffic(planned_traffic(source, digest), rounds=rounds, name=source.name)
+    return lower(planned_calls(source, steps, digest), dict(algorithms))

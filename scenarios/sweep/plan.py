@@ -1,0 +1,193 @@
+"""The runs of a scenario: what is crossed, less what is excluded, each with its id.
+
+A run's id is the hash of all that determines its result: trace and network by their digests,
+parameters in SI units, hopmap's version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hopmap.simulator.parameters.settings import Settings, normalised
+from hopmap.topologies import topology_from_spec
+from hopmap.topologies.spec import FILE
+from hopmap.traces.sources import Source
+
+from .inputs import network_digest
+from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
+from .variants import variants
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of the sweep; everything that its result depends on.
+
+    Attributes
+    ----------
+    trace : Source
+        Where traffic and program come from.
+    digest : str
+        Hash of the trace's content.
+    topology, mapper : str
+        Spec and pipeline.
+    seed : int
+        Of the mapper.
+    engine : str or None
+        Engine of the replay; None measures only.
+    steps : int or None
+        Time steps replayed of a benchmark; None for all.
+    settings : tuple of (str, str or float)
+        Parameters of network and model, sorted.
+    variant : str
+        What reports call those of them that vary; no part of the hash.
+    messages : bool
+        Whether to keep when each message was sent and delivered.
+    network : str
+        Hash of the topology's file; empty where it has none.
+    rounds : int or None
+        Rounds in which a file of traffic is replayed.
+    expanded : bool
+        Whether the traffic that is mapped has the messages of collectives.
+    called : str
+        What tables and reports call the topology: a file by its place beside the scenario.
+    """
+
+    trace: Source
+    digest: str
+    topology: str
+    mapper: str
+    seed: int
+    engine: str | None
+    steps: int | None
+    settings: Settings
+    variant: str = ""
+    messages: bool = False
+    network: str = ""
+    rounds: int | None = None
+    expanded: bool = False
+    called: str = ""
+
+    @cached_property
+    def run_id(self) -> str:
+        """Hash of the run and of hopmap's version."""
+        text = json.dumps(self.normal() | {"version": installed()}, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def normal(self) -> dict[str, Any]:
+        """Return what determines the result, in one way of writing it."""
+        what = {
+            "trace": self.trace.name,
+            "digest": self.digest,
+            "topology": FILE + self.network if self.network else self.topology,
+            "mapper": self.mapper,
+            "seed": self.seed,
+            "engine": self.engine,
+            "steps": self.steps,
+            "parameters": normalised(self.settings),
+        }
+        more = {"messages": self.messages, "rounds": self.rounds, "expanded": self.expanded}
+        return what | {key: value for key, value in more.items() if value}
+
+    @property
+    def algorithms(self) -> dict[str, str]:
+        """Algorithms of collectives that are set, by operation."""
+        prefix = "collective."
+        given = {key: str(v) for key, v in self.settings if key.startswith(prefix)}
+        return {key.removeprefix(prefix): value for key, value in given.items()}
+
+    @property
+    def traffic_of(self) -> str:
+        """What determines the traffic that is mapped: the trace, and how collectives send."""
+        return f"{self.digest} {sorted(self.algorithms.items())}" if self.expanded else self.digest
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, (self.called or self.topology, self.variant)))
+        return f"{self.trace.name} on {where} by {self.mapper}, seed {self.seed}"
+
+
+def plan(scenario: Scenario, folder: Path) -> list[Run]:
+    """Return the runs of a scenario, in its order; `folder` is where the scenario file lies.
+
+    Raises
+    ------
+    ScenarioError
+        All are excluded.
+    TraceError, OSError
+        A trace or the file of a network cannot be read.
+    """
+    runs = {run.run_id: run for run in _runs(scenario, folder.absolute())}
+    if not runs:
+        raise ScenarioError(f"scenario {scenario.name!r}: exclude leaves nothing to run")
+    return list(runs.values())
+
+
+@cache
+def installed() -> str:
+    """Return hopmap's version."""
+    return version("hopmap")
+
+
+def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
+    axes = [vary.axis for vary in scenario.vary]
+    rules = [_rule(exclude) for exclude in scenario.exclude]
+    sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
+    digests = {trace: source.digest() for trace, source in sources.items()}
+    for group in scenario.groups():
+        built = [topology_from_spec(spec) for spec in group.topologies]
+        networks = [(network, network_digest(network.spec)) for network in built]
+        mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
+        for trace, (network, hashed) in product(group.traces, networks):
+            source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
+            alone = source.kind == "traffic"  # whose messages come in rounds, if at all
+            replayed = scenario.replay.rounds is not None if alone else True
+            engine = (scenario.replay.engine or None) if replayed else None
+            rounds = scenario.replay.rounds if engine and alone else None
+            expanded = scenario.collectives == "expand" and source.has_collectives
+            steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
+            for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
+                cell = (trace, network.spec, mapper, unequal)
+                if any(_matches(rule, cell) for rule in rules):
+                    continue
+                for seed in group.seeds or ():
+                    yield Run(
+                        source,
+                        digests[trace],
+                        network.spec,
+                        mapper,
+                        seed,
+                        engine,
+                        steps,
+                        variant.settings,
+                        variant.label,
+                        bool(engine) and scenario.replay.messages,
+                        hashed,
+                        rounds,
+                        expanded,
+                        _called(network.spec, folder),
+                    )
+
+
+def _called(spec: str, folder: Path) -> str:
+    if not spec.startswith(FILE):
+        return spec
+    return FILE + os.path.relpath(spec.removeprefix(FILE), folder.resolve())
+
+
+def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:
+    """Return what to leave out, as runs have it; None for all."""
+    specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
+    mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
+    return exclude.traces, specs, mappers, exclude.unequal_nodes and [True]
+
+
+def _matches(rule: tuple[Sequence[object] | None, ...], cell: tuple[object, ...]) -> bool:
+    return all(some is None or value in some for some, value in zip(rule, cell, strict=True))

@@ -1,0 +1,182 @@
+"""Work done here, shared by processes of this machine, or by a Dask cluster.
+
+Whoever does it has the interface of `concurrent.futures`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hopmap.scenarios.cli.compiling import announce_compilation
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+PATIENCE = 5.0
+"""Seconds that workers have to stop by themselves."""
+FILE_SECONDS = 30.0
+"""Seconds that a Dask scheduler has to write its file."""
+BATCHES, BATCH = 64, 16
+"""Tasks that a Dask cluster gets at least where there are as many runs; most runs in one."""
+LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
+"""What executors raise when a worker is gone, or the scheduler."""
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
+
+
+class WorkerError(RuntimeError):
+    """Those who were to do the work cannot be reached, or died."""
+
+
+def share(
+    do: Callable[[T], R], items: Sequence[T], workers: int = 1, scheduler: str | None = None
+) -> Iterator[tuple[T, R]]:
+    """Yield every item with what ``do(item)`` returned, in order of completion.
+
+    On any exception, Ctrl-C included, the work in progress is given up and its files removed.
+
+    Parameters
+    ----------
+    do : callable
+        What processes can be sent.
+    workers : int
+        Processes of this machine; one works here.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers do it in place of those.
+
+    Raises
+    ------
+    WorkerError
+        No scheduler there, or a process died.
+    """
+    workers = min(workers, len(items))
+    if not items:
+        return
+    if workers <= 1 and scheduler is None:
+        for item in items:
+            yield item, do(item)
+        return
+    # Dask takes some 20 ms for a task: many runs go in batches, enough of them for big clusters.
+    size = 1 if scheduler is None else min(max(len(items) // BATCHES, 1), BATCH)
+    batches = [items[first : first + size] for first in range(0, len(items), size)]
+    with _local(workers) if scheduler is None else _dask(scheduler) as executor:
+        futures: dict[Future[list[R]], Sequence[T]] = {}
+        try:
+            with _deaf_to_interrupts():  # as workers are born; this process tells them to stop
+                for batch in batches:
+                    futures[executor.submit(_each, do, batch)] = batch
+            for future in as_completed(list(futures)):
+                batch = futures.pop(future)  # with its result, which nobody else needs
+                yield from zip(batch, future.result(), strict=True)
+        except Exception as error:
+            if type(error).__name__ not in LOST:
+                raise
+            raise WorkerError(
+                f"a worker was lost ({type(error).__name__}): expected enough memory for each, or "
+                f"fewer of them; the next call resumes"
+            ) from None
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _each(do: Callable[[T], R], batch: Sequence[T]) -> list[R]:
+    return [do(item) for item in batch]
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Executor]:
+    """Start processes of this machine: new interpreters, as forking threads is not safe."""
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(os.getpid(),),
+    )
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        children = multiprocessing.active_children()
+        for child in children:
+            child.terminate()
+        for child in children:
+            child.join(PATIENCE)
+            child.kill()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _await_file(path: Path) -> None:
+    """Give a scheduler that has just been started time to write its file; Dask waits for ever."""
+    end = time.monotonic() + FILE_SECONDS
+    while not path.exists():
+        if time.monotonic() > end:
+            raise WorkerError(
+                f"--scheduler {path}: no such file after {FILE_SECONDS:g} s: expected the JSON "
+                f"file that dask scheduler --scheduler-file writes"
+            )
+        time.sleep(0.05)
+
+
+@contextmanager
+def _dask(scheduler: str) -> Iterator[Executor]:
+    """Ask a Dask cluster; what is running there when we leave comes to its end."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise WorkerError(
+            "--scheduler needs Dask: expected pip install 'hopmap[cluster]'"
+        ) from None
+    key = "scheduler_file" if scheduler.endswith(".json") else "address"
+    if key == "scheduler_file":
+        _await_file(Path(scheduler))
+    try:
+        client: Any = Client(**{key: scheduler})  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise WorkerError(
+            f"--scheduler {scheduler}: no Dask scheduler there ({error}): expected an address like "
+            f"tcp://host:8786, or the JSON file that dask scheduler wrote"
+        ) from None
+    with client:
+        threads = [worker["nthreads"] for worker in client.scheduler_info()["workers"].values()]
+        if max(threads, default=1) > 1:
+            raise WorkerError(
+                f"--scheduler {scheduler}: a worker with {max(threads)} threads: expected dask "
+                "worker --nthreads 1, or runs would disturb each other's times"
+            )
+        yield client.get_executor(pure=False)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C, which goes to every process of a terminal."""
+    try:
+        heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread, which alone hears of it
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def _start(parent: int) -> None:
+    """Begin a worker, which announces what it compiles and ends when told or left alone."""
+    announce_compilation()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # at once, also out of compiled code
+    with suppress(OSError, AttributeError):  # Linux: the kernel kills us when the parent dies
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(1)

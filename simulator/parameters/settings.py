@@ -1,0 +1,170 @@
+"""Parameters by dotted key, with units: "link.bandwidth" = "10 GB/s", on topology and model."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from hopmap.simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
+from hopmap.topologies import Topology, did_you_mean
+
+from .energy import LINK as ENERGY_LINK
+from .units import UnitError, parse_quantity
+
+Value: TypeAlias = str | int | float
+Settings: TypeAlias = tuple[tuple[str, Value], ...]
+
+LINK_UNITS = {"bandwidth": "bytes/s", "latency": "s"}
+
+
+class SettingError(ValueError):
+    """A parameter is unknown or its value cannot be understood; names key, value, expected."""
+
+
+def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
+    """Apply settings to a topology's links and to the model, over what the topology itself says.
+
+    Parameters
+    ----------
+    settings : sequence of (str, str or float)
+        Keys of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
+        "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that
+        the topology does not have is left out.
+
+    Raises
+    ------
+    SettingError, ParameterError, TopologyError
+        Unknown key, value out of range.
+    """
+    model: dict[str, Value] = dict(topology.parameters)
+    # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
+    for key, value in sorted(settings, key=lambda setting: setting[0].count(".")):
+        if key.startswith("link."):
+            kind, quantity = _link_key(key)
+            number = _number(key, value, LINK_UNITS[quantity])
+            if kind is None or kind in {k.name for k in topology.kinds}:
+                bandwidth, latency = (number if quantity == q else None for q in LINK_UNITS)
+                topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
+            continue
+        try:
+            entry = key_of(key)
+        except ParameterError:
+            known = known_keys([topology])
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}") from None
+        number_or_word = value if entry.choices else _number(key, value, entry.unit)
+        if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
+            model[key] = number_or_word
+    return topology, parameters_from(model)
+
+
+def normalised(settings: Settings) -> dict[str, Value]:
+    """Return settings that `configure` takes in SI units: what is the same reads the same."""
+    normal: dict[str, Value] = {}
+    for key, value in sorted(settings):
+        if key.startswith("link."):
+            normal[key] = _number(key, value, LINK_UNITS[_link_key(key)[1]])
+        else:
+            entry = key_of(key)
+            normal[key] = value if entry.choices else _number(key, value, entry.unit)
+    return normal
+
+
+def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]) -> None:
+    """Raise an error of `configure` for what is wrong on any of the topologies, or fits none."""
+    for topology in topologies:
+        configure(topology, tuple(settings.items()))
+    for key in settings:
+        if key not in (known := known_keys(topologies)):
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+
+
+def parse_settings(given: Iterable[str]) -> Settings:
+    """Read "key=value" words, as ``--set`` takes them, and FILE.toml with a table [parameters].
+
+    Words win over files.
+
+    Raises
+    ------
+    SettingError
+        No equals sign, or a key twice.
+    """
+    settings: dict[str, Value] = {}
+    words = list(given)
+    files = [word for word in words if "=" not in word and word.endswith(".toml")]
+    for word in [word for word in words if word not in files]:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not key or not value:
+            raise SettingError(f"--set {word!r}: expected key=value, like link.bandwidth=10GB/s")
+        if key in settings:
+            raise SettingError(f"--set {key}: given twice: expected once")
+        settings[key] = value
+    for file in files:
+        settings = parameters_in(file) | settings
+    return tuple(settings.items())
+
+
+def parameters_in(file: str) -> dict[str, Value]:
+    """Read the table [parameters] of a TOML file.
+
+    Raises
+    ------
+    SettingError
+        Unreadable, no such table, or a value that is neither number nor text.
+    """
+    try:
+        table = tomllib.loads(Path(file).read_text(encoding="utf-8-sig")).get("parameters")
+    except OSError as error:
+        raise SettingError(f"--set {file}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise SettingError(f"--set {file}: cannot be read as TOML ({error})") from None
+    if not isinstance(table, dict):
+        raise SettingError(f"--set {file}: no table [parameters]: expected one")
+    for key, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise SettingError(f"--set {file}: {key}: {value!r}: expected a number or a text")
+    return table
+
+
+def algorithms_from(settings: Settings) -> dict[str, str]:
+    """Algorithms by collective operation, where nothing else is to be set.
+
+    Raises
+    ------
+    SettingError, ParameterError
+        Another key, or an unknown algorithm.
+    """
+    known = [key for key in KEYS if key.startswith("collective.")]
+    for key, _ in settings:
+        if key not in known:
+            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+    return dict(parameters_from(dict(settings)).algorithms)
+
+
+def known_keys(topologies: Iterable[Topology]) -> list[str]:
+    """All keys that make sense on these topologies."""
+    kinds = dict.fromkeys(kind.name for topology in topologies for kind in topology.kinds)
+    prefixes = ["link", *(f"link.{kind}" for kind in kinds if kind != "link")]
+    links = [f"{prefix}.{q}" for prefix in prefixes for q in LINK_UNITS]
+    energy = [f"energy.{prefix}.{q}" for prefix in prefixes[1:] for q in ENERGY_LINK]
+    return links + energy + list(KEYS)
+
+
+def _link_key(key: str) -> tuple[str | None, str]:
+    _, *kind, quantity = key.split(".")
+    if len(kind) > 1 or quantity not in LINK_UNITS:
+        keys = [f"{prefix}.{q}" for prefix in ("link", "link.KIND") for q in LINK_UNITS]
+        raise SettingError(f"unknown parameter {key!r}{_hint(key, keys)}")
+    return (kind[0] if kind else None), quantity
+
+
+def _number(key: str, value: Value, unit: str) -> float:
+    try:
+        return parse_quantity(value, unit)
+    except UnitError as error:
+        raise SettingError(f"{key}: {error}") from None
+
+
+def _hint(key: str, known: Sequence[str]) -> str:
+    return f"{did_you_mean(key, known)}: expected one of {', '.join(known)}"

@@ -1,0 +1,184 @@
+"""Where traffic comes from: an OTF2 archive, a file, a NAS benchmark or a stencil by name."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hopmap.traces.formats.files import files_of
+from hopmap.traces.nas.benchmarks import (
+    BENCHMARKS,
+    check_nas_name,
+    is_nas_name,
+    nas_folded,
+    nas_trace,
+    nas_traffic,
+)
+
+from . import Folded, Trace, TraceError, Traffic, load_traffic, parse_stencil, traffic_of_stencil
+
+STENCIL = "stencil:"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A trace or traffic, not read yet.
+
+    Attributes
+    ----------
+    name : str
+        Short name for reports, like "mg.S.16" or "stencil:8x8,5pt".
+    kind : {"archive", "traffic", "benchmark", "stencil"}
+        An OTF2 archive, a file of traffic, a benchmark or the traffic of a stencil to generate.
+    path : Path or None
+        Archive folder (or anchor file) or traffic file.
+    """
+
+    name: str
+    kind: Literal["archive", "traffic", "benchmark", "stencil"]
+    path: Path | None = None
+
+    @property
+    def has_program(self) -> bool:
+        """Whether the order of messages is known, so that it can be replayed."""
+        return self.kind in ("archive", "benchmark")
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether this is of Open MPI's monitoring, which counts collectives apart."""
+        path = self.path
+        return (
+            self.kind == "traffic"
+            and path is not None
+            and bool(path.is_dir() or path.suffix == ".prof")
+        )
+
+    @property
+    def has_collectives(self) -> bool:
+        """Whether it is known what its collectives send."""
+        return self.has_program or self.is_monitored
+
+    def traffic(self) -> Traffic:
+        """Read or compute who sends how much to whom.
+
+        Raises
+        ------
+        TraceError
+            Unreadable, inconsistent or foreign file; a benchmark that does not exist.
+        """
+        if self.kind == "benchmark":
+            return nas_traffic(self.name)
+        if self.kind == "stencil":
+            return traffic_of_stencil(parse_stencil(self.name.removeprefix(STENCIL)))
+        assert self.path is not None
+        if self.kind == "archive":
+            from hopmap.traces.otf2.read import read_traffic
+
+            return read_traffic(self.path)
+        return load_traffic(self.path)
+
+    def calls(self, steps: int | None = None) -> Trace | Folded:
+        """Read or compute what every rank does, a benchmark's in loops.
+
+        Parameters
+        ----------
+        steps : int, optional
+            Time steps of a benchmark; recorded traces are always whole.
+
+        Raises
+        ------
+        TraceError
+            As `traffic`, and when this is only traffic.
+        """
+        if self.kind == "benchmark":
+            return nas_folded(self.name, steps=steps)
+        if not self.has_program:
+            raise TraceError(
+                f"{self.path or self.name}: only traffic, without the order of messages: expected "
+                f"an OTF2 archive or a benchmark like lu.S.16"
+            )
+        from hopmap.traces.otf2.read import read_trace
+
+        assert self.path is not None
+        return read_trace(self.path)
+
+    def trace(self, steps: int | None = None) -> Trace:
+        """Read or compute what every rank does, call by call; see `calls`."""
+        if self.kind == "benchmark":
+            return nas_trace(self.name, steps=steps)
+        trace = self.calls(steps)
+        assert isinstance(trace, Trace)
+        return trace
+
+    def digest(self) -> str:
+        """Hash of everything that determines the traffic and the trace, but for hopmap's version.
+
+        Raises
+        ------
+        TraceError
+            No archive, or several.
+        OSError
+            A file cannot be read.
+        """
+        digest = hashlib.blake2b(self.kind.encode(), digest_size=16)
+        if self.path is None:
+            digest.update(self.name.lower().encode())
+            return digest.hexdigest()
+        for file in self._files():
+            digest.update(file.name.encode() + b"\0")
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, hashlib.blake2b).digest())
+        return digest.hexdigest()
+
+    def _files(self) -> list[Path]:
+        assert self.path is not None
+        if self.kind == "traffic":
+            return files_of(self.path)
+        from hopmap.traces.otf2.files import archive_files
+
+        return archive_files(self.path)
+
+
+def find_source(text: str | Path, folder: Path | None = None) -> Source:
+    """Say what a trace argument means: a file or folder if there is one, else what is generated.
+
+    Parameters
+    ----------
+    text : str or Path
+        "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64",
+        "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`).
+    folder : Path, optional
+        What relative paths are relative to; the working directory when left out.
+
+    Raises
+    ------
+    TraceError
+        Neither a file nor a benchmark, or a benchmark or stencil that makes no sense.
+    """
+    path = (folder or Path()) / text
+    if path.exists():
+        # A folder may be called X.otf2; then the anchor file lies in it.
+        if path.is_dir() and any(path.glob("*.prof")) and not any(path.glob("*.otf2")):
+            return Source(path.resolve().name, "traffic", path)
+        if path.is_dir() or path.suffix == ".otf2":
+            folder_of = path if path.is_dir() else path.parent
+            return Source(folder_of.resolve().name or str(text), "archive", path)
+        return Source(path.stem, "traffic", path)
+    if str(text).startswith(STENCIL):
+        parse_stencil(str(text).removeprefix(STENCIL))
+        return Source(str(text), "stencil")
+    if is_nas_name(str(text)):
+        benchmark, nas_class, ranks = str(text).split(".")
+        if benchmark.lower() not in BENCHMARKS:
+            raise TraceError(
+                f"{text}: {benchmark} cannot be generated: expected one of "
+                f"{', '.join(BENCHMARKS)}, or a recorded trace"
+            )
+        check_nas_name(str(text))
+        return Source(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}", "benchmark")
+    raise TraceError(
+        f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
+        f"a benchmark like lu.C.64, or a stencil like stencil:8x8,5pt"
+    )
