@@ -22,8 +22,8 @@ from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep.scenario import Scenario
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_traffic
+from support import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(\w*)\n(.*?)```", flags=re.DOTALL)
 

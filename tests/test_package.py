@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from support import ROOT
+
 PARTS = ("traces", "topologies", "mappers", "simulator", "scenarios")
 
 

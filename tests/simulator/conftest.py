@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 def drawn_runs():
     """Strategy of (program, topology, node_of, parameters): all kinds of calls, and loops."""
     strategies = []
-    for name in ("test_engines_agree", "test_loops"):
-        file = Path(__file__).with_name(f"{name}.py")
-        spec = importlib.util.spec_from_file_location(f"drawn_by_{name}", file)
+    for name in ("test_engines_agree", "programs/test_unrolling"):
+        file = Path(__file__).parent / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(f"drawn_by_{file.stem}", file)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         strategies.append(module.runs())

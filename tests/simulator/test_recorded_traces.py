@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ import pytest
 from hopmap.simulator import Parameters, link_loads, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_trace, read_trace, traffic_of
+from support import ROOT
 
-ROOT = Path(__file__).parents[2]
 SHIPPED = ["lu.S.4", "mg.S.16", "is.S.16", "edge.X.8"]
 SHARED = ["lu.S.16", "cg.S.16", "sp.S.9", "bt.S.9", "ft.S.16"]
 TOPOLOGIES = ["mesh:4x4", "torus:4x2x2", "haec:2x2x4"]

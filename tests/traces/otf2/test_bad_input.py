@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hopmap.traces import TraceError, read_summary, read_trace
+from support import ROOT
 
 READERS = (read_trace, read_summary)
 
@@ -218,8 +219,8 @@ FUZZ = """
 import sys
 from pathlib import Path
 from random import Random
-sys.path.insert(0, sys.argv[2])
-from test_otf2_bad_input import READERS, TraceError, mutated
+sys.path[:0] = sys.argv[2].split(":")
+from test_bad_input import READERS, TraceError, mutated
 
 archive, rng = Path(sys.argv[1]), Random(int(sys.argv[3]))
 originals = {file: file.read_bytes() for file in sorted(archive.rglob("*.*")) if file.is_file()}
@@ -243,7 +244,15 @@ def test_flipped_and_lost_bytes_never_do_harm(kind, archive, hybrid_archive):
     """In a process of its own: a crash of libotf2 would take the test run with it."""
     target = archive if kind == "recorded" else hybrid_archive
     done = subprocess.run(
-        [sys.executable, "-c", FUZZ, str(target), str(Path(__file__).parent), "1", "150"],
+        [
+            sys.executable,
+            "-c",
+            FUZZ,
+            str(target),
+            f"{Path(__file__).parent}:{ROOT}/tests",
+            "1",
+            "150",
+        ],
         capture_output=True,
         text=True,
         timeout=120,

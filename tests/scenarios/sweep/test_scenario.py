@@ -11,8 +11,8 @@ from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
+from support import DATA
 
-DATA = Path(__file__).parent.parent / "data"
 GOOD = {
     "name": '"a study"',
     "traces": f'["{DATA / "lu.S.4"}", "lu.S.16"]',

@@ -19,8 +19,7 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.nas.lu import CLASSES, lu_problem
-
-DATA = Path(__file__).parents[1] / "data"
+from support import DATA
 
 
 @pytest.mark.parametrize(

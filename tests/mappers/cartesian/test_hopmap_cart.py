@@ -32,9 +32,10 @@ from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all, stencil_
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import STENCILS, star
+from support import ROOT
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+
 PAGE = (ROOT / "docs" / "MAPPERS.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "CARTESIAN_MPI.md").read_text(encoding="utf-8")
 HEADER = Path(hopmap.mappers.__file__).parent / "cartesian" / "hopmap_cart.h"

@@ -12,8 +12,7 @@ from hopmap.mappers.cartesian.recognise import grid_of, recognised
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
-
-from .test_bisection import grid_traffic
+from support.traffic import grid_traffic
 
 
 def coordinates(traffic: Traffic):

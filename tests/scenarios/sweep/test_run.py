@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -30,8 +29,8 @@ from hopmap.simulator import evaluate, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2.read import read_trace, read_traffic
+from support import DATA
 
-DATA = Path(__file__).parent.parent / "data"
 LU = DATA / "lu.S.4"
 TIMES = list(tables.TIMES)
 

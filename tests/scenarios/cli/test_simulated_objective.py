@@ -1,7 +1,6 @@
 """``map --objective``: named, or a simulated time or energy that a replay then confirms."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +8,8 @@ from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.cli.simulated_objective import Simulated
+from support import DATA
 
-DATA = Path(__file__).parent.parent / "data"
 MG = str(DATA / "mg.S.16")
 ON = ("-t", "torus:4x2x2")
 LEAST = ("--objective", "hop_bytes")

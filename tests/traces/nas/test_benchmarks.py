@@ -20,8 +20,8 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.nas.benchmarks import BENCHMARKS, check_nas_name
+from support import DATA
 
-DATA = Path(__file__).parents[1] / "data"
 MINE = ("cg", "mg", "is", "ep")
 SMALL = [
     *(f"{benchmark}.S.{ranks}" for benchmark in MINE for ranks in (1, 2, 4, 8, 32)),

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,8 +20,8 @@ from hopmap.traces import (
     summarize,
     synthetic_traffic,
 )
+from support import DATA
 
-DATA = Path(__file__).parent.parent / "data"
 LU = str(DATA / "lu.S.4")
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import psutil
 import pytest
@@ -21,8 +20,9 @@ from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.workers import WorkerError, share
+from support import DATA
 
-LU = Path(__file__).parent.parent / "data" / "lu.S.4"
+LU = DATA / "lu.S.4"
 RUNS = 40
 HOLD = """
 import sys, time

@@ -2,14 +2,14 @@
 
 import tomllib
 from importlib.metadata import version
-from pathlib import Path
 
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.traces.sources import find_source
+from support import DATA
 
-LU = Path(__file__).parent.parent / "data" / "lu.S.4"
+LU = DATA / "lu.S.4"
 
 
 def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):

@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-LU = str(Path(__file__).parent.parent / "data" / "lu.S.4")
+from support import DATA
+
+LU = str(DATA / "lu.S.4")
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 SAID = "hopmap: compiling for this machine, once\n"
 

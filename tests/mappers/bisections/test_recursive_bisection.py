@@ -14,17 +14,7 @@ from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import hierarchy, topology_from_spec
 from hopmap.traces import Traffic
-
-
-def grid_traffic(*dims: int, seed: int = 0) -> Traffic:
-    """Unit traffic between neighbours of a grid whose ranks are numbered at random."""
-    number = np.random.default_rng(seed).permutation(int(np.prod(dims))).reshape(dims)
-    pairs = [
-        (np.delete(number, -1, axis).ravel(), np.delete(number, 0, axis).ravel())
-        for axis in range(len(dims))
-    ]
-    src, dst = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
-    return Traffic.from_pairs(number.size, src, dst, np.ones(len(src)), np.ones(len(src)))
+from support.traffic import grid_traffic
 
 
 def graph_of(traffic: Traffic):

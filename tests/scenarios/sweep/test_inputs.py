@@ -1,7 +1,6 @@
 """A run reads what its id was made from, or fails; whatever it reads is part of its id."""
 
 import shutil
-from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -19,8 +18,7 @@ from hopmap.simulator import program_of_traffic, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic
 from hopmap.traces.sources import find_source
-
-DATA = Path(__file__).parent.parent / "data"
+from support import DATA
 
 
 def write(folder, trace, topology="mesh:2x2", more=""):

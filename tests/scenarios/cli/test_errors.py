@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from hopmap.scenarios.cli import traces
 from hopmap.scenarios.cli.app import app
+from support import DATA
 
-DATA = Path(__file__).parent.parent / "data"
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
 
 

@@ -1,7 +1,6 @@
 """SQL on results, and pandas on the same files."""
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,8 +14,9 @@ from hopmap.scenarios.results.query import QueryError, query
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
+from support import DATA
 
-LU = Path(__file__).parent.parent / "data" / "lu.S.4"
+LU = DATA / "lu.S.4"
 
 
 @pytest.fixture(scope="module")
