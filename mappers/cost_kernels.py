@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.topologies.routing import Router, distance
 
 HOPS = 0
@@ -44,7 +44,7 @@ class CostModel(NamedTuple):
     weight: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def priced(kind: int, hops: int) -> int:
     """Cost of a pair of weight 1 that many hops apart."""
     if kind == NEAR:
@@ -52,7 +52,7 @@ def priced(kind: int, hops: int) -> int:
     return hops
 
 
-@njit(cache=True)
+@njit
 def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -> int:
     """Cost of all pairs of a rank if it sat on the node and everybody else stayed."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
@@ -62,7 +62,7 @@ def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -
     return cost
 
 
-@njit(cache=True)
+@njit
 def own_costs(model: CostModel, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Cost of the pairs of every rank; half of their sum is the cost of the mapping."""
     own = np.zeros(len(places), dtype=np.int64)
@@ -71,7 +71,7 @@ def own_costs(model: CostModel, places: NDArray[np.int64]) -> NDArray[np.int64]:
     return own
 
 
-@njit(cache=True)
+@njit
 def total_cost(model: CostModel, places: NDArray[np.int64]) -> int:
     """Cost of a mapping; every pair counted once. Needs the ranks' places only."""
     router, kind = model.router, model.kind
@@ -85,7 +85,7 @@ def total_cost(model: CostModel, places: NDArray[np.int64]) -> int:
     return cost
 
 
-@njit(cache=True)
+@njit
 def swap_gain(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> int:
     """Decrease of the cost if u and v exchange their places; O(peers of u and v).
 
@@ -105,7 +105,7 @@ def swap_gain(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> in
     return gain
 
 
-@njit(cache=True)
+@njit
 def swap_gains(
     model: CostModel, places: NDArray[np.int64], u: NDArray[np.int64], v: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -116,7 +116,7 @@ def swap_gains(
     return gains
 
 
-@njit(cache=True)
+@njit
 def total_costs(model: CostModel, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
     """`total_cost` of each row of candidates, shape (mappings, ranks or slots)."""
     costs = np.empty(len(candidates), dtype=np.int64)

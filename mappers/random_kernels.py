@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from hopmap.compilation import njit
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def following(state: np.uint64) -> np.uint64:
     """Return the next state."""
     state ^= state >> np.uint64(12)
@@ -21,7 +22,7 @@ def following(state: np.uint64) -> np.uint64:
     return state
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def below(state: np.uint64, bound: int) -> Any:
     """Return the state's number, 0..bound-1; bound below 2^32."""
     mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 
 class GraphRouter(NamedTuple):
@@ -48,7 +49,7 @@ FARTHEST = 2**15 - 1
 """Links of a way, which the tables of hops have 16 bits for."""
 
 
-@njit(cache=True)
+@njit
 def breadth_first(
     starts: NDArray[np.int64], link_to: NDArray[np.int32], hops: NDArray[np.int16]
 ) -> bool:

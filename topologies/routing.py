@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 from .box_kernels import BoxRouter, box_distance, box_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
@@ -92,7 +94,7 @@ def _next_link(
     return ROUTING[router.instance_class][1]
 
 
-@njit(cache=True)
+@njit
 def distances(
     router: Router, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -103,7 +105,7 @@ def distances(
     return far
 
 
-@njit(cache=True)
+@njit
 def route_lengths(
     router: Router, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -114,7 +116,7 @@ def route_lengths(
     return lengths
 
 
-@njit(cache=True)
+@njit
 def walk_routes(
     router: Router,
     source: NDArray[np.int64],
@@ -131,7 +133,7 @@ def walk_routes(
             here = int(router.link_to[link])
 
 
-@njit(cache=True)
+@njit
 def add_loads(
     router: Router,
     source: NDArray[np.int64],

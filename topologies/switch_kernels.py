@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 # Columns of FatTreeRouter.levels
 CHILDREN, PARENTS, PARALLEL, COPIES, SUBTREE, VERTEX, UP, DOWN = range(8)
@@ -149,7 +150,7 @@ def dragonfly_link(router: DragonflyRouter, here: int, target: int, source: int)
     return int(link)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _gateway(router: DragonflyRouter, here: int, there: int) -> tuple[int, int]:
     """Hops between routers of two groups, and the port of the first group that is taken.
 

@@ -7,9 +7,9 @@ dummies that sit there in any order. Domains are split breadth first, all of one
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -18,7 +18,7 @@ from .halving_kernels import evolve
 SAMPLES = 4  # nodes that stand for a domain where distances are averaged
 
 
-@njit(cache=True)
+@njit
 def mean_hops(
     router: Router,
     nodes: NDArray[np.int64],
@@ -39,7 +39,7 @@ def mean_hops(
     return total / (rows * columns)
 
 
-@njit(cache=True)
+@njit
 def _apart(
     router: Router,
     nodes: NDArray[np.int64],
@@ -53,7 +53,7 @@ def _apart(
     return mean_hops(router, nodes, lo, mid, mid, hi, 8) - within / 2
 
 
-@njit(cache=True)
+@njit
 def _cut_at(
     key: NDArray[np.int64],
     slots: NDArray[np.int64],
@@ -71,7 +71,7 @@ def _cut_at(
     return best
 
 
-@njit(cache=True)
+@njit
 def halve_nodes(
     router: Router,
     keys: NDArray[np.int64],
@@ -137,7 +137,7 @@ def halve_nodes(
     return nodes, domains[:used]
 
 
-@njit(cache=True)
+@njit
 def halve_levels(
     spans: NDArray[np.int64], slots: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -187,7 +187,7 @@ def halve_levels(
     return nodes, domains
 
 
-@njit(cache=True)
+@njit
 def split_ranks(
     model: CostModel,
     nodes: NDArray[np.int64],

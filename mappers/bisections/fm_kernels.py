@@ -8,13 +8,14 @@ that is how external pairs pull (terminal propagation). O(pairs * log(vertices))
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 PASSES = 4
 
 
-@njit(cache=True)
+@njit
 def _raise(
     heap: NDArray[np.int32],
     at: NDArray[np.int32],
@@ -34,7 +35,7 @@ def _raise(
     at[u] = i
 
 
-@njit(cache=True)
+@njit
 def _sink(
     heap: NDArray[np.int32],
     at: NDArray[np.int32],
@@ -59,7 +60,7 @@ def _sink(
     at[u] = i
 
 
-@njit(cache=True)
+@njit
 def _take(
     heap: NDArray[np.int32],
     at: NDArray[np.int32],
@@ -80,7 +81,7 @@ def _take(
     return last
 
 
-@njit(cache=True)
+@njit
 def _gains(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -97,7 +98,7 @@ def _gains(
         gain[u] = total
 
 
-@njit(cache=True)
+@njit
 def refine(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -182,7 +183,7 @@ def refine(
             break
 
 
-@njit(cache=True)
+@njit
 def grow(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -220,7 +221,7 @@ def grow(
                 _raise(heap, at, gain, at[v])
 
 
-@njit(cache=True)
+@njit
 def cut_cost(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

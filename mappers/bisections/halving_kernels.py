@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.random_kernels import below, following
 
 from .fm_kernels import cut_cost, grow, refine
@@ -26,7 +26,7 @@ COARSE = 40  # vertices at which coarsening stops
 TRIES = 4  # greedy growths of the coarsest graph
 
 
-@njit(cache=True)
+@njit
 def match(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -69,7 +69,7 @@ def match(
     return group, groups
 
 
-@njit(cache=True)
+@njit
 def contract(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -113,7 +113,7 @@ def contract(
     return new_indptr, new_peer[:count].copy(), new_weight[:count].copy()
 
 
-@njit(cache=True)
+@njit
 def coarsen(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -145,7 +145,7 @@ def coarsen(
     return levels
 
 
-@njit(cache=True)
+@njit
 def uncoarsen(levels: list[Level], side: NDArray[np.int8], target: int) -> NDArray[np.int8]:
     """Sides of the finest graph from those of the coarsest, refined on every level below it."""
     for k in range(len(levels) - 1, 0, -1):
@@ -159,7 +159,7 @@ def uncoarsen(levels: list[Level], side: NDArray[np.int8], target: int) -> NDArr
     return side
 
 
-@njit(cache=True)
+@njit
 def bisect(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -190,7 +190,7 @@ def bisect(
     return uncoarsen(levels, best, target)
 
 
-@njit(cache=True)
+@njit
 def combine(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -217,7 +217,7 @@ def combine(
     return uncoarsen(levels, side, target)
 
 
-@njit(cache=True)
+@njit
 def evolve(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

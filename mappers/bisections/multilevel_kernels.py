@@ -7,9 +7,9 @@ exchange their ranks, two of them, or three in a cycle; every rank keeps its pos
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.mappers.exchanges.annealing_kernels import Seating
 from hopmap.mappers.random_kernels import below, following
@@ -18,7 +18,7 @@ from hopmap.topologies.routing import Router, distance
 from .bisection_kernels import mean_hops
 
 
-@njit(cache=True)
+@njit
 def group_hops(
     router: Router,
     nodes: NDArray[np.int64],
@@ -38,7 +38,7 @@ def group_hops(
     return hops
 
 
-@njit(cache=True)
+@njit
 def move_blocks(
     model: CostModel,
     seating: Seating,

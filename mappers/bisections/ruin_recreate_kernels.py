@@ -14,9 +14,9 @@ from math import log
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.random_kernels import below, following
 
 from .halving_kernels import evolve
@@ -25,7 +25,7 @@ DRAWS = 8  # for each block that is to be chosen
 FINE = 1 << 20  # steps of a number drawn between 0 and 1
 
 
-@njit(cache=True)
+@njit
 def recreate(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -93,7 +93,7 @@ def recreate(
     return saved
 
 
-@njit(cache=True)
+@njit
 def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Vertices of every block b: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
@@ -103,7 +103,7 @@ def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], N
     return starts, np.argsort(block, kind="mergesort")
 
 
-@njit(cache=True)
+@njit
 def choose(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -138,7 +138,7 @@ def choose(
     return chosen[:count]
 
 
-@njit(cache=True)
+@njit
 def within(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -167,7 +167,7 @@ def within(
     return sub_indptr, sub_peer[:used].copy(), sub_weight[:used].copy()
 
 
-@njit(cache=True)
+@njit
 def divide(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

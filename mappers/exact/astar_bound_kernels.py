@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.topologies.routing import distance
 
 
-@njit(cache=True)
+@njit
 def closest(model: CostModel, slots: NDArray[np.int64], worst: int) -> NDArray[np.int64]:
     """Most slots that cost at most d for a rank on any node, its own apart, for d = least..worst.
 
@@ -34,7 +34,7 @@ def closest(model: CostModel, slots: NDArray[np.int64], worst: int) -> NDArray[n
     return most
 
 
-@njit(cache=True)
+@njit
 def unplaced_bounds(
     model: CostModel, order: NDArray[np.int64], most: NDArray[np.int64]
 ) -> NDArray[np.int64]:

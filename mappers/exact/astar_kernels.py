@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.topologies.routing import distance
 
@@ -70,7 +70,7 @@ class Search(NamedTuple):
     counters: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def _before(states: States, s: int, t: int) -> bool:
     if states.bound[s] != states.bound[t]:
         return bool(states.bound[s] < states.bound[t])
@@ -79,7 +79,7 @@ def _before(states: States, s: int, t: int) -> bool:
     return s < t
 
 
-@njit(cache=True)
+@njit
 def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
     heap = states.heap
     i = counters[OPEN]
@@ -93,7 +93,7 @@ def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
     heap[i] = state
 
 
-@njit(cache=True)
+@njit
 def _pop(states: States, counters: NDArray[np.int64]) -> int:
     heap = states.heap
     top = heap[0]
@@ -115,7 +115,7 @@ def _pop(states: States, counters: NDArray[np.int64]) -> int:
     return int(top)
 
 
-@njit(cache=True)
+@njit
 def start(search: Search, states: States) -> None:
     """Open the state that places nobody."""
     states.parent[0] = -1
@@ -127,7 +127,7 @@ def start(search: Search, states: States) -> None:
     _push(states, search.counters, 0)
 
 
-@njit(cache=True)
+@njit
 def expand(model: CostModel, search: Search, states: States, beam: int, steps: int) -> bool:
     """Expand up to `steps` states, at most `beam` of each depth if beam > 0; True when finished.
 
@@ -154,7 +154,7 @@ def expand(model: CostModel, search: Search, states: States, beam: int, steps: i
     return False
 
 
-@njit(cache=True)
+@njit
 def _expand_one(model: CostModel, search: Search, states: States, state: int, beam: int) -> None:
     """Open the children of a state: its next rank on every node with room."""
     router, kind = model.router, model.kind

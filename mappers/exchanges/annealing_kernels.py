@@ -12,9 +12,9 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
@@ -54,7 +54,7 @@ class Seating(NamedTuple):
     draws: NDArray[np.uint64]
 
 
-@njit(cache=True)
+@njit
 def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposals: int) -> int:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
@@ -114,7 +114,7 @@ def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposal
     return saved
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _reprice(
     router: Router,
     kind: int,
@@ -136,7 +136,7 @@ def _reprice(
         own[rank] += weight[i] * more
 
 
-@njit(cache=True)
+@njit
 def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
     """Mean increase of the cost over those proposals that increase it; 0 if none does."""
     router, kind = model.router, model.kind
@@ -169,7 +169,7 @@ def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
     return total / count if count else 0.0
 
 
-@njit(cache=True)
+@njit
 def nearest(
     router: Router, nodes: NDArray[np.int64], stride: int, most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -197,7 +197,7 @@ def nearest(
     return rows, hops
 
 
-@njit(cache=True)
+@njit
 def all_hops(router: Router, nodes: int) -> tuple[NDArray[np.int16], bool]:
     """Table of distances between all nodes, and whether they all fit in it."""
     table = np.zeros((nodes, nodes), dtype=np.int16)

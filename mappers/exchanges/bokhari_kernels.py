@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
 from hopmap.topologies.routing import distance
 
@@ -47,7 +47,7 @@ class Seats(NamedTuple):
     own: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def improve_each(model: CostModel, seats: Seats, start: int, stop: int, last: bool) -> bool:
     """Exchange each rank start..stop-1 with the best partner if that gains or costs nothing.
 
@@ -76,7 +76,7 @@ def improve_each(model: CostModel, seats: Seats, start: int, stop: int, last: bo
     return improved
 
 
-@njit(cache=True)
+@njit
 def _fill(
     model: CostModel,
     seats: Seats,
@@ -121,7 +121,7 @@ def _fill(
         there[v] -= 2 * weight[i] * (here - priced(kind, distance(router, a, places[v])))
 
 
-@njit(cache=True)
+@njit
 def exchange(model: CostModel, seats: Seats, u: int, v: int) -> None:
     """Let u and v exchange their seats and bring all costs up to date."""
     places, own = seats.places, seats.own
@@ -137,7 +137,7 @@ def exchange(model: CostModel, seats: Seats, u: int, v: int) -> None:
     own[v] = cost_on(model, places, v, places[v])
 
 
-@njit(cache=True)
+@njit
 def _add_to_peers(model: CostModel, seats: Seats, rank: int, sign: int) -> None:
     """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight

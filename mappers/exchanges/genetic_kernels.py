@@ -6,13 +6,13 @@ A string holds a rank or dummy rank for every seat of the machine, seats in the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, total_cost
 
 
-@njit(cache=True)
+@njit
 def ordered_crossover(
     donor: NDArray[np.int64],
     receptor: NDArray[np.int64],
@@ -38,7 +38,7 @@ def ordered_crossover(
             write += 1
 
 
-@njit(cache=True)
+@njit
 def string_cost(
     model: CostModel,
     seats: NDArray[np.int64],
@@ -51,7 +51,7 @@ def string_cost(
     return total_cost(model, places)
 
 
-@njit(cache=True)
+@njit
 def string_costs(
     model: CostModel, seats: NDArray[np.int64], strings: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -63,7 +63,7 @@ def string_costs(
     return costs
 
 
-@njit(cache=True)
+@njit
 def breed(
     model: CostModel,
     seats: NDArray[np.int64],

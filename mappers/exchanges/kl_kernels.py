@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, priced, swap_gain
 from hopmap.topologies.routing import Router, distance
 
@@ -69,7 +69,7 @@ class Pass(NamedTuple):
     counts: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
     """Return how many pairs of seats are on different nodes, but at most t apart."""
     count = 0
@@ -80,7 +80,7 @@ def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit
 def find_within(router: Router, node: NDArray[np.int64], t: int, count: int) -> Candidates:
     """All `count` pairs of seats that are at most t apart, `node` being those of the seats."""
     low, high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
@@ -103,7 +103,7 @@ def find_within(router: Router, node: NDArray[np.int64], t: int, count: int) -> 
     return Candidates(low, high, indptr, of_seat)
 
 
-@njit(cache=True)
+@njit
 def begin(model: CostModel, candidates: Candidates, state: Pass, ranks: int) -> None:
     """Unlock everything: gains from scratch, in O(candidates * peers)."""
     low, high = candidates.low, candidates.high
@@ -119,7 +119,7 @@ def begin(model: CostModel, candidates: Candidates, state: Pass, ranks: int) -> 
     state.counts[:] = 0
 
 
-@njit(cache=True)
+@njit
 def swap_best(model: CostModel, candidates: Candidates, state: Pass, most: int) -> bool:
     """Make the swaps of largest gain, negative ones too, `most` of them or until none is left.
 
@@ -147,7 +147,7 @@ def swap_best(model: CostModel, candidates: Candidates, state: Pass, most: int) 
     return True
 
 
-@njit(cache=True)
+@njit
 def roll_back(candidates: Candidates, state: Pass) -> None:
     """Undo the swaps after the point where the cost was least, the last one first."""
     counts = state.counts
@@ -158,7 +158,7 @@ def roll_back(candidates: Candidates, state: Pass) -> None:
     counts[GAINED] = counts[MOST]
 
 
-@njit(cache=True)
+@njit
 def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, before: int) -> None:
     """Bring the gains of all swaps of the peers of an item that has moved up to date; O(1) each."""
     router, kind = model.router, model.kind
@@ -182,7 +182,7 @@ def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, b
                 _set(state, c, gain[c] + weight * (near - far))
 
 
-@njit(cache=True)
+@njit
 def _exchange(state: Pass, a: int, b: int) -> None:
     """Let the items of two seats change places."""
     places, item_at, seat_of = state.places, state.item_at, state.seat_of
@@ -192,7 +192,7 @@ def _exchange(state: Pass, a: int, b: int) -> None:
     seat_of[u], seat_of[v] = b, a
 
 
-@njit(cache=True)
+@njit
 def _better(gain: NDArray[np.int64], winner: NDArray[np.int32], i: int) -> int:
     """Return the better of the winners at the two children of a tree node."""
     count = len(gain)
@@ -203,7 +203,7 @@ def _better(gain: NDArray[np.int64], winner: NDArray[np.int32], i: int) -> int:
     return y
 
 
-@njit(cache=True)
+@njit
 def _set(state: Pass, c: int, value: int) -> None:
     """Give a candidate another gain; the tree is walked up as far as anything changes."""
     gain, winner = state.gain, state.winner

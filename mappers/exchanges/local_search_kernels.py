@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
 from hopmap.topologies.routing import distance
 
@@ -56,7 +56,7 @@ class Search(NamedTuple):
     state: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def improve(
     model: CostModel,
     search: Search,
@@ -122,7 +122,7 @@ def improve(
     return at
 
 
-@njit(cache=True)
+@njit
 def exchange(model: CostModel, search: Search, u: int, v: int) -> None:
     """Let u and v exchange their places; O(peers of u and v)."""
     places, own, changed = search.places, search.own, search.changed
@@ -140,7 +140,7 @@ def exchange(model: CostModel, search: Search, u: int, v: int) -> None:
     own[v] = cost_on(model, places, v, places[v])
 
 
-@njit(cache=True)
+@njit
 def _add_to_peers(model: CostModel, search: Search, item: int, sign: int) -> None:
     """Add the cost of the item's pairs, times sign, to the costs of its peers."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
@@ -150,7 +150,7 @@ def _add_to_peers(model: CostModel, search: Search, item: int, sign: int) -> Non
         own[peer[i]] += sign * weight[i] * priced(kind, far)
 
 
-@njit(cache=True)
+@njit
 def dense_gain(model: CostModel, search: Search, u: int, v: int) -> int:
     """Gain of an exchange from whole rows of the two matrices, as Brandfass et al. do; O(slots)."""
     router, kind = model.router, model.kind
@@ -174,7 +174,7 @@ def dense_gain(model: CostModel, search: Search, u: int, v: int) -> int:
     return gain
 
 
-@njit(cache=True)
+@njit
 def floors(model: CostModel, nearest: int) -> NDArray[np.int64]:
     """Return what the cost of each item's pairs cannot fall below, no two nodes being nearer."""
     least = np.zeros(len(model.indptr) - 1, dtype=np.int64)
@@ -185,7 +185,7 @@ def floors(model: CostModel, nearest: int) -> NDArray[np.int64]:
     return least
 
 
-@njit(cache=True)
+@njit
 def _find_partners(model: CostModel, search: Search, u: int, neighbourhood: int, reach: int) -> int:
     """Write the partners of an item to ``search.partners``; returns how many."""
     partners, silent = search.partners, search.silent
@@ -215,7 +215,7 @@ def _find_partners(model: CostModel, search: Search, u: int, neighbourhood: int,
     return count
 
 
-@njit(cache=True)
+@njit
 def _ball(model: CostModel, search: Search, u: int, reach: int) -> int:
     """Write u and the ranks at most `reach` edges from it to ``search.partners``."""
     indptr, peer = model.indptr, model.peer
@@ -239,7 +239,7 @@ def _ball(model: CostModel, search: Search, u: int, reach: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit
 def _random(state: NDArray[np.int64], below: int) -> int:
     """Next number 0..below-1 (Lehmer's generator of Park and Miller 1988, modulus 2^31 - 1)."""
     state[1] = state[1] * 48271 % 2147483647

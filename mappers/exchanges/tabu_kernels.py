@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, swap_gain
 from hopmap.mappers.random_kernels import below, following
 
 
-@njit(cache=True)
+@njit
 def all_gains(model: CostModel, places: NDArray[np.int64], gains: NDArray[np.int64]) -> None:
     """Fill ``gains[u, v]``, u < v, with `swap_gain`."""
     for u in range(len(places)):
@@ -18,7 +18,7 @@ def all_gains(model: CostModel, places: NDArray[np.int64], gains: NDArray[np.int
             gains[u, v] = swap_gain(model, places, u, v)
 
 
-@njit(cache=True)
+@njit
 def tabu_steps(
     model: CostModel,
     places: NDArray[np.int64],
@@ -72,7 +72,7 @@ def tabu_steps(
     return cost, best_cost
 
 
-@njit(cache=True)
+@njit
 def _update(
     model: CostModel,
     places: NDArray[np.int64],

@@ -9,17 +9,18 @@ least significant digits are neighbours, so that a vertex of level i is a range 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 
-@njit(cache=True)
+
+@njit
 def digit(bits: NDArray[np.uint64], row: int, j: int) -> int:
     """Digit j of a row."""
     return int((bits[row, j >> 6] >> np.uint64(j & 63)) & np.uint64(1))
 
 
-@njit(cache=True)
+@njit
 def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.int64]:
     """Labels in ascending order, the last of the digits being the most significant; radix sort."""
     order = np.arange(len(bits))
@@ -35,7 +36,7 @@ def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.i
     return order
 
 
-@njit(cache=True)
+@njit
 def tops(
     bits: NDArray[np.uint64], order: NDArray[np.int64], digits: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -50,7 +51,7 @@ def tops(
     return top
 
 
-@njit(cache=True)
+@njit
 def values(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -82,7 +83,7 @@ def values(
     return coco, coco - div
 
 
-@njit(cache=True)
+@njit
 def swapped(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -143,7 +144,7 @@ def swapped(
     return assemble(bits, node, wanted, label_of, digits)
 
 
-@njit(cache=True)
+@njit
 def _renumbered(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -164,7 +165,7 @@ def _renumbered(
     return rows, peers, weights
 
 
-@njit(cache=True)
+@njit
 def _decrease(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -184,7 +185,7 @@ def _decrease(
     return less
 
 
-@njit(cache=True)
+@njit
 def contract(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -226,7 +227,7 @@ def contract(
     return rows, peers[:count], weights[:count], above
 
 
-@njit(cache=True)
+@njit
 def printed(
     bits: NDArray[np.uint64], wanted: NDArray[np.uint64], digits: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -255,7 +256,7 @@ def printed(
     return label_of
 
 
-@njit(cache=True)
+@njit
 def sent_back(
     old: NDArray[np.int64],
     new: NDArray[np.int64],
@@ -302,7 +303,7 @@ def sent_back(
     return at
 
 
-@njit(cache=True)
+@njit
 def assemble(
     bits: NDArray[np.uint64],
     node: NDArray[np.int64],

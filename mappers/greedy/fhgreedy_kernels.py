@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
 from .construction_kernels import nearest_room, volumes
 
 
-@njit(cache=True)
+@njit
 def grow(
     model: CostModel,
     slots: NDArray[np.int64],
@@ -47,7 +47,7 @@ def grow(
             connected[peer[i]] += weight[i]
 
 
-@njit(cache=True)
+@njit
 def best_node(
     model: CostModel,
     free: NDArray[np.int64],
@@ -81,7 +81,7 @@ def best_node(
     return node
 
 
-@njit(cache=True)
+@njit
 def farthest(indptr: NDArray[np.int64], peer: NDArray[np.int64], node_of: NDArray[np.int64]) -> int:
     """First rank that takes most steps of the traffic to reach from the placed ones, or none do."""
     ranks = len(node_of)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
 MUELLER_MERBACH, ALL_C, MIN = range(3)
 
 
-@njit(cache=True)
+@njit
 def place(
     model: CostModel,
     slots: NDArray[np.int64],
@@ -77,7 +77,7 @@ def place(
                 partner[other] = rank
 
 
-@njit(cache=True)
+@njit
 def _least(cost: NDArray[np.int64], free: NDArray[np.int64]) -> int:
     """Return the first node with a free slot that costs least."""
     best = -1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
 
-@njit(cache=True)
+@njit
 def nearest_free(
     indptr: NDArray[np.int64],
     neighbour: NDArray[np.int32],
@@ -44,7 +44,7 @@ def nearest_free(
     return -1
 
 
-@njit(cache=True)
+@njit
 def place_pairs(
     indptr: NDArray[np.int64],
     neighbour: NDArray[np.int32],
@@ -79,7 +79,7 @@ def place_pairs(
             node_of[rank] = node
 
 
-@njit(cache=True)
+@njit
 def place_connected(model: CostModel, slots: NDArray[np.int64], node_of: NDArray[np.int64]) -> None:
     """Place the rank with the heaviest connection to placed ones where its pairs cost least.
 

@@ -6,16 +6,16 @@ All estimates are multiplied by the number of slots, so that mean distances are 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
 from .construction_kernels import volumes
 
 
-@njit(cache=True)
+@njit
 def place_critical(
     model: CostModel, slots: NDArray[np.int64], second: bool, node_of: NDArray[np.int64]
 ) -> None:
@@ -74,7 +74,7 @@ def place_critical(
                 total[r] -= estimate(model, far, waiting[r], node_of, r, node)
 
 
-@njit(cache=True)
+@njit
 def estimate(
     model: CostModel,
     far: NDArray[np.float64],
@@ -92,7 +92,7 @@ def estimate(
     return cost * (len(model.indptr) - 1) + waiting * float(far[node])
 
 
-@njit(cache=True)
+@njit
 def summed(
     model: CostModel,
     far: NDArray[np.float64],

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 
 from .construction_kernels import nearest_room, volumes
 
 
-@njit(cache=True)
+@njit
 def walk(
     model: CostModel, slots: NDArray[np.int64], start: int, node_of: NDArray[np.int64]
 ) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.exchanges.annealing_kernels import Seating
 from hopmap.mappers.random_kernels import below, following
 
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _power(load: int, unit: float, squarings: int) -> float:
     """(load / unit)^(2^squarings), by squarings alone: the same bits on every machine."""
     x = load / unit
@@ -23,7 +23,7 @@ def _power(load: int, unit: float, squarings: int) -> float:
     return x
 
 
-@njit(cache=True)
+@njit
 def anneal_loads(
     loads: LinkLoads,
     seating: Seating,
@@ -102,7 +102,7 @@ def anneal_loads(
     return uphill / climbs if climbs else 0.0
 
 
-@njit(cache=True)
+@njit
 def highest(load: NDArray[np.int64]) -> tuple[int, int]:
     """Return the highest load, and how many links carry it."""
     most, count = 0, 0

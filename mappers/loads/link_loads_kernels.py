@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.topologies.routing import Router, next_link
 
 
@@ -48,7 +48,7 @@ class LinkLoads(NamedTuple):
     marked: NDArray[np.bool_]
 
 
-@njit(cache=True)
+@njit
 def reroute(loads: LinkLoads, places: NDArray[np.int64], u: int, v: int) -> int:
     """Write what an exchange of u and v would add to the links; return how many it touches.
 
@@ -88,7 +88,7 @@ def reroute(loads: LinkLoads, places: NDArray[np.int64], u: int, v: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit
 def settle(loads: LinkLoads, count: int) -> None:
     """Load the links with what the exchange adds."""
     load, change, touched, marked = loads.load, loads.change, loads.touched, loads.marked
@@ -99,7 +99,7 @@ def settle(loads: LinkLoads, count: int) -> None:
         marked[link] = False
 
 
-@njit(cache=True)
+@njit
 def forget(loads: LinkLoads, count: int) -> None:
     """Leave the links as they are."""
     change, touched, marked = loads.change, loads.touched, loads.marked
@@ -109,7 +109,7 @@ def forget(loads: LinkLoads, count: int) -> None:
         marked[link] = False
 
 
-@njit(cache=True)
+@njit
 def crossing(
     loads: LinkLoads, places: NDArray[np.int64], least: int, found: NDArray[np.int64]
 ) -> int:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.exchanges.annealing_kernels import Seating
 
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
 
 
-@njit(cache=True)
+@njit
 def exchange(
     loads: LinkLoads,
     seating: Seating,

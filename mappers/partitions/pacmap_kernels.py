@@ -5,16 +5,16 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.mappers.greedy.construction_kernels import nearest_room
 from hopmap.topologies.routing import Router, distance
 
 from .partition_kernels import Graph
 
 
-@njit(cache=True)
+@njit
 def centre_rank(graph: Graph, centres: int) -> int:
     """Rank that reaches most ranks, and of these with the least sum of distances.
 
@@ -55,7 +55,7 @@ def centre_rank(graph: Graph, centres: int) -> int:
     return best
 
 
-@njit(cache=True)
+@njit
 def expand(
     router: Router,
     graph: Graph,

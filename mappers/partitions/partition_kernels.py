@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 
 class Graph(NamedTuple):
@@ -25,7 +26,7 @@ class Graph(NamedTuple):
     weight: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def induced(graph: Graph, members: NDArray[np.int64], number: NDArray[np.int64]) -> Graph:
     """Graph of some vertices, numbered as they come; `number` is scratch, -1 everywhere."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
@@ -49,7 +50,7 @@ def induced(graph: Graph, members: NDArray[np.int64], number: NDArray[np.int64])
     return Graph(starts, peers[:count].copy(), weights[:count].copy())
 
 
-@njit(cache=True)
+@njit
 def contracted(graph: Graph, block: NDArray[np.int64], blocks: int) -> Graph:
     """Graph of the blocks; the edges between two blocks become one with the sum of the weights."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
@@ -77,7 +78,7 @@ def contracted(graph: Graph, block: NDArray[np.int64], blocks: int) -> Graph:
     return Graph(starts, peers[:count].copy(), weights[:count].copy())
 
 
-@njit(cache=True)
+@njit
 def cut_of(graph: Graph, block: NDArray[np.int64]) -> int:
     """Weight of the edges between blocks, each once."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
@@ -89,7 +90,7 @@ def cut_of(graph: Graph, block: NDArray[np.int64]) -> int:
     return cut
 
 
-@njit(cache=True)
+@njit
 def fit(graph: Graph, block: NDArray[np.int64], capacity: NDArray[np.int64]) -> None:
     """Move vertices out of blocks that are too large, the cheapest first; O(edges) a pass.
 

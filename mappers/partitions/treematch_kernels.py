@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 from .partition_kernels import Graph
 
 
-@njit(cache=True)
+@njit
 def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
     """Pairs as they come, where both ends are left; then silent ones, the last two first."""
     groups = np.empty((vertices // 2, 2), dtype=np.int64)
@@ -33,7 +34,7 @@ def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
     return groups
 
 
-@njit(cache=True)
+@njit
 def cost_of(
     graph: Graph, volume: NDArray[np.int64], group: NDArray[np.int64], inside: NDArray[np.bool_]
 ) -> int:
@@ -52,7 +53,7 @@ def cost_of(
     return cost
 
 
-@njit(cache=True)
+@njit
 def volumes(graph: Graph) -> NDArray[np.int64]:
     """Sum of the weights of each vertex' edges."""
     volume = np.zeros(len(graph.indptr) - 1, dtype=np.int64)
@@ -61,7 +62,7 @@ def volumes(graph: Graph) -> NDArray[np.int64]:
     return volume
 
 
-@njit(cache=True)
+@njit
 def following(at: NDArray[np.int64], total: int) -> bool:
     """Step to the next set of indices below the total, in lexicographic order; False at the end."""
     k = len(at)
@@ -76,7 +77,7 @@ def following(at: NDArray[np.int64], total: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit
 def fast(graph: Graph, arity: int, limit: int) -> NDArray[np.int64]:
     """Group after group, the cheapest of the first limit + 1 sets of the vertices left."""
     vertices = len(graph.indptr) - 1
@@ -110,7 +111,7 @@ def fast(graph: Graph, arity: int, limit: int) -> NDArray[np.int64]:
     return groups
 
 
-@njit(cache=True)
+@njit
 def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int64]:
     """Block of each vertex: the partition of least cut of those grown from the rows of `first`.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 from .partition_kernels import Graph
 from .treematch_kernels import cost_of, following, volumes
 
 
-@njit(cache=True)
+@njit
 def all_groups(vertices: int, arity: int, sets: int) -> NDArray[np.int64]:
     """All sets of so many vertices, in lexicographic order, shape (sets, arity)."""
     groups = np.empty((sets, arity), dtype=np.int64)
@@ -21,7 +22,7 @@ def all_groups(vertices: int, arity: int, sets: int) -> NDArray[np.int64]:
     return groups
 
 
-@njit(cache=True)
+@njit
 def costs(graph: Graph, groups: NDArray[np.int64]) -> NDArray[np.float64]:
     """Cost of each group, in double precision as in TreeMatch."""
     volume = volumes(graph)
@@ -32,7 +33,7 @@ def costs(graph: Graph, groups: NDArray[np.int64]) -> NDArray[np.float64]:
     return cost
 
 
-@njit(cache=True)
+@njit
 def complete(
     groups: NDArray[np.int64],
     cost: NDArray[np.float64],
@@ -70,7 +71,7 @@ def complete(
     return total
 
 
-@njit(cache=True)
+@njit
 def pick(
     groups: NDArray[np.int64],
     cost: NDArray[np.float64],
@@ -85,7 +86,7 @@ def pick(
     return least
 
 
-@njit(cache=True)
+@njit
 def pick_late(
     groups: NDArray[np.int64],
     cost: NDArray[np.float64],
@@ -106,7 +107,7 @@ def pick_late(
     return least
 
 
-@njit(cache=True)
+@njit
 def conflicts(
     groups: NDArray[np.int64], cost: NDArray[np.float64], vertices: int
 ) -> NDArray[np.float64]:

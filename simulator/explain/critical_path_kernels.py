@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 from hopmap.simulator.model import DATA, GRANT, REQUEST
 from hopmap.simulator.programs.program import Op
 
@@ -66,7 +66,7 @@ class Replayed(NamedTuple):
     last: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def walk_operations(run: Replayed, at: int, segments: Any) -> int:
     """Walk back from the end of entry `at` to the beginning of the run; count the segments.
 
@@ -140,7 +140,7 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
                 return count
 
 
-@njit()
+@njit(cache=False)
 def _segment(
     segments: Any,
     count: int,
@@ -167,7 +167,7 @@ def _segment(
     return count + 1
 
 
-@njit(cache=True)
+@njit
 def walk_hops(
     coarse: Any,
     hops: Any,
@@ -233,7 +233,7 @@ def walk_hops(
     return count
 
 
-@njit()
+@njit(cache=False)
 def _part(
     segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
 ) -> int:

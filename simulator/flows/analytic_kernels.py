@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.row_pointers import nth
 
 packet_count = njit(cache=True)(model.packet_count)
 
 
-@njit(cache=True)
+@njit
 def alone(
     servers: Any, stops: Any, begin: int, end: int, size: int, packet_size: int, cut_through: bool
 ) -> float:
@@ -45,7 +45,7 @@ def alone(
     return latencies + longest
 
 
-@njit(cache=True)
+@njit
 def charge(
     servers: Any, stops: Any, begin: int, end: int, size: int, cut_through: bool, data: bool
 ) -> float:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from hopmap.compilation import njit
 from hopmap.simulator.row_pointers import nth
 
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("item", np.int64)])
@@ -31,7 +31,7 @@ def empty_schedule(items: int) -> Schedule:
     return Schedule(np.zeros(size, ENTRY), np.zeros(size, PLACE), np.zeros(1, COUNT))
 
 
-@njit(cache=True)
+@njit
 def put(schedule: Schedule, item: int, time: float, key: int) -> None:
     """Make an item due, or move it."""
     at = nth(schedule.places, item)["entry"] - 1
@@ -41,7 +41,7 @@ def put(schedule: Schedule, item: int, time: float, key: int) -> None:
     _settle(schedule, at, item, time, key)
 
 
-@njit(cache=True)
+@njit
 def take(schedule: Schedule, item: int) -> None:
     """Take an item out."""
     place = nth(schedule.places, item)
@@ -54,7 +54,7 @@ def take(schedule: Schedule, item: int) -> None:
         _settle(schedule, at, moved["item"], moved["time"], moved["key"])
 
 
-@njit(cache=True)
+@njit
 def _settle(schedule: Schedule, at: int, item: int, time: float, key: int) -> None:
     """Write an entry where it belongs, above or below the free place `at`."""
     while at > 0:
@@ -84,7 +84,7 @@ def _settle(schedule: Schedule, at: int, item: int, time: float, key: int) -> No
     _write(schedule, at, item, time, key)
 
 
-@njit(cache=True)
+@njit
 def _write(schedule: Schedule, at: int, item: int, time: float, key: int) -> None:
     entry = nth(schedule.entries, at)
     entry["time"] = time

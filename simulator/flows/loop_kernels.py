@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from hopmap.simulator.programs.program import Op
@@ -37,7 +36,7 @@ order_key = njit(cache=True)(model.order_key)
 leave_time = njit(cache=True)(model.leave_time)
 
 
-@njit(cache=True)
+@njit
 def advance(tables: Run, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
     dates, open_flows = tables.schedule, tables.flows
@@ -95,7 +94,7 @@ def advance(tables: Run, budget: int) -> int:
             _complete(run, nth(run.messages, item - strands - messages)["send"], now)
 
 
-@njit(cache=True)
+@njit
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
     """Schedule an event of a message."""
     item = run.loop["strands"] + number
@@ -107,12 +106,12 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 # Strands
 
 
-@njit(cache=True)
+@njit
 def _wake(run: Run, strand: int, at: float) -> None:
     put(run.schedule, strand, at, order_key(RESUME, strand, 0, run.loop["number_bits"], 0))
 
 
-@njit(cache=True)
+@njit
 def _go_on(run: Run, number: int, now: float) -> None:
     """Execute a strand until it has to wait for its next event."""
     strand = nth(run.strands, number)
@@ -174,14 +173,14 @@ def _go_on(run: Run, number: int, now: float) -> None:
     strand["phase"] = phase
 
 
-@njit(cache=True)
+@njit
 def _overhead_of(run: Run, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
     receives = row["kind"] in (RECV, IRECV)
     return float(run.loop["overhead_recv"]) if receives else 0.0
 
 
-@njit(cache=True)
+@njit
 def _complete(run: Run, at: int, now: float) -> None:
     """Note that what the row began is complete; a strand that waits for it goes on."""
     row = nth(run.rows, at)
@@ -199,7 +198,7 @@ def _complete(run: Run, at: int, now: float) -> None:
 # Messages
 
 
-@njit(cache=True)
+@njit
 def _post_send(run: Run, number: int, now: float) -> None:
     message = nth(run.messages, number)
     if run.loop["record_messages"]:
@@ -212,7 +211,7 @@ def _post_send(run: Run, number: int, now: float) -> None:
         _transmit(run, number, REQUEST, now)
 
 
-@njit(cache=True)
+@njit
 def _post_receive(run: Run, number: int, now: float) -> None:
     if number < 0:
         return  # nobody sends it
@@ -222,13 +221,13 @@ def _post_receive(run: Run, number: int, now: float) -> None:
         _grant(run, number, now)
 
 
-@njit(cache=True)
+@njit
 def _grant(run: Run, number: int, now: float) -> None:
     run.loop["controls"] += 1
     _transmit(run, number, GRANT, now)
 
 
-@njit(cache=True)
+@njit
 def _depart(run: Run, number: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
     message = nth(run.messages, number)
@@ -241,7 +240,7 @@ def _depart(run: Run, number: int, now: float) -> None:
         _send_data(run, number, now)
 
 
-@njit(cache=True)
+@njit
 def _send_data(run: Run, number: int, now: float) -> None:
     """Hand a message's data to the network; a rendezvous alone has left its first server then."""
     _transmit(run, number, DATA, now)
@@ -254,7 +253,7 @@ def _send_data(run: Run, number: int, now: float) -> None:
         _schedule(run, SENT, number, now + message["size"] / bandwidth)
 
 
-@njit(cache=True)
+@njit
 def _deliver(run: Run, number: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, number)
@@ -287,7 +286,7 @@ def _deliver(run: Run, number: int, now: float) -> None:
 # The network
 
 
-@njit(cache=True)
+@njit
 def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     """Hand a message, or control message, to the network."""
     loop, message = run.loop, nth(run.messages, number)
@@ -308,7 +307,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
         _schedule(run, DELIVER, number, now + latencies)
 
 
-@njit(cache=True)
+@njit
 def _path(run: Run, message: Any) -> tuple[int, int, float]:
     """Return the first stop of what of a message is under way, behind the last, and its weight."""
     number = message["back"] if message["cargo"] == GRANT else message["path"]
@@ -316,7 +315,7 @@ def _path(run: Run, message: Any) -> tuple[int, int, float]:
     return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
 
 
-@njit(cache=True)
+@njit
 def _enter(run: Run, number: int, now: float) -> None:
     """Begin a flow; its latency is over."""
     message = nth(run.messages, number)
@@ -325,7 +324,7 @@ def _enter(run: Run, number: int, now: float) -> None:
     message["slot"] = open_flow(run.flows, begin, end, number, float(size), weight, now)
 
 
-@njit(cache=True)
+@njit
 def _share(run: Run) -> None:
     """Share the servers again, and move the ends of the flows whose rate that changed."""
     flows = run.flows

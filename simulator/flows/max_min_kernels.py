@@ -8,15 +8,14 @@ shared servers are looked at. A change costs O(h log s) for s servers and h flow
 
 from __future__ import annotations
 
-from numba import njit
-
+from hopmap.compilation import njit
 from hopmap.simulator.row_pointers import nth
 
 from .indexed_heap_kernels import put, take
 from .max_min_state import Flows
 
 
-@njit(cache=True)
+@njit
 def open_flow(
     flows: Flows, begin: int, end: int, item: int, size: float, weight: float, now: float
 ) -> int:
@@ -43,7 +42,7 @@ def open_flow(
     return int(number)
 
 
-@njit(cache=True)
+@njit
 def close_flow(flows: Flows, number: int) -> None:
     """End a flow."""
     counts, slot = flows.counts, nth(flows.slots, number)
@@ -64,7 +63,7 @@ def close_flow(flows: Flows, number: int) -> None:
     counts["spare"] += 1
 
 
-@njit(cache=True)
+@njit
 def _soil(flows: Flows, place: int) -> None:
     """Note that the flows over a server have changed."""
     server = nth(flows.servers, place)
@@ -74,7 +73,7 @@ def _soil(flows: Flows, place: int) -> None:
         flows.counts["dirty"] += 1
 
 
-@njit(cache=True)
+@njit
 def share(flows: Flows, now: float) -> int:
     """Give all flows their fair rates; return how many changed, which `found` lists first."""
     visited, reached = _reach(flows)
@@ -92,7 +91,7 @@ def share(flows: Flows, now: float) -> int:
     return changed
 
 
-@njit(cache=True)
+@njit
 def _reach(flows: Flows) -> tuple[int, int]:
     """Find the servers and flows that a change may affect; return their numbers."""
     counts = flows.counts
@@ -129,7 +128,7 @@ def _reach(flows: Flows) -> tuple[int, int]:
     return visited, reached
 
 
-@njit(cache=True)
+@njit
 def _fill(flows: Flows, visited: int) -> None:
     """Progressive filling over the servers that were reached."""
     longest, shares = flows.counts["longest"], flows.shares

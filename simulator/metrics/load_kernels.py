@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from hopmap.topologies import Router
+from hopmap.compilation import njit
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
-from hopmap.topologies.routing import next_link
+from hopmap.topologies.routing import Router, next_link
 
 
-@njit(cache=True)
+@njit
 def pairs_over_link(
     router: Router, source: NDArray[np.int64], target: NDArray[np.int64], wanted: int
 ) -> NDArray[np.bool_]:
@@ -28,7 +27,7 @@ def pairs_over_link(
     return uses
 
 
-@njit(cache=True)
+@njit
 def maplib_walk(
     router: BoxRouter,
     rings: bool,

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from hopmap.compilation import njit
 from hopmap.simulator.row_pointers import nth
 
 WAYS = 2  # children of an entry: a flat heap, whose children share a cache line or two
 
 
-@njit()
+@njit(cache=False)
 def push(heap: Any, loop: Any, time: float, key: int, slot: int) -> None:
     """Schedule an event."""
     if loop["hole"]:
@@ -36,7 +35,7 @@ def push(heap: Any, loop: Any, time: float, key: int, slot: int) -> None:
     _put(nth(heap, place), time, key, slot)
 
 
-@njit()
+@njit(cache=False)
 def close(heap: Any, loop: Any) -> None:
     """Fill the hole at the top, if it is still there, with the last entry."""
     if loop["hole"]:
@@ -48,7 +47,7 @@ def close(heap: Any, loop: Any) -> None:
             _sink(heap, last, entry["time"], entry["key"], entry["slot"])
 
 
-@njit()
+@njit(cache=False)
 def _sink(heap: Any, size: int, time: float, key: int, slot: int) -> None:
     """Put an entry at the top and move it down to its place."""
     place, child = 0, 1
@@ -65,12 +64,12 @@ def _sink(heap: Any, size: int, time: float, key: int, slot: int) -> None:
     _put(nth(heap, place), time, key, slot)
 
 
-@njit()
+@njit(cache=False)
 def _precedes(time: float, key: int, other_time: float, other_key: int) -> bool:
     return (time < other_time) | ((time == other_time) & (key < other_key))
 
 
-@njit()
+@njit(cache=False)
 def _put(entry: Any, time: float, key: int, slot: int) -> None:
     entry["time"] = time
     entry["key"] = key

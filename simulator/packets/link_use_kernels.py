@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from hopmap.compilation import njit
 from hopmap.simulator.row_pointers import nth
 
 from .state import State
 
 
-@njit()
+@njit(cache=False)
 def use(run: State, link: int, start: float, end: float) -> None:
     """Spread a service over the bins that it touches."""
     bins = run.loop["bins"]
@@ -29,7 +28,7 @@ def use(run: State, link: int, start: float, end: float) -> None:
         nth(run.use, at + last)["busy"] += end - last * width
 
 
-@njit()
+@njit(cache=False)
 def _merge(run: State) -> None:
     """Make bins twice as long."""
     bins = run.loop["bins"]

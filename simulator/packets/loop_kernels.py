@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
-from numba import njit
-
+from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from hopmap.simulator.programs.program import Op
@@ -29,12 +25,12 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 ENDED, MORE, CROWDED = 0, 1, 2
 RESERVE = 4  # slots that one operation, or one event, may take
 
-is_eager = njit()(model.is_eager)
-leave_time = njit()(model.leave_time)
+is_eager = njit(cache=False)(model.is_eager)
+leave_time = njit(cache=False)(model.leave_time)
 
 
-@njit()
-def _advance(tables: State, budget: int) -> int:
+@njit
+def advance(tables: State, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
     run = State(
         tables.loop[0],
@@ -88,7 +84,7 @@ def _advance(tables: State, budget: int) -> int:
     return CROWDED
 
 
-@njit()
+@njit(cache=False)
 def _queue(run: State, queue: Any, slot: int) -> None:
     """Put a slot at the end of the queue of a channel."""
     nth(run.packets, slot)["next"] = -1
@@ -102,12 +98,12 @@ def _queue(run: State, queue: Any, slot: int) -> None:
 # Strands
 
 
-@njit()
+@njit(cache=False)
 def _wake(run: State, strand: int, at: float) -> None:
     push(run.heap, run.loop, at, key_of(run, RESUME, strand, 0), strand)
 
 
-@njit()
+@njit(cache=False)
 def _go_on(run: State, number: int, now: float) -> None:
     """Execute a strand until it has to wait for its next event."""
     loop, strand = run.loop, nth(run.strands, number)
@@ -183,21 +179,21 @@ def _go_on(run: State, number: int, now: float) -> None:
     strand["phase"] = phase
 
 
-@njit()
+@njit(cache=False)
 def _stamp(run: State, strand: Any, now: float) -> None:
     """Record that a strand leaves the operation that it is at."""
     nth(run.stamps, strand["entry"])["ended"] = now
     strand["entry"] += 1
 
 
-@njit()
+@njit(cache=False)
 def _overhead_of(run: State, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
     receives = row["kind"] in (RECV, IRECV)
     return float(run.loop["overhead_recv"]) if receives else 0.0
 
 
-@njit()
+@njit(cache=False)
 def _complete(run: State, at: int, turn: int, now: float) -> None:
     """Note that what the row began is complete; a strand that waits for it goes on.
 
@@ -220,7 +216,7 @@ def _complete(run: State, at: int, turn: int, now: float) -> None:
 # Messages
 
 
-@njit()
+@njit(cache=False)
 def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     slot, queue = take(run), nth(run.channels, row["channel"])
     message = nth(run.messages, slot)
@@ -253,7 +249,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
         transmit(run, slot, REQUEST, now)
 
 
-@njit()
+@njit(cache=False)
 def _post_receive(run: State, row: Any, at: int, now: float) -> None:
     queue = nth(run.channels, row["channel"])
     row["place"] = queue["receives"]
@@ -279,7 +275,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> None:
         transmit(run, slot, GRANT, now)
 
 
-@njit()
+@njit(cache=False)
 def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, slot)
@@ -306,7 +302,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
         transmit(run, slot, GRANT, now)
 
 
-@njit()
+@njit(cache=False)
 def _depart(run: State, slot: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
     loop, message = run.loop, nth(run.messages, slot)
@@ -320,7 +316,7 @@ def _depart(run: State, slot: int, now: float) -> None:
         _leave(run, slot, now)
 
 
-@njit()
+@njit(cache=False)
 def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network; of a rendezvous, see when it has left."""
     transmit(run, slot, DATA, now)
@@ -334,26 +330,3 @@ def _leave(run: State, slot: int, now: float) -> None:
         nth(run.messages, sent)["send_turn"] = message["send_turn"]
         first = nth(run.servers, server_at(nth(run.paths, row["path"])["server"]))
         push(run.heap, run.loop, first["free"], key_of(run, SENT, message["number"], 0), sent)
-
-
-def _compiled(sources: str) -> Callable[[State, int], int]:
-    """`_advance`, kept by numba under its own name and the digest of all that it is made of."""
-
-    @njit(cache=True)
-    def advance(tables: State, budget: int) -> int:
-        return int(_advance(tables, budget)) if sources else ENDED
-
-    return advance
-
-
-def _digest() -> str:
-    """Digest of the other files that the loop is compiled from: numba would not notice changes."""
-    here = Path(__file__).parent
-    root = [here.parent / f"{name}.py" for name in ("model", "record", "row_pointers")]
-    names = ("state", "heap_kernels", "link_use_kernels", "network_kernels")
-    own = [here / f"{name}.py" for name in names]
-    files = [p.read_bytes() for p in (*root, here.parent / "programs" / "program.py", *own)]
-    return sha256(b"".join(files)).hexdigest()
-
-
-advance = _compiled(_digest())

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT
 from hopmap.simulator.row_pointers import nth, recording
@@ -19,16 +18,16 @@ from .heap_kernels import push
 from .link_use_kernels import use
 from .state import State
 
-order_key = njit()(model.order_key)
-packet_count = njit()(model.packet_count)
-packet_bytes = njit()(model.packet_bytes)
-service_start = njit()(model.service_start)
-service_end = njit()(model.service_end)
-head_arrival = njit()(model.head_arrival)
-tail_arrival = njit()(model.tail_arrival)
+order_key = njit(cache=False)(model.order_key)
+packet_count = njit(cache=False)(model.packet_count)
+packet_bytes = njit(cache=False)(model.packet_bytes)
+service_start = njit(cache=False)(model.service_start)
+service_end = njit(cache=False)(model.service_end)
+head_arrival = njit(cache=False)(model.head_arrival)
+tail_arrival = njit(cache=False)(model.tail_arrival)
 
 
-@njit()
+@njit(cache=False)
 def take(run: State) -> int:
     """Take a free slot; `compiled_kernels.RESERVE` sees to it that there is one."""
     slot = run.loop["free"]
@@ -37,7 +36,7 @@ def take(run: State) -> int:
     return int(slot)
 
 
-@njit()
+@njit(cache=False)
 def free(run: State, slot: int) -> None:
     """Give a slot back."""
     nth(run.packets, slot)["next"] = run.loop["free"]
@@ -45,19 +44,19 @@ def free(run: State, slot: int) -> None:
     run.loop["spare"] += 1
 
 
-@njit()
+@njit(cache=False)
 def key_of(run: State, kind: int, number: int, packet: int) -> int:
     """Rank of an event, see `model.order_key`."""
     return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
 
 
-@njit()
+@njit(cache=False)
 def server_at(stop: int) -> int:
     """Server at a stop of a path, be it the last or not."""
     return stop if stop >= 0 else ~stop
 
 
-@njit()
+@njit(cache=False)
 def _serve(
     run: State, place: int, now: float, size: int, tail: float, data: bool, last: bool
 ) -> tuple[float, float]:
@@ -79,7 +78,7 @@ def _serve(
     return start, end
 
 
-@njit()
+@njit(cache=False)
 def _watch(
     run: State,
     number: int,
@@ -108,7 +107,7 @@ def _watch(
     latest["message"] = number
 
 
-@njit()
+@njit(cache=False)
 def transmit(run: State, slot: int, cargo: int, now: float) -> None:
     """Hand a message to its first server, where its packets queue at once."""
     loop, message = run.loop, nth(run.messages, slot)
@@ -142,7 +141,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> None:
         _release(run, slot, first_start, first_end)
 
 
-@njit()
+@njit(cache=False)
 def _release(run: State, slot: int, start: float, end: float) -> None:
     """Let a message's next packet go on from the first server, which serves it in that time."""
     message, taken = nth(run.messages, slot), slot
@@ -163,7 +162,7 @@ def _release(run: State, slot: int, start: float, end: float) -> None:
     _forward(run, taken, packet, key, server["latency"], start, end)
 
 
-@njit()
+@njit(cache=False)
 def _forward(
     run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
 ) -> None:
@@ -173,14 +172,14 @@ def _forward(
     push(run.heap, run.loop, head, key, slot)
 
 
-@njit()
+@njit(cache=False)
 def _arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
     number = nth(run.messages, slot)["number"]
     push(run.heap, run.loop, at, key_of(run, DELIVER, number, 0), slot)
 
 
-@njit()
+@njit(cache=False)
 def arrive(run: State, slot: int, key: int, now: float) -> None:
     """Serve a packet at the next server of its path."""
     packet = nth(run.packets, slot)

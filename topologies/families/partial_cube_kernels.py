@@ -6,11 +6,12 @@ A graph is given by rows: the neighbours of vertex v are ``ends[starts[v]:starts
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
 
-@njit(cache=True)
+
+@njit
 def bits_set(word: np.uint64) -> int:
     """Count the ones of a machine word (Warren, Hacker's Delight, section 5-1)."""
     x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -19,7 +20,7 @@ def bits_set(word: np.uint64) -> int:
     return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True)
+@njit
 def hamming(labels: NDArray[np.uint64], u: int, v: int) -> int:
     """Digits in which two labels differ."""
     count = 0
@@ -28,7 +29,7 @@ def hamming(labels: NDArray[np.uint64], u: int, v: int) -> int:
     return count
 
 
-@njit(cache=True)
+@njit
 def hammings(
     labels: NDArray[np.uint64], u: NDArray[np.int64], v: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -39,7 +40,7 @@ def hammings(
     return counts
 
 
-@njit(cache=True)
+@njit
 def hops_from(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
@@ -62,7 +63,7 @@ def hops_from(
                 tail += 1
 
 
-@njit(cache=True)
+@njit
 def odd_edge(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[int, int]:
     """Return the ends of an edge equally far from vertex 0; (-1, -1) in a bipartite graph."""
     vertices = len(starts) - 1
@@ -75,7 +76,7 @@ def odd_edge(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[int, i
     return -1, -1
 
 
-@njit(cache=True)
+@njit
 def cut_of(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
@@ -115,7 +116,7 @@ def cut_of(
     return -1
 
 
-@njit(cache=True)
+@njit
 def unlike(
     starts: NDArray[np.int64], ends: NDArray[np.int64], labels: NDArray[np.uint64]
 ) -> tuple[int, int, int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hopmap.compilation import njit
 
 MASK = (1 << 46) - 1
 
 
-@njit(cache=True)
+@njit
 def count_keys(
     keys: int, seed: int, multiplier: int, shift: int, counts: NDArray[np.int64]
 ) -> None:

@@ -18,10 +18,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, types
+from numba import types
 from numba.extending import register_jitable
 from numba.np.numpy_support import from_dtype
 
+from hopmap.compilation import cfunc
 from hopmap.traces.trace import NO_OPERATION, Kind
 
 from .counter_kernels import counters
@@ -391,7 +392,7 @@ EVENTS = (*PROGRAM, *OTHERS)  # a counter's number is its place in here
 
 @cache
 def _address(signature: Any, function: Callable[..., Any]) -> int:
-    compiled: Any = cfunc(signature, cache=True)(function)
+    compiled: Any = cfunc(signature)(function)
     return int(compiled.address)
 
 
