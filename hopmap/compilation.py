@@ -17,13 +17,16 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numba
-from numba.core.caching import CacheImpl, _CacheLocator  # type: ignore[attr-defined]
+from numba.core.caching import CacheImpl, _CacheLocator
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
 IMPORT = re.compile(rb"^from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
@@ -31,9 +34,17 @@ UNUSED_DAYS = 30
 """After how many days what no version has used is removed."""
 
 
-def njit(signature_or_function: Any = None, **options: Any) -> Any:
+@overload
+def njit(signature: str = ..., /, **options: Any) -> Callable[[Function], Function]: ...
+
+
+@overload
+def njit(function: Function, /) -> Function: ...
+
+
+def njit(signature_or_function: Any = None, /, **options: Any) -> Any:
     """`numba.njit` that keeps what it compiles, unless ``cache=False`` is said."""
-    return numba.njit(signature_or_function, **({"cache": True} | options))  # type: ignore[call-overload]
+    return numba.njit(signature_or_function, **({"cache": True} | options))
 
 
 def cfunc(signature: Any) -> Any:
@@ -110,7 +121,7 @@ def folder_of(file: Path) -> Path:
     return folder
 
 
-class _Digested(_CacheLocator):  # type: ignore[misc]
+class _Digested(_CacheLocator):
     """Where numba keeps the functions of a module; see the head of this file."""
 
     def __init__(self, file: Path) -> None:
@@ -131,4 +142,4 @@ class _Digested(_CacheLocator):  # type: ignore[misc]
         return cls(path) if path.is_relative_to(PACKAGE) and path.is_file() else None
 
 
-CacheImpl._locator_classes.insert(0, _Digested)
+CacheImpl._locator_classes.insert(0, _Digested)  # type: ignore[arg-type]

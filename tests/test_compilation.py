@@ -19,8 +19,6 @@ RUN = """
 from hopmap.outer_kernels import outer
 print(outer(1), sum(outer.stats.cache_hits.values()))
 """
-    "from hopmap.outer_kernels import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
-)
 
 
 @pytest.fixture
@@ -29,8 +27,7 @@ def package(tmp_path):
     folder = tmp_path / "hopmap"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for name in ("compilation.py",):
-        (folder / name).write_bytes((ROOT / "hopmap" / name).read_bytes())
+    (folder / "compilation.py").write_bytes((ROOT / "hopmap/compilation.py").read_bytes())
     (folder / "constants.py").write_text("STEP = 1\n")
     (folder / "inner_kernels.py").write_text(
         "from hopmap.compilation import njit\nfrom hopmap.constants import STEP\n\n\n"
