@@ -10,26 +10,25 @@ made of. What differs between processors, numba tells apart within.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
+from numba.core import event
 from numba.core.caching import CacheImpl, _CacheLocator
+
+from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-PACKAGE = Path(__file__).parent
-IMPORT = re.compile(rb"^from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 UNUSED_DAYS = 30
 """After how many days what no version has used is removed."""
 
@@ -52,6 +51,28 @@ def cfunc(signature: Any) -> Any:
     return numba.cfunc(signature, cache=True)
 
 
+@contextmanager
+def compiling() -> Iterator[list[float]]:
+    """List the seconds of every time that numba compiles, or reads what it compiled before."""
+    spent: list[float] = []
+
+    class Clock(event.Listener):
+        depth, begin = 0, 0.0  # functions are compiled for functions that are being compiled
+
+        def on_start(self, _: object) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                self.begin = time.perf_counter()
+
+        def on_end(self, _: object) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                spent.append(time.perf_counter() - self.begin)
+
+    with event.install_listener("numba:compiler_lock", Clock()):
+        yield spent
+
+
 @cache
 def cache_folder() -> Path:
     """Folder of all that is compiled; one of this process alone where none can be written."""
@@ -63,41 +84,6 @@ def cache_folder() -> Path:
     return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="hopmap-"))
 
 
-def sources_of(file: Path) -> list[Path]:
-    """Return the files of a module and of all that it imports of hopmap's as it loads, sorted.
-
-    Names that a package hands on are not followed: compiled modules import from where things are
-    defined (a test sees to it).
-    """
-    found, ahead = {file}, [file]
-    while ahead:
-        new = set(_imported(ahead.pop())) - found
-        found |= new
-        ahead += new
-    return sorted(found)
-
-
-@cache
-def _read(file: Path) -> bytes:
-    return file.read_bytes()
-
-
-@cache
-def _imported(file: Path) -> list[Path]:
-    found = []
-    for dot, module, *names in IMPORT.findall(_read(file).partition(b"\n\n\n")[0]):  # the head
-        if dot or module.startswith(b"hopmap"):
-            target = file.parent if dot else PACKAGE.parent
-            target = target.joinpath(*module.decode().split("."))
-            if (alone := target.with_suffix(".py")).is_file():
-                found.append(alone)
-            else:
-                words = re.findall(rb"\w+", b"".join(names))
-                modules = (target / f"{word.decode()}.py" for word in words)
-                found += [path for path in modules if path.is_file()]
-    return found
-
-
 @cache
 def folder_of(file: Path) -> Path:
     """Folder of what is compiled from a module as it is now; those long unused go when it is new.
@@ -107,11 +93,9 @@ def folder_of(file: Path) -> Path:
     file : Path
         A module of hopmap's.
     """
-    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for source in sources_of(file):
-        digest.update(_read(source) + b"\0")
+    digest = digest_of(sources_of(file), numba.__version__)
     name = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-    folder = cache_folder() / f"{name}-{digest.hexdigest()}"
+    folder = cache_folder() / f"{name}-{digest}"
     if not folder.is_dir():
         for other in cache_folder().glob(f"{name}-*"):
             if time.time() - other.stat().st_mtime > UNUSED_DAYS * 86400:

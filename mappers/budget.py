@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
+from hopmap.progress import Progress as Progress
 from hopmap.topologies import Mapping
 
 Clock = Literal["wall", "cpu"]
 CLOCKS: dict[Clock, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
-
-
-class Progress(Protocol):
-    """Called now and then by a long search."""
-
-    def __call__(self, done: int, total: int | None, text: str) -> object:
-        """Show that `done` of `total` steps (None: unknown) are over."""
 
 
 class Interrupted(KeyboardInterrupt):

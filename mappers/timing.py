@@ -7,16 +7,16 @@ does not meet, such as kernels for many ranks only, is taken off the clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from typing import TypeAlias
 
 import numpy as np
-from numba.core import event
 
+from hopmap.compilation import compiling
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -52,7 +52,7 @@ def timed_mapping(
 ) -> tuple[Mapping, float]:
     """Place the ranks as `map_ranks` does; return the mapping and the seconds it took."""
     compile_for(topology, pipeline, _flat if callable(objective) else objective)
-    with _compiling() as spent:
+    with compiling() as spent:
         begin = time.perf_counter()
         node_of = map_ranks(
             traffic,
@@ -72,28 +72,6 @@ def timed_mapping(
 def _flat(_: Mapping) -> float:
     """Stand for an objective that takes long."""
     return 0.0
-
-
-@contextmanager
-def _compiling() -> Iterator[list[float]]:
-    """List the seconds of every time that numba compiles, or reads what it compiled before."""
-    spent: list[float] = []
-
-    class Clock(event.Listener):
-        depth, begin = 0, 0.0  # functions are compiled for functions that are being compiled
-
-        def on_start(self, _: object) -> None:
-            self.depth += 1
-            if self.depth == 1:
-                self.begin = time.perf_counter()
-
-        def on_end(self, _: object) -> None:
-            self.depth -= 1
-            if self.depth == 0:
-                spent.append(time.perf_counter() - self.begin)
-
-    with event.install_listener("numba:compiler_lock", Clock()):
-        yield spent
 
 
 def compile_for(topology: Topology, pipeline: str, objective: Objective = None) -> None:

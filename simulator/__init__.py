@@ -44,6 +44,7 @@ from .operations import Operations as Operations
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers
+from .simulate import DEFAULT_ENGINE as DEFAULT_ENGINE
 from .simulate import ENGINES as ENGINES
 from .simulate import Engine as Engine
 from .simulate import simulate as simulate

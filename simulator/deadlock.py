@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hopmap.errors import HopmapError
 from hopmap.simulator.programs.program import Op
 
 from .run_plan import Plan
@@ -14,7 +15,7 @@ SHOWN = 4
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 
 
-class DeadlockError(RuntimeError):
+class DeadlockError(HopmapError, RuntimeError):
     """Ranks wait for each other, or for a message that nobody sends or receives."""
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
+from hopmap.topologies import Topology
+from hopmap.units import show_seconds
 
 from .link_use import LinkUse
 from .operations import Operations
 from .record import Moments, Stamps
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,8 +102,8 @@ class MessageTimes(NamedTuple):
     departed: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Shown):
     """A simulated run; times in seconds.
 
     Attributes
@@ -112,8 +118,8 @@ class Result:
         Packet-hops: packets served by links, injection, ejection and memory.
     controls : int
         Requests and grants of rendezvous; in none of the other counts but `events`.
-    wall_seconds : float
-        What the engine took.
+    wall_seconds, compile_seconds : float
+        What the engine took, and apart from that the compiler, or reading what it compiled before.
     finish, compute, communicate, wait : ndarray(float64, shape=(ranks,))
         When each rank finished, and how that time divides: computation, overhead of sending and
         receiving, waiting. Work of non-blocking collectives in the background is not in it.
@@ -133,6 +139,8 @@ class Result:
         If it was asked for.
     energy : Energy or None
         If any of its parameters is set.
+    network : Topology or None
+        What it ran on.
     """
 
     engine: str
@@ -156,9 +164,30 @@ class Result:
     ejection: Servers
     memory: Servers
     message_times: MessageTimes | None = None
+    compile_seconds: float = 0.0
     energy: Energy | None = None
     operations: Operations | None = None
     link_use: LinkUse | None = None
+    network: Topology | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<Result of {self.ranks} ranks on {self.topology}, engine {self.engine}: "
+            f"makespan {show_seconds(self.makespan)}>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``simulate --json`` prints of a run; see `summary`."""
+        return self.summary()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each rank: finish, compute, communicate, wait, in seconds."""
+        import pandas as pd
+
+        names = ("finish", "compute", "communicate", "wait")
+        frame = pd.DataFrame({name: getattr(self, name) for name in names})
+        frame.index.name = "rank"
+        return frame
 
     @property
     def ranks(self) -> int:
@@ -175,10 +204,11 @@ class Result:
             "bytes": self.bytes,
             "events": self.events,
             "wall_seconds": self.wall_seconds,
+            "compile_seconds": self.compile_seconds,
             "links": {
                 "max_busy": float(self.link_busy.max(initial=0.0)),
                 "max_messages": int(self.link_messages.max(initial=0)),
                 "max_bytes": int(self.link_bytes.max(initial=0)),
             },
-            "energy": None if self.energy is None else self.energy.as_dict(),
+            "energy": None if self.energy is None else self.energy.to_dict(),
         }

@@ -10,7 +10,8 @@ from pathlib import Path
 import numba
 import pytest
 
-from hopmap.compilation import PACKAGE, UNUSED_DAYS, sources_of
+from hopmap.compilation import UNUSED_DAYS
+from hopmap.source_files import PACKAGE, sources_of
 from support import ROOT
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -27,7 +28,8 @@ def package(tmp_path):
     folder = tmp_path / "hopmap"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    (folder / "compilation.py").write_bytes((ROOT / "hopmap/compilation.py").read_bytes())
+    for name in ("compilation.py", "source_files.py"):
+        (folder / name).write_bytes((ROOT / "hopmap" / name).read_bytes())
     (folder / "constants.py").write_text("STEP = 1\n")
     (folder / "inner_kernels.py").write_text(
         "from hopmap.compilation import njit\nfrom hopmap.constants import STEP\n\n\n"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.errors import HopmapError
+
 from .spec import FAMILIES
 from .topology import Topology
 
 Mapping = NDArray[np.int64]
 
 
-class MappingError(ValueError):
+class MappingError(HopmapError, ValueError):
     """A mapping, mapper or its parameters cannot be used as asked."""
 
 

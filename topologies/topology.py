@@ -13,6 +13,8 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.errors import HopmapError
+
 from . import routing
 from .box_kernels import HAEC, BoxRouter
 from .graph_kernels import GraphRouter
@@ -27,7 +29,7 @@ MOST_LEVELS = 32  # dimensions of a box, levels of a tree
 USER = "set by the user"  # source of a speed from `with_links`
 
 
-class TopologyError(ValueError):
+class TopologyError(HopmapError, ValueError):
     """A topology cannot be built or used as asked."""
 
 

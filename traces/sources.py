@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hopmap.traces.formats.files import files_of
+from hopmap.traces.formats.files import files_of, load_traffic
 from hopmap.traces.nas.benchmarks import (
     BENCHMARKS,
     check_nas_name,
@@ -16,8 +16,11 @@ from hopmap.traces.nas.benchmarks import (
     nas_trace,
     nas_traffic,
 )
+from hopmap.traces.patterns.stencils import parse_stencil, traffic_of_stencil
 
-from . import Folded, Trace, TraceError, Traffic, load_traffic, parse_stencil, traffic_of_stencil
+from .folded import Folded
+from .trace import Trace, TraceError
+from .traffic import Traffic
 
 STENCIL = "stencil:"
 
@@ -141,7 +144,7 @@ class Source:
         return archive_files(self.path)
 
 
-def find_source(text: str | Path, folder: Path | None = None) -> Source:
+def open_source(text: str | Path, folder: Path | None = None) -> Source:
     """Say what a trace argument means: a file or folder if there is one, else what is generated.
 
     Parameters

@@ -20,8 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import HopmapError
 
-class TraceError(ValueError):
+
+class TraceError(HopmapError, ValueError):
     """A trace, traffic or matrix file cannot be used; the message names file and place."""
 
 

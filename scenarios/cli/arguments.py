@@ -31,9 +31,6 @@ TrafficArgument = Annotated[
         "lu.C.64, or stencil:12x11x8,7pt,periodic=y.",
     ),
 ]
-TraceArgument = Annotated[
-    str, typer.Argument(metavar="TRACE", help="An OTF2 archive, or a benchmark like lu.S.16.")
-]
 TraceOrTraffic = Annotated[
     str,
     typer.Argument(
@@ -91,6 +88,13 @@ MapSets = Annotated[
         "--collectives expand collective.OPERATION=ALGORITHM; may be repeated.",
     ),
 ]
+
+
+def settings_given(words: Sequence[str] | None) -> dict[str, str | int | float]:
+    """Return what ``--set`` sets, by key."""
+    from hopmap.simulator.parameters.settings import parse_settings
+
+    return dict(parse_settings(words or []))
 
 
 def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopmap.simulator.parameters.units import show_bytes, show_seconds
+from hopmap.units import show_bytes, show_seconds
 
 from .arguments import AsJson, check_out, check_picture
 from .console import print_json, print_table, say, working

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
+
+from hopmap.errors import printable
+from hopmap.progress import Progress, silent
 
 from .compiling import announce_compilation
-from .failures import printable
-
-
-class Progress(Protocol):
-    """Told now and then how far a long step is."""
-
-    def __call__(self, done: int, total: int | None, text: str) -> None:
-        """Show that `done` of `total` (None: unknown) is over."""
-
 
 _notes: ContextVar[list[str]] = ContextVar("notes")
 
@@ -85,6 +79,15 @@ def print_table(
     say("\n".join(([title] if title else []) + [lines[0], "-" * len(lines[0]), *lines[1:]]))
 
 
+def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, object]]:
+    """Lines of a table: operation and algorithm of collectives, calls."""
+    return [
+        (f"{operation} calls by {algorithm}", calls)
+        for operation, taken in sorted(chosen.items())
+        for algorithm, calls in sorted(taken.items())
+    ]
+
+
 @contextmanager
 def working(label: str) -> Iterator[Progress]:
     """Show what is being done while it lasts, on a terminal only.
@@ -94,7 +97,7 @@ def working(label: str) -> Iterator[Progress]:
     """
     announce_compilation()
     if not sys.stderr.isatty():
-        yield _silent
+        yield silent
         return
     from rich.console import Console
     from rich.progress import (
@@ -120,15 +123,11 @@ def working(label: str) -> Iterator[Progress]:
     ) as bar:
         task = bar.add_task(label, total=None)
 
-        def show(done: int, total: int | None, text: str) -> None:
+        def show(done: int, total: int | None, text: str = "", /) -> None:
             description = f"{label} {text}".rstrip()
             bar.update(task, completed=done, total=total, description=description)
 
         yield show
-
-
-def _silent(done: int, total: int | None, text: str) -> None:
-    """Show nothing."""
 
 
 def _show(cell: object) -> str:

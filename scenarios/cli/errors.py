@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from typer.core import TyperGroup
 
-from .console import hold_notes, print_json, warn
-from .failures import debugging, is_explained, one_line, printable
+from hopmap.errors import HopmapError, HopmapWarning, debugging, one_line, printable
+
+from .console import hold_notes, note, print_json, warn
 
 WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
 
@@ -33,7 +36,8 @@ class OneLineGroup(TyperGroup):
         code, line = 0, ""
         hold_notes()
         try:
-            result = super().main(given, prog_name, **extra)
+            with warnings_as_notes():
+                result = super().main(given, prog_name, **extra)
             code = result if isinstance(result, int) else 0
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -51,6 +55,23 @@ class OneLineGroup(TyperGroup):
         sys.exit(code)
 
 
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Have hopmap's own warnings said with the result, each of them, and others as ever."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", HopmapWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, HopmapWarning):
+                note(str(message))
+            else:
+                others(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
+
+
 def answer(error: Exception) -> tuple[int, str]:
     """Return exit code and line for an error."""
     if hasattr(error, "format_message"):  # a usage error of typer's
@@ -61,4 +82,4 @@ def answer(error: Exception) -> tuple[int, str]:
     if type(error).__name__ == "Abort":
         return INTERRUPTED, ""
     named = isinstance(error, OSError) and bool(error.strerror)
-    return WRONG_INPUT if named or is_explained(error) else OURS, one_line(error)
+    return WRONG_INPUT if named or isinstance(error, HopmapError) else OURS, one_line(error)

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopmap.simulator.parameters.units import show_bytes, show_seconds
+from hopmap.units import show_bytes, show_seconds
 
-from .arguments import AsJson, MappingArgument, Rounds, Sets, Steps, Topology, TraceOrTraffic
+from .arguments import (
+    AsJson,
+    MappingArgument,
+    Rounds,
+    Sets,
+    Steps,
+    Topology,
+    TraceOrTraffic,
+    settings_given,
+)
 from .console import print_json, print_table, say, working
 
 if TYPE_CHECKING:
@@ -42,23 +51,25 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
-    from hopmap.simulator import explain as why
+    from hopmap.scenarios.given import name_of
+    from hopmap.scenarios.questions import explain as why
 
-    from .replays import read_replay
-
-    given = read_replay(trace, mapping, topology, settings, steps, rounds)
     with working("replaying") as progress:
         found = why(
-            given.program,
-            given.network,
-            given.node_of,
-            parameters=given.parameters,
+            trace,
+            topology,
+            mapping,
+            settings=settings_given(settings),
+            steps=steps,
+            rounds=rounds,
             top=top,
             doubled=doubled,
-            progress=lambda done, total: progress(done, total, "with a parameter doubled"),
+            progress=progress,
         )
+    network = found.result.network
+    assert network is not None
     if as_json:
-        print_json(found.as_dict())
+        print_json(found.to_dict())
         return
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
@@ -67,14 +78,14 @@ def explain(
     print_table(
         ("", f"{found.result.ranks} ranks", "share"),
         [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],
-        title=given.title,
+        title=f"{name_of(trace)} by {mapping} on {network.spec}",
     )
     _print_path(makespan, found.path)
     _print_servers("most bytes / bandwidth", makespan, found.loaded)
     _print_servers("most queued", makespan, found.queued)
     if doubled:
         _print_doublings(found.doublings)
-    for line in link_lines(given.network.kinds):
+    for line in link_lines(network.kinds):
         say(line)
 
 

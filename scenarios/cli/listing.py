@@ -74,12 +74,11 @@ def _engines() -> Entries:
 
 
 def _formats() -> Entries:
+    from hopmap.scenarios.exports import SIMULATORS
     from hopmap.scenarios.launchers.formats import LAUNCHERS
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
     from hopmap.traces.formats.files import FORMATS
-
-    from .convert import SIMULATORS
 
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [

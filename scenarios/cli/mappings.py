@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopmap.simulator.parameters.shown import joules
-from hopmap.simulator.parameters.units import show_seconds
+from hopmap.scenarios.quantities import joules
+from hopmap.units import show_seconds
 
 from .arguments import (
     Algorithms,
@@ -25,14 +24,14 @@ from .arguments import (
     TrafficArgument,
     check_out,
     check_picture,
+    settings_given,
 )
 from .console import note, print_json, print_table, say, working
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.placement import Placement
     from hopmap.simulator.metrics.metrics import HotLink
-    from hopmap.topologies import Mapping
     from hopmap.topologies import Topology as Network
-    from hopmap.traces import Traffic
 
 
 def map_(
@@ -77,85 +76,41 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes."""
-    from hopmap.mappers import parse_pipeline
-    from hopmap.mappers.timing import timed_mapping
-    from hopmap.scenarios.launchers.mapping_files import read_mapping, write_mapping
-    from hopmap.scenarios.launchers.node_names import nodes_named
-    from hopmap.simulator import evaluate as measure
-    from hopmap.topologies import topology_from_spec
-    from hopmap.traces.sources import find_source
-
-    from .expanded import algorithms_given, read_traffic, warn_if_silent
-    from .replays import read_unplaced
-    from .simulated_objective import SIMULATED, Simulated, before_and_after, check_objective
+    from hopmap.scenarios.launchers.mapping_files import write_mapping
+    from hopmap.scenarios.questions import map_ranks
 
     check_picture(plot)
     check_out(out, plot)
-    network = topology_from_spec(topology)
-    pipeline = parse_pipeline(mapper)
-    if initial is not None and pipeline[0].info.initial == "ignored":
-        raise typer.BadParameter(f"--initial: {pipeline[0].info.name} starts from no mapping")
-    goal: str | Callable[[Mapping], float] | None = objective
-    if objective in SIMULATED:
-        run = read_unplaced(traffic, topology, settings, steps, rounds)
-        source, network = run.source, run.network
-        goal = Simulated(objective, run, engine or "compiled")
-        if collectives is Collectives.EXPAND:
-            pairs, left_out = run.program.traffic(), 0
-        else:
-            pairs, _, left_out = read_traffic(source, collectives, {})
-    else:
-        other = [word for word in settings or [] if not word.startswith("collective.")]
-        for option, value in (
-            ("--engine", engine),
-            ("--steps", steps),
-            ("--rounds", rounds),
-            (f"--set {' '.join(other)}", other or None),
-        ):
-            if value is not None:
-                raise typer.BadParameter(f"{option}: expected --objective makespan with it")
-        check_objective(objective)
-        algorithms = algorithms_given(collectives, settings)
-        source = find_source(traffic)
-        with working(f"reading {source.name}"):
-            pairs, _, left_out = read_traffic(source, collectives, algorithms)
+    with working("mapping") as progress:
+        placed = map_ranks(
+            traffic,
+            topology,
+            mapper,
+            seed=seed,
+            seconds=seconds,
+            initial=initial,
+            objective=objective,
+            engine=engine,
+            hosts=hosts,
+            nodelist=nodelist,
+            collectives=collectives,
+            settings=settings_given(settings),
+            steps=steps,
+            rounds=rounds,
+            progress=progress,
+        )
+    network = placed.topology
+    if out is not None:
+        write_mapping(out, placed.node_of, network)
+    if plot is not None:
+        _plot(plot, placed, mapper)
+    if as_json:
+        print_json(placed.to_dict())
+        return
     where = network.spec
     if hosts is not None or nodelist is not None:
-        given = nodes_named(network, hosts, nodelist)
-        network = network.only(given)
-        where = f"{len(given)} of the {network.nodes} nodes of {where}"
-    start = None if initial is None else read_mapping(initial, network, pairs.ranks)
-    with working("mapping") as progress:
-        node_of, wall = timed_mapping(
-            pairs, network, mapper, seed=seed, seconds=seconds, initial=start, objective=goal,
-            progress=progress,
-        )  # fmt: skip
-    if isinstance(goal, Simulated) and seconds is not None and goal.replays < 2:
-        note(
-            f"--seconds {seconds:g} was over after {goal.replays or 'no'} replay, so that no other "
-            "mapping was tried: expected a longer budget, fewer --steps or a faster --engine"
-        )
-    values = None if goal is None else before_and_after(goal, pairs, network, start, node_of)
-    metrics = measure(pairs, network, node_of).as_dict()
-    if out is not None:
-        write_mapping(out, node_of, network)
-    if plot is not None:
-        _plot(plot, f"{source.name} on {network.spec}", mapper, pairs, network, node_of, metrics)
-    warn_if_silent(source, pairs, collectives, left_out)
-    if as_json:
-        summary = {
-            "mapper": " | ".join(map(str, pipeline)),
-            "topology": network.spec,
-            "ranks": pairs.ranks,
-            "seconds": wall,
-            "hop_bytes": metrics["bytes"]["dilation"]["sum"],
-            "hop_messages": metrics["messages"]["dilation"]["sum"],
-            "node_of": node_of.tolist(),
-        }
-        if values is not None:
-            summary["objective"] = {"name": objective, "before": values[0], "after": values[1]}
-        print_json(summary)
-        return
+        where = f"{int((network.slots > 0).sum())} of the {network.nodes} nodes of {where}"
+    metrics = placed.metrics().to_dict()
     rows = [
         (
             name,
@@ -169,13 +124,15 @@ def map_(
     print_table(
         ("", "hops x amount", "mean hops", "longest", "busiest link"),
         rows,
-        title=f"{source.name}: {pairs.ranks} ranks on {where} by {mapper}, in {show_seconds(wall)}",
+        title=f"{placed.name}: {len(placed)} ranks on {where} by {mapper}, "
+        f"in {show_seconds(placed.seconds)}",
     )
-    if values is not None:
-        shown = {"makespan": show_seconds, "energy": joules}.get(objective or "", int)
+    if placed.objective is not None:
+        called, *values = placed.objective
+        shown = {"makespan": show_seconds, "energy": joules}.get(called, int)
         began = "nodes in order" if initial is None else str(initial)
         say()
-        print_table(("objective", began, "this mapping"), [(objective, *map(shown, values))])
+        print_table(("objective", began, "this mapping"), [(called, *map(shown, values))])
     for written in filter(None, (out, plot)):
         say(f"written: {written}")
 
@@ -193,28 +150,22 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
-    from hopmap.scenarios.launchers.mapping_files import read_mapping
-    from hopmap.simulator import evaluate as measure
+    from hopmap.scenarios.given import algorithms_of, mapping_given, name_of, traffic_given
+    from hopmap.scenarios.questions import evaluate as measure
     from hopmap.simulator import hot_links
     from hopmap.topologies import topology_from_spec
-    from hopmap.traces.sources import find_source
-
-    from .expanded import algorithms_given, read_traffic, warn_if_silent
 
     network = topology_from_spec(topology)
-    algorithms = algorithms_given(collectives, settings)
-    source = find_source(traffic)
-    with working(f"reading {source.name}"):
-        pairs, _, left_out = read_traffic(source, collectives, algorithms)
-    node_of = read_mapping(mapping, network, pairs.ranks)
+    algorithms = algorithms_of(settings_given(settings))
     with working("measuring"):
-        metrics = measure(pairs, network, node_of, convention).as_dict()
+        pairs = traffic_given(traffic, collectives, algorithms).traffic
+        node_of = mapping_given(mapping, network, pairs.ranks)
+        metrics = measure(pairs, network, node_of, convention=convention).to_dict()
         hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
-    warn_if_silent(source, pairs, collectives, left_out)
     if as_json:
         print_json(metrics | {"hot_links": [asdict(link) for link in hot]})
         return
-    _print_metrics(f"{source.name} by {mapping} on {network.spec}", metrics)
+    _print_metrics(f"{name_of(traffic)} by {mapping} on {network.spec}", metrics)
     if hot:
         say()
         _print_hot(hot, network)
@@ -240,60 +191,28 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
-    from hopmap.scenarios.launchers.formats import (
-        beside,
-        export_mapping,
-        find_launcher,
-        paths_beside,
-        usage,
-    )
-    from hopmap.scenarios.launchers.mapping_files import (
-        mapping_text,
-        named_hosts,
-        network_of,
-        read_mapping,
-    )
-    from hopmap.scenarios.launchers.node_names import node_names
-    from hopmap.traces.safety.atomic_files import replacing
+    from hopmap.scenarios.exports import export_mapping
+    from hopmap.scenarios.launchers.formats import find_launcher
 
     check_out(out)
-    network = network_of(mapping, topology)
-    if hosts is None and nodelist is None:
-        names = named_hosts(mapping)
-    else:
-        names = node_names(network, hosts, nodelist)
-    node_of = read_mapping(mapping, network, form=None if given == "csv" else given, hosts=names)
-    called = str(out or "FILE")
-    files: dict[Path, str] = {}
-    if to == "csv":
-        text, command = mapping_text(node_of, network), ""
-    else:
-        names = names or node_names(network)
-        text = export_mapping(to, node_of, network, names, called)
-        command = usage(find_launcher(to), node_of, called, names)
-        if out is not None:
-            files = beside(to, network, out, names)
-    if out is not None:
-        files = {out: text, **files}
-    for path, content in files.items():
-        with replacing(path) as partial:
-            partial.write_text(content, encoding="utf-8")
-    other = [str(path) for path in paths_beside(to, Path(called))]
-    if other and out is None:
-        note(f"--out FILE writes {', '.join(other)} as well, which is needed beside it")
+    done = export_mapping(
+        mapping, to, topology, out=out, form=given, hosts=hosts, nodelist=nodelist
+    )
+    if done.beside and out is None:
+        note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
     if as_json:
-        shown = {"out": str(out)} if files else {"text": text}
-        facts = {"launcher": to, "ranks": len(node_of), "command": command, "beside": other}
-        print_json(facts | shown)
+        shown = {"out": str(out)} if done.files else {"text": done.text}
+        facts = {"launcher": to, "ranks": done.ranks, "command": done.command}
+        print_json(facts | {"beside": list(done.beside)} | shown)
         return
-    if not files:
-        if command and not find_launcher(to).commented:
-            note(f"use it: {command}")
-        say(text.rstrip("\n"))
-    for path in files:
+    if not done.files:
+        if done.command and not find_launcher(to).commented:
+            note(f"use it: {done.command}")
+        say(done.text.rstrip("\n"))
+    for path in done.files:
         say(f"written: {path}")
-    if files and command:
-        say(f"use it:  {command}")
+    if done.files and done.command:
+        say(f"use it:  {done.command}")
 
 
 def header(
@@ -319,28 +238,22 @@ def header(
         say(f"written: {out}")
 
 
-def _plot(
-    path: Path,
-    title: str,
-    mapper: str,
-    pairs: Traffic,
-    network: Network,
-    node_of: Mapping,
-    metrics: dict[str, Any],
-) -> None:
+def _plot(path: Path, placed: Placement, mapper: str) -> None:
     """Draw a grid of ranks where the traffic has one and nodes share it, else the network."""
-    import numpy as np
-
     from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
     from hopmap.scenarios.figures.mapping import mapping_view
     from hopmap.traces.safety.atomic_files import replacing
 
-    dims = drawable_dims(pairs)
-    if dims is not None and len(np.unique(node_of)) < len(node_of):
-        words = off_node(**metrics["messages"]["off_node"])
-        figure = grid_mappings(dims, {mapper: (node_of, words)}, title=title)
+    title = f"{placed.name} on {placed.topology.spec}"
+    dims = drawable_dims(placed.traffic)
+    if dims is not None and len(set(placed.node_of.tolist())) < len(placed):
+        left = placed.metrics().messages.off_node
+        words = off_node(left.total, left.max)
+        figure = grid_mappings(dims, {mapper: (placed.node_of, words)}, title=title)
     else:
-        figure = mapping_view(network, node_of, pairs, title=f"{title}: {mapper}")
+        figure = mapping_view(
+            placed.topology, placed.node_of, placed.traffic, title=f"{title}: {mapper}"
+        )
     with replacing(path) as partial:
         figure.savefig(partial, dpi=200)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopmap.simulator.parameters.shown import joules
-from hopmap.simulator.parameters.units import show_seconds
+from hopmap.scenarios.quantities import joules
+from hopmap.units import show_seconds
 
 from .arguments import (
     AsJson,
@@ -21,21 +21,23 @@ from .arguments import (
     Topology,
     TraceOrTraffic,
     check_out,
+    settings_given,
 )
-from .console import print_json, print_table, say, working
+from .console import chosen_rows, print_json, print_table, say, working
 from .explain import bound_label, link_lines
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Parameters
-
-BINS = 256  # of --links
 
 
 def simulate(
     trace: TraceOrTraffic,
     mapping: MappingArgument,
     topology: Topology,
-    engine: Annotated[str, typer.Option(help="See: list engines.")] = "simpy",
+    engine: Annotated[
+        str | None,
+        typer.Option(help="compiled when left out, simpy is the reference; see: list engines."),
+    ] = None,
     settings: Sets = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -61,45 +63,38 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from hopmap.simulator import ENGINES, lower_bounds
-    from hopmap.simulator import simulate as replay
-    from hopmap.traces import Trace
+    from hopmap.scenarios.given import mapping_given, replay_given
+    from hopmap.scenarios.questions import BINS, replayed
+    from hopmap.scenarios.run_files import RunFiles
+    from hopmap.simulator import DEFAULT_ENGINE, ENGINES, lower_bounds
 
-    from .expanded import chosen_rows
-    from .replays import read_replay
-    from .simulate_files import RunFiles
-
+    engine = engine or DEFAULT_ENGINE
     files = RunFiles(otf2, perfetto, tuple(links or ()))
     files.check()
     if bins is not None and not links:
         raise typer.BadParameter("--bins: expected --links with it")
     check_out(otf2, folder=True)
     check_out(perfetto, *files.links)
-    # An archive has all that the trace has, so that loops are written out for it.
-    written_out = otf2 is not None
-    given = read_replay(trace, mapping, topology, settings, steps, rounds, written_out=written_out)
-    files.expect_writable(given.program)
-    title = f"{given.title}, engine {engine}"
     with working("replaying") as progress:
-        result = replay(
-            given.program,
-            given.network,
-            given.node_of,
-            parameters=given.parameters,
-            engine=engine,
-            record_operations=files.operations,
-            record_links=(bins or BINS) if files.links else 0,
-            progress=lambda done, total: progress(done, total, "messages"),
+        given = replay_given(
+            trace,
+            topology,
+            settings=settings_given(settings),
+            steps=steps,
+            rounds=rounds,
+            written_out=files.written_out,
         )
-    recording = given.calls if isinstance(given.calls, Trace) else None
-    with working("writing"):
-        files.write(recording, given.program, result, given.network, given.node_of, title)
+        node_of = mapping_given(mapping, given.network, given.program.ranks)
+        title = f"{given.name} by {mapping} on {given.network.spec}, engine {engine}"
+        result = replayed(
+            given, node_of, engine, files, bins or BINS, title=title, progress=progress
+        )
     summary = result.summary()
     if as_json:
         kinds = [asdict(kind) for kind in given.network.kinds]
         print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
         return
-    bounds = lower_bounds(given.program, given.network, given.node_of, parameters=given.parameters)
+    bounds = lower_bounds(given.program, given.network, node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
         *_bound_rows(bounds, shared=_shares(engine, given.parameters)),

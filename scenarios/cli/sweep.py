@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopmap.simulator.parameters.units import show_seconds
+from hopmap.units import show_seconds
 
 from .arguments import AsJson
+from .compiling import announce_compilation
 from .console import print_json, print_table, say, warn, working
 from .report import write_report_of
 
@@ -106,12 +107,11 @@ def run(
     Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
     """
     from hopmap.scenarios.results.store import load_runs
+    from hopmap.scenarios.study.study import outweighed
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.run import missing, run_scenario, save_inputs
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.slurm import share_of, write_slurm_array
-
-    from .expanded import outweighed
 
     if tasks is not None and not slurm_array:
         raise typer.BadParameter("--tasks: expected --slurm-array with it")
@@ -149,6 +149,7 @@ def run(
             only=only,
             changes=changes,
             progress=progress,
+            begin=announce_compilation,
         )
     page = write_report_of(results) if with_report else None
     table = load_runs(results)

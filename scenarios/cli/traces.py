@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopmap.simulator.parameters.units import show_bytes, show_seconds
+from hopmap.units import show_bytes, show_seconds
 
 from .arguments import (
     Algorithms,
@@ -21,10 +21,12 @@ from .arguments import (
     check_options,
     check_out,
     check_picture,
+    settings_given,
 )
-from .console import Progress, print_json, print_table, say, warn, working
+from .console import chosen_rows, print_json, print_table, say, warn, working
 
 if TYPE_CHECKING:
+    from hopmap.progress import Progress
     from hopmap.traces import Traffic
     from hopmap.traces.sources import Source
 
@@ -156,7 +158,7 @@ def _rate(
     benchmark: str, flops: str | None, rate_from: str | None, out: Path
 ) -> tuple[float, dict[str, Any]]:
     """Operations per second to generate a benchmark with, and what there is to say of them."""
-    from hopmap.simulator.parameters.units import UnitError, parse_quantity
+    from hopmap.units import UnitError, parse_quantity
 
     if flops is None and rate_from is None:
         return 1e9, {}
@@ -171,10 +173,10 @@ def _rate(
         except UnitError as error:
             raise typer.BadParameter(f"--flops {error}") from None
     from hopmap.simulator.programs.nas_rate import fit_rate
-    from hopmap.traces.sources import find_source
+    from hopmap.traces.sources import open_source
 
     assert rate_from is not None
-    source = find_source(rate_from)
+    source = open_source(rate_from)
     with working(f"reading {source.name}"):
         fit = fit_rate(source.trace(), benchmark)
     return fit.flops, {"rate": fit.to_dict()}
@@ -199,11 +201,11 @@ def _generate_stencil(
     dims: str | None, stencil: str | None, periodic: str, size: int, out: Path, as_json: bool
 ) -> None:
     from hopmap.traces.formats.files import save_traffic
-    from hopmap.traces.sources import STENCIL, find_source
+    from hopmap.traces.sources import STENCIL, open_source
 
     if dims is None or stencil is None:
         raise typer.BadParameter("expected --dims like 12x11x8 and --stencil like 7pt")
-    source = find_source(f"{STENCIL}{dims},{stencil},periodic={periodic},bytes={size}")
+    source = open_source(f"{STENCIL}{dims},{stencil},periodic={periodic},bytes={size}")
     begin = time.perf_counter()
     traffic = source.traffic()
     save_traffic(out, traffic)
@@ -230,9 +232,9 @@ def _generate_spmv(
 
 def info(trace: TraceOrTraffic, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
-    from hopmap.traces.sources import find_source
+    from hopmap.traces.sources import open_source
 
-    source = find_source(trace)
+    source = open_source(trace)
     with working(f"reading {source.name}") as progress:
         facts, _ = _read(source, progress)
     _print_facts(source.name, facts, as_json)
@@ -253,18 +255,19 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     check_out(out, plot)
+    from hopmap.scenarios.given import algorithms_of, warn_if_silent
+    from hopmap.simulator.programs.from_source import check_collectives, traffic_of_source
     from hopmap.traces.formats.files import save_traffic
-    from hopmap.traces.sources import find_source
+    from hopmap.traces.sources import open_source
 
-    from .expanded import algorithms_given, read_traffic, warn_if_silent
-
-    algorithms = algorithms_given(collectives, settings)
-    source = find_source(trace)
+    algorithms = algorithms_of(settings_given(settings))
+    check_collectives(collectives, algorithms)
+    source = open_source(trace)
     with working(f"reading {source.name}") as progress:
         facts, traffic = _read(source, progress)
         if collectives is Collectives.EXPAND:
             begin = time.perf_counter()
-            traffic, chosen, _ = read_traffic(source, collectives, algorithms)
+            traffic, chosen, _ = traffic_of_source(source, collectives, algorithms)
             facts |= _traffic_facts(traffic) | {"algorithms": chosen}
             facts["wall_seconds"] += time.perf_counter() - begin
         if out is not None:
@@ -273,8 +276,10 @@ def matrix(
         if plot is not None:
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
+    if collectives is Collectives.IGNORE:
+        left_out = facts["collective_bytes"] or 0
+        warn_if_silent(source.name, traffic, left_out, has_collectives=source.has_collectives)
     _print_facts(source.name, facts, as_json)
-    warn_if_silent(source, traffic, collectives, facts["collective_bytes"] or 0)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
@@ -286,7 +291,7 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
         assert source.path is not None
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
         begin = time.perf_counter()
-        read = read_summary(source.path, progress=lambda done, total: progress(done, total, ""))
+        read = read_summary(source.path, progress=progress)
         seconds = time.perf_counter() - begin
         return read.to_dict() | {"wall_seconds": seconds}, read.traffic
     begin = time.perf_counter()
@@ -331,8 +336,6 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
         rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))
     rows += _rate_rows(facts.get("rate"))
     if "algorithms" in facts:
-        from .expanded import chosen_rows
-
         rows += chosen_rows(facts["algorithms"])
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)

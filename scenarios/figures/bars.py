@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from hopmap.simulator.parameters.shown import compact, duration, time_unit
+from hopmap.scenarios.quantities import compact, duration, time_unit
 
 from .style import (
     BLUE,

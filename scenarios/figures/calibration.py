@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from hopmap.simulator.parameters.calibration import WILD, Fit, PingPong
-from hopmap.simulator.parameters.units import show_bytes, show_seconds
+from hopmap.units import show_bytes, show_seconds
 
 from .style import CYCLE, GREY, INK, RED, WIDTH, new_figure, style
 

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from hopmap.scenarios.quantities import time_unit
 from hopmap.simulator import LinkUse
-from hopmap.simulator.parameters.shown import time_unit
 from hopmap.topologies import Topology
 
 from .style import (

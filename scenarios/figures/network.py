@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.simulator.parameters.shown import compact, data
+from hopmap.scenarios.quantities import compact, data
 from hopmap.topologies import Topology
 
 from .layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.simulator.parameters.shown import compact, data
+from hopmap.scenarios.quantities import compact, data
 from hopmap.topologies import Topology
 
 from .layout import coordinates, is_box, is_haec, link_steps

@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from hopmap.scenarios.quantities import MISSING, compact, time_unit
 from hopmap.scenarios.study.correlation import METRICS, OUTCOMES, Relation, Tau
-from hopmap.simulator.parameters.shown import MISSING, compact, time_unit
-from hopmap.simulator.parameters.units import show_bytes
+from hopmap.units import show_bytes
 
 from .style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, label, new_figure, style
 

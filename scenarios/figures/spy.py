@@ -10,9 +10,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from hopmap.simulator.parameters.shown import compact
-from hopmap.simulator.parameters.units import show_bytes
+from hopmap.scenarios.quantities import compact
 from hopmap.traces import Traffic
+from hopmap.units import show_bytes
 
 from .style import WIDTH, colour_bar, new_figure, sequential, style
 

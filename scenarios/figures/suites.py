@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from hopmap.simulator.parameters.shown import compact, time_unit
-from hopmap.simulator.parameters.units import show_seconds
+from hopmap.scenarios.quantities import compact, time_unit
+from hopmap.units import show_seconds
 
 from .relations import mark
 from .style import WIDTH, label, new_figure, style

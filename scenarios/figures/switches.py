@@ -14,7 +14,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.simulator.parameters.shown import compact, data
+from hopmap.scenarios.quantities import compact, data
 from hopmap.topologies import Topology
 
 from .style import GREY, INK, PALE, SMALL, WIDTH, colour_bar, label, new_figure, sequential

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.scenarios.cli.console import note
+from hopmap.errors import HopmapWarning
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -149,9 +150,11 @@ def read_mapping(
     checked = check_mapping(node_of, topology, ranks, name=name)
     named = _named(lines, name)
     if named is not None and not same_nodes(named, topology):
-        note(
+        warnings.warn(
             f"{name}: a mapping on {named}, taken for one on {topology.spec}: "
-            "node numbers may mean other nodes"
+            "node numbers may mean other nodes",
+            HopmapWarning,
+            stacklevel=2,
         )
     return checked
 

@@ -17,13 +17,13 @@ from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.relations import scatter, tau_map, variation
 from hopmap.scenarios.figures.spy import spy_plot
 from hopmap.scenarios.figures.turntable import turnable
+from hopmap.scenarios.quantities import count, data
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.study.correlation import relations
 from hopmap.scenarios.study.study import Case, Entry, Study
 from hopmap.scenarios.sweep.published import PARTS
 from hopmap.simulator import HotLink, hot_links
-from hopmap.simulator.parameters.shown import count, data
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 

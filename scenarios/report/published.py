@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from hopmap.scenarios.quantities import MISSING, change, count
 from hopmap.scenarios.study.study import Case, Entry, Study, number
 from hopmap.scenarios.sweep.published import KEYS, PARTS
-from hopmap.simulator.parameters.shown import MISSING, change, count
 
 from .tables import Cell, whole
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hopmap.scenarios.quantities import MISSING, count
 from hopmap.scenarios.study.correlation import METRICS, Relation, Tau, relations
 from hopmap.scenarios.study.findings import gap, of_case, of_variation, overall, percent, signed
 from hopmap.scenarios.study.study import Case, Study
-from hopmap.simulator.parameters.shown import MISSING, count
 
 from .tables import Cell
 

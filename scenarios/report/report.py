@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from hopmap.scenarios.cli.console import Progress
+from hopmap.progress import Progress
+from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.study.study import DEFAULTS, Study, load_study
-from hopmap.simulator.parameters.shown import count
+from hopmap.scenarios.study.study import DEFAULTS, Study, load_study, outweighed
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 
@@ -106,8 +106,6 @@ def _render(
     sections: Sections,
 ) -> str:
     from jinja2 import Environment, StrictUndefined
-
-    from hopmap.scenarios.cli.expanded import outweighed
 
     from . import tables as tables
     from .published import published_tables

@@ -20,14 +20,14 @@ from matplotlib.figure import Figure
 
 from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.scenarios.figures.suites import Panel, suite_lines
+from hopmap.scenarios.quantities import MISSING, count, data
 from hopmap.scenarios.study.correlation import LEAST, Tau, distinct, kendall_tau
 from hopmap.scenarios.study.findings import percent, signed
 from hopmap.scenarios.study.study import Case, Study
 from hopmap.scenarios.sweep.suites import SUITES, suite_cases
 from hopmap.scenarios.sweep.suites import Case as Pair
-from hopmap.simulator.parameters.shown import MISSING, count, data
-from hopmap.simulator.parameters.units import parse_quantity
 from hopmap.traces import Traffic
+from hopmap.units import parse_quantity
 
 from .tables import Cell
 

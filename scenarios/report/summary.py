@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.scenarios.quantities import MISSING, count, duration
 from hopmap.scenarios.study.findings import percent
 from hopmap.scenarios.study.study import AS_FAST, Case, Study
-from hopmap.simulator.parameters.shown import MISSING, count, duration
 from hopmap.traces.safety.atomic_files import replacing
 
 from .tables import Cell

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup, escape
 
-from hopmap.scenarios.study.study import DEFAULTS, Case, Entry, Study, number
-from hopmap.simulator.parameters.settings import configure
-from hopmap.simulator.parameters.shown import (
+from hopmap.scenarios.quantities import (
     MISSING,
     change,
     count,
@@ -21,6 +19,8 @@ from hopmap.simulator.parameters.shown import (
     joules,
     runtime,
 )
+from hopmap.scenarios.study.study import DEFAULTS, Case, Entry, Study, number
+from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
 from hopmap.traces import Traffic
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hopmap.scenarios.cli.console import note
+from hopmap.errors import HopmapError, HopmapWarning
 
 from .gather import gather
 from .plan_file import read_plan
@@ -16,7 +17,7 @@ from .tables import PARTS, loose_ids, part_files
 _MESSAGES = re.compile(r"\b(from|join)\s+messages\b", flags=re.IGNORECASE)
 
 
-class QueryError(ValueError):
+class QueryError(HopmapError, ValueError):
     """A query that DuckDB cannot answer, in its words."""
 
 
@@ -63,7 +64,11 @@ def query(folder: str | Path, sql: str) -> Answer:
                 raise QueryError(f"query: {_reason(str(error))}") from None
         else:
             if not parts["messages"] and _MESSAGES.search(sql):
-                note("messages were not recorded: expected messages = true in [replay]")
+                warnings.warn(
+                    "messages were not recorded: expected messages = true in [replay]",
+                    HopmapWarning,
+                    stacklevel=2,
+                )
             return answer
 
 

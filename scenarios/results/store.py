@@ -29,7 +29,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from hopmap.scenarios.sweep.plan import installed
 from hopmap.simulator import Result
 from hopmap.topologies import Topology
 from hopmap.traces import TraceError, Traffic
@@ -202,20 +201,20 @@ def traffic_path(folder: str | Path, trace: str) -> Path:
 
 
 def save_traffic(folder: Path, trace: str, traffic: Traffic, made_of: str) -> None:
-    """Write the traffic of a trace, with hopmap's version and what it is made of: `traffic_of`."""
+    """Write the traffic of a trace, with what it is made of: `Run.traffic_of`."""
     path = traffic_path(folder, trace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {**traffic.metadata, "made_from": _made_from(made_of)}
+    metadata = {**traffic.metadata, "made_from": made_of}
     files.save_traffic(path, replace(traffic, metadata=metadata))
 
 
 def has_traffic(folder: Path, trace: str, made_of: str) -> bool:
-    """Whether the folder holds what this version made of it."""
+    """Whether the folder holds what is made of that."""
     try:
         metadata = files.load_metadata(traffic_path(folder, trace))
     except (OSError, TraceError):
         return False
-    return metadata.get("made_from") == _made_from(made_of)
+    return metadata.get("made_from") == made_of
 
 
 def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> Traffic:
@@ -236,10 +235,6 @@ def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> 
         traffic = files.load_traffic(path)
     except (OSError, TraceError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from None
-    if made_of is not None and traffic.metadata.get("made_from") != _made_from(made_of):
-        raise StoreError(f"{path}: of other files or of another version: plan the runs again")
+    if made_of is not None and traffic.metadata.get("made_from") != made_of:
+        raise StoreError(f"{path}: of other files or by other code: plan the runs again")
     return traffic
-
-
-def _made_from(made_of: str) -> str:
-    return f"{made_of} by hopmap {installed()}"

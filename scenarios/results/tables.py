@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hopmap.errors import HopmapError
 from hopmap.traces.safety.atomic_files import replacing
 
 METRICS = (
@@ -121,7 +122,7 @@ PARTS = {
 """Columns of the gathered tables."""
 
 
-class StoreError(ValueError):
+class StoreError(HopmapError, ValueError):
     """A folder does not hold results; the message names it."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from hopmap.simulator.parameters.shown import MISSING, change
+from hopmap.scenarios.quantities import MISSING, change
 
 from .correlation import METRICS, Relation, Tau, order_kept
 from .study import AS_FAST, Case

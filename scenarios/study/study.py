@@ -232,3 +232,18 @@ def _best(figures: NDArray[np.float64]) -> int:
 
 def _cost(row: pd.Series[Any]) -> tuple[float, float]:
     return float(row["hop_bytes"]), float(row["hop_messages"])
+
+
+def outweighed(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
+    """Return the traces whose collectives cross more links than the messages that were mapped.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of a study; what was replayed counts, messages and collectives.
+    rounds : int, optional
+        How often files of traffic were replayed.
+    """
+    hops = runs.groupby("trace", sort=False)[["hop_bytes", "replayed_hop_bytes"]].sum()
+    more = hops["replayed_hop_bytes"] > (1 + (rounds or 1)) * hops["hop_bytes"]
+    return [str(name) for name in hops.index[more.fillna(False).astype(bool)]]

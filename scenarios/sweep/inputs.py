@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from hopmap.scenarios.cli.arguments import Collectives
-from hopmap.scenarios.cli.expanded import read_traffic
+from hopmap.simulator import Program
+from hopmap.simulator.programs.from_source import program_of_source, traffic_of_source
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.spec import FILE
-from hopmap.traces import Folded, Trace, Traffic
+from hopmap.traces import Traffic
 from hopmap.traces.sources import Source
 
 from .scenario import ScenarioError
@@ -58,16 +58,27 @@ def planned_traffic(
     """
 
     def read() -> Traffic:
-        if algorithms is None:
-            return source.traffic()
-        return read_traffic(source, Collectives.EXPAND, algorithms).traffic
+        collectives = "ignore" if algorithms is None else "expand"
+        return traffic_of_source(source, collectives, algorithms).traffic
 
     return _unchanged(source.name, read, source.digest, digest)
 
 
-def planned_calls(source: Source, steps: int | None, digest: str) -> Trace | Folded:
-    """Read what every rank does in the source that had this digest; see `planned_traffic`."""
-    return _unchanged(source.name, lambda: source.calls(steps), source.digest, digest)
+@lru_cache(maxsize=1)
+def planned_program(
+    source: Source,
+    digest: str,
+    steps: int | None,
+    rounds: int | None,
+    algorithms: tuple[tuple[str, str], ...],
+) -> Program:
+    """Return what is replayed of the source that had this digest; see `planned_traffic`."""
+
+    def read() -> Program:
+        chosen = dict(algorithms)
+        return program_of_source(source, steps=steps, rounds=rounds, algorithms=chosen).program
+
+    return _unchanged(source.name, read, source.digest, digest)
 
 
 @lru_cache(maxsize=2)

@@ -12,7 +12,7 @@ from typing import Any
 from hopmap.scenarios.results.toml_text import toml_text
 from hopmap.traces.safety.atomic_files import replacing
 
-from .plan import Run, installed
+from .plan import Run
 from .scenario import Scenario
 
 HEAD = "# What these results were made from, written by hopmap run.\n"
@@ -29,7 +29,7 @@ def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
     traces = {run.trace.name: run for run in runs}
     networks = {run.topology: run.network for run in runs if run.network}
     document: dict[str, Any] = {
-        "hopmap": installed(),
+        "hopmap": version("hopmap"),
         "python": platform.python_version(),
         "packages": packages(),
         "scenario": scenario.model_dump(mode="json", exclude_none=True),

@@ -13,21 +13,12 @@ import numpy as np
 from hopmap.mappers.timing import timed_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
-from hopmap.simulator import (
-    Program,
-    Result,
-    evaluate,
-    link_loads,
-    lower,
-    program_of_traffic,
-    simulate,
-)
+from hopmap.simulator import Result, evaluate, link_loads, simulate
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
-from hopmap.traces.sources import Source
 
-from .inputs import planned_calls, planned_network, planned_traffic
+from .inputs import planned_network, planned_program
 from .plan import Run
 
 
@@ -92,7 +83,7 @@ def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str,
     row: dict[str, Any] = {}
     for convention, prefix in (("hopmap", ""), ("maplib", "maplib_")):
         try:
-            metrics = evaluate(traffic, topology, node_of, convention).as_dict()
+            metrics = evaluate(traffic, topology, node_of, convention).to_dict()
         except MappingError:
             continue  # maplib knows boxes only, and not all of them
         for quantity in ("messages", "bytes"):
@@ -115,7 +106,7 @@ def _replay(run: Run, nodes: bytes) -> Result:
     """Replay a mapping once, even where several mappers or seeds find the same one."""
     topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
     algorithms = tuple(parameters.algorithms.items())
-    program = _program(run.trace, run.steps, run.rounds, algorithms, run.digest)
+    program = planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None
     return simulate(
@@ -126,18 +117,3 @@ def _replay(run: Run, nodes: bytes) -> Result:
         engine=run.engine,
         record_messages=run.messages,
     )
-
-
-@lru_cache(maxsize=1)
-def _program(
-    source: Source,
-    steps: int | None,
-    rounds: int | None,
-    algorithms: tuple[tuple[str, str], ...],
-    digest: str,
-) -> Program:
-    if source.kind == "stencil":  # all receives, all sends, wait for all: Lehr's listing 7.2
-        return program_of_traffic(source.traffic(), "at_once", name=source.name)
-    if source.kind == "traffic":
-        return program_of_traffic(planned_traffic(source, digest), rounds=rounds, name=source.name)
-    return lower(planned_calls(source, steps, digest), dict(algorithms))

@@ -1,7 +1,7 @@
 """The runs of a scenario: what is crossed, less what is excluded, each with its id.
 
 A run's id is the hash of all that determines its result: trace and network by their digests,
-parameters in SI units, hopmap's version.
+parameters in SI units, hopmap's own code by the digest of what the run uses of it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from hopmap.mappers import parse_pipeline
 from hopmap.simulator.parameters.settings import Settings, normalised
+from hopmap.source_files import digest_of, sources_of
 from hopmap.topologies import topology_from_spec
 from hopmap.topologies.spec import FILE
 from hopmap.traces.sources import Source
@@ -78,8 +80,8 @@ class Run:
 
     @cached_property
     def run_id(self) -> str:
-        """Hash of the run and of hopmap's version."""
-        text = json.dumps(self.normal() | {"version": installed()}, sort_keys=True)
+        """Hash of the run and of the code that does it."""
+        text = json.dumps(self.normal() | {"code": code_of(self.mapper)}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def normal(self) -> dict[str, Any]:
@@ -106,8 +108,9 @@ class Run:
 
     @property
     def traffic_of(self) -> str:
-        """What determines the traffic that is mapped: the trace, and how collectives send."""
-        return f"{self.digest} {sorted(self.algorithms.items())}" if self.expanded else self.digest
+        """What determines the traffic that is mapped: trace, collectives' algorithms, and code."""
+        algorithms = f" {sorted(self.algorithms.items())}" if self.expanded else ""
+        return f"{self.digest}{algorithms} by {reading_code()}"
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.called or self.topology, self.variant)))
@@ -130,10 +133,21 @@ def plan(scenario: Scenario, folder: Path) -> list[Run]:
     return list(runs.values())
 
 
+HERE = Path(__file__).parent
+
+
 @cache
-def installed() -> str:
-    """Return hopmap's version."""
-    return version("hopmap")
+def code_of(pipeline: str) -> str:
+    """Return the digest of hopmap's modules, and of others' mappers, that do a run."""
+    modules = {stage.info.function.__module__ for stage in parse_pipeline(pipeline)}
+    files = [file for name in modules if (file := getattr(sys.modules[name], "__file__", None))]
+    return digest_of(sources_of(HERE / "measure.py", *map(Path, sorted(files)), whole=True))
+
+
+@cache
+def reading_code() -> str:
+    """Return the digest of the modules that read traces."""
+    return digest_of(sources_of(HERE / "inputs.py", whole=True))
 
 
 def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
@@ -150,7 +164,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
             alone = source.kind == "traffic"  # whose messages come in rounds, if at all
             replayed = scenario.replay.rounds is not None if alone else True
             engine = (scenario.replay.engine or None) if replayed else None
-            rounds = scenario.replay.rounds if engine and alone else None
+            rounds = scenario.replay.rounds if engine and not source.has_program else None
             expanded = scenario.collectives == "expand" and source.has_collectives
             steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
             for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hopmap.scenarios.cli.console import Progress
-from hopmap.scenarios.cli.failures import debugging, one_line
+from hopmap.errors import debugging, one_line
+from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
 from hopmap.scenarios.results.gather import gather
@@ -28,10 +28,13 @@ from hopmap.traces.safety.atomic_files import replacing
 from .inputs import planned_traffic
 from .lock_file import write_lock
 from .measure import measure
-from .plan import Run, installed, plan
+from .plan import Run, code_of, plan
 from .scenario import Scenario, ScenarioError
 from .scenario_files import changed, read_toml
 from .workers import WorkerError, share
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GATHER_EVERY = 4096
 """Runs after which loose files are gathered, so that they do not become too many."""
@@ -53,6 +56,8 @@ class Outcome:
         Errors of those runs that have failed, now or before.
     left : int
         How many of them had failed before and were left alone.
+    results : Path
+        The folder.
     """
 
     runs: int
@@ -60,6 +65,11 @@ class Outcome:
     skipped: int
     failed: dict[str, str]
     left: int
+    results: Path
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the finished runs of the scenario, a row each; see `load_runs`."""
+        return store.load_runs(self.results)
 
 
 class Done(NamedTuple):
@@ -91,6 +101,7 @@ def run_scenario(
     only: Sequence[str] | None = None,
     changes: Sequence[str] = (),
     progress: Progress | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> Outcome:
     """Do what is missing of a scenario.
 
@@ -113,6 +124,8 @@ def run_scenario(
         What `load_scenario` has set over the file.
     progress : callable, optional
         ``progress(done, total, text)`` after every run.
+    begin : callable, optional
+        What every worker of this machine calls first.
 
     Raises
     ------
@@ -138,9 +151,9 @@ def run_scenario(
     save_inputs(path, scenario, runs, results, changes)
     runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)
-    work = partial(_do, results=results, version=installed(), retry=retry)
+    work = partial(_do, results=results, code=code_of("identity"), retry=retry)
     done = 0
-    for place, (run, what) in enumerate(_each(work, todo, workers, scheduler), 1):
+    for place, (run, what) in enumerate(_each(work, todo, workers, scheduler, begin), 1):
         done += what.here
         if progress is not None:
             progress(place, len(todo), str(run))
@@ -152,15 +165,19 @@ def run_scenario(
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
     tried = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
-    return Outcome(len(runs), done, len(runs) - done, failed, len(before))
+    return Outcome(len(runs), done, len(runs) - done, failed, len(before), results)
 
 
 def _each(
-    work: Callable[..., Done], todo: list[Run], workers: int, scheduler: str | None
+    work: Callable[..., Done],
+    todo: list[Run],
+    workers: int,
+    scheduler: str | None,
+    begin: Callable[[], None] | None,
 ) -> Iterator[tuple[Run, Done]]:
     """Yield what became of every run; last of those that another process had."""
     busy = []
-    for run, what in share(work, todo, workers, scheduler):
+    for run, what in share(work, todo, workers, scheduler, begin):
         if what.busy:
             busy.append(run)
         else:
@@ -224,10 +241,10 @@ def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     }
 
 
-def _do(run: Run, *, results: Path, version: str, retry: bool, wait: bool = False) -> Done:
+def _do(run: Run, *, results: Path, code: str, retry: bool, wait: bool = False) -> Done:
     """Do one run and write its files, unless another process does it or has done it."""
-    if installed() != version:
-        raise WorkerError(f"a worker has hopmap {installed()}: expected {version}, as here")
+    if code_of("identity") != code:
+        raise WorkerError("a worker has another hopmap than this process: expected the same")
     with claimed(results, run.run_id, wait=wait) as mine:
         if not mine:
             return Done(busy=True)

@@ -10,8 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from hopmap.errors import HopmapError
 from hopmap.mappers import parse_pipeline
-from hopmap.traces.sources import Source, find_source
+from hopmap.simulator import DEFAULT_ENGINE
+from hopmap.traces.sources import Source, open_source
 
 from .suites import suite_cases
 from .variants import Axis, axis
@@ -22,7 +24,7 @@ Seeds = Annotated[list[Annotated[StrictInt, Field(ge=0, lt=2**63)]], Field(min_l
 Given = StrictStr | StrictInt | StrictFloat
 
 
-class ScenarioError(ValueError):
+class ScenarioError(HopmapError, ValueError):
     """A scenario file cannot be used; the message names file, key, value and what was expected."""
 
 
@@ -42,12 +44,12 @@ class Replay(_Section):
         Metrics are of the whole run all the same.
     rounds : int, optional
         Rounds in which files of traffic are replayed, 1 for all at once; measured only when left
-        out. Stencils are always replayed at once.
+        out. A stencil is sent in one when left out.
     messages : bool
         Whether to keep when each message was sent and delivered, in the table "messages".
     """
 
-    engine: Text | Literal[False] = "simpy"
+    engine: Text | Literal[False] = DEFAULT_ENGINE
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     messages: StrictBool = False
@@ -195,7 +197,7 @@ class Scenario(_Section):
 
     def sources(self, folder: Path) -> list[Source]:
         """Find the traces, each once; `folder` is where the scenario file lies."""
-        return [find_source(trace, folder) for trace in self.traced()]
+        return [open_source(trace, folder) for trace in self.traced()]
 
 
 def canonical_mapper(pipeline: str) -> str:

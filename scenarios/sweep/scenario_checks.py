@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from hopmap.simulator.parameters.settings import check_settings
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
-from hopmap.traces.sources import Source, find_source
+from hopmap.traces.sources import Source, open_source
 
 from .published import check_published
 from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
@@ -96,7 +96,7 @@ def _check_groups(scenario: Scenario, path: Path) -> Crossed:
         topologies |= {topology.spec: topology for topology in networks}
         crossed = len(group.traces) * len(names) * len(group.seeds or [])
         cells += [(crossed, topology.spec) for topology in networks]
-        found = _each(f"{at}traces", group.traces, lambda trace: find_source(trace, path.parent))
+        found = _each(f"{at}traces", group.traces, lambda trace: open_source(trace, path.parent))
         for index, source in enumerate(found):
             if source in found[:index] or sources.setdefault(source.name, source) != source:
                 raise ScenarioError(

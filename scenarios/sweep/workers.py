@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hopmap.scenarios.cli.compiling import announce_compilation
+from hopmap.errors import HopmapError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,12 +33,16 @@ LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledE
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
-class WorkerError(RuntimeError):
+class WorkerError(HopmapError, RuntimeError):
     """Those who were to do the work cannot be reached, or died."""
 
 
 def share(
-    do: Callable[[T], R], items: Sequence[T], workers: int = 1, scheduler: str | None = None
+    do: Callable[[T], R],
+    items: Sequence[T],
+    workers: int = 1,
+    scheduler: str | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> Iterator[tuple[T, R]]:
     """Yield every item with what ``do(item)`` returned, in order of completion.
 
@@ -52,6 +56,8 @@ def share(
         Processes of this machine; one works here.
     scheduler : str, optional
         Address of a Dask scheduler, whose workers do it in place of those.
+    begin : callable, optional
+        What every process of this machine calls first, to say what it compiles.
 
     Raises
     ------
@@ -68,7 +74,7 @@ def share(
     # Dask takes some 20 ms for a task: many runs go in batches, enough of them for big clusters.
     size = 1 if scheduler is None else min(max(len(items) // BATCHES, 1), BATCH)
     batches = [items[first : first + size] for first in range(0, len(items), size)]
-    with _local(workers) if scheduler is None else _dask(scheduler) as executor:
+    with _local(workers, begin) if scheduler is None else _dask(scheduler) as executor:
         futures: dict[Future[list[R]], Sequence[T]] = {}
         try:
             with _deaf_to_interrupts():  # as workers are born; this process tells them to stop
@@ -94,13 +100,13 @@ def _each(do: Callable[[T], R], batch: Sequence[T]) -> list[R]:
 
 
 @contextmanager
-def _local(workers: int) -> Iterator[Executor]:
+def _local(workers: int, begin: Callable[[], None] | None) -> Iterator[Executor]:
     """Start processes of this machine: new interpreters, as forking threads is not safe."""
     pool = ProcessPoolExecutor(
         workers,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(os.getpid(),),
+        initargs=(os.getpid(), begin),
     )
     try:
         yield pool
@@ -172,9 +178,10 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, heard)
 
 
-def _start(parent: int) -> None:
-    """Begin a worker, which announces what it compiles and ends when told or left alone."""
-    announce_compilation()
+def _start(parent: int, begin: Callable[[], None] | None) -> None:
+    """Begin a worker, which ends when told or left alone."""
+    if begin is not None:
+        begin()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # at once, also out of compiled code
     with suppress(OSError, AttributeError):  # Linux: the kernel kills us when the parent dies
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from hopmap.notebook import Shown
+from hopmap.progress import Progress
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.result import Result
@@ -21,11 +23,12 @@ from .composition import Composition, composition
 from .critical_path import path_of
 from .sensitivity import Doubling, sensitivity
 
-Progress = Callable[[int, int], None]
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Shown):
     """Why a run takes as long as it does.
 
     Attributes
@@ -49,7 +52,18 @@ class Explanation:
     queued: list[Bottleneck]
     doublings: list[Doubling]
 
-    def as_dict(self) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        most = max(self.path.seconds, key=lambda kind: self.path.seconds[kind], default="nothing")
+        return f"<Explanation of {self.result!r}: most of its critical path is {most}>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each part of the critical path: seconds, and share of the makespan."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"seconds": self.path.seconds})
+        return frame.assign(share=frame["seconds"] / (self.result.makespan or 1.0))
+
+    def to_dict(self) -> dict[str, Any]:
         """Return what ``explain --json`` prints."""
         return self.result.summary() | {
             "bounds": {name: bound._asdict() for name, bound in self.bounds.items()},

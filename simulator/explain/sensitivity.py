@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hopmap.progress import Progress
 from hopmap.simulator.parameters.parameters import KEYS, Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.run_plan import plan
@@ -14,7 +15,6 @@ from hopmap.simulator.server_names import ENDS, server_kinds
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import Mapping, Topology
 
-Progress = Callable[[int, int], None]
 Doubled = tuple[str, float, str, Topology, Parameters]
 FLOW = "flow."
 

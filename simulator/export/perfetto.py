@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.scenarios.sweep.scenario import ScenarioError
+from hopmap.errors import HopmapError
 from hopmap.simulator import Op, Program, Result
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
@@ -23,6 +23,10 @@ from .perfetto_events import counters, messages, names, operations, slices_of
 from .retimed_trace import recorded
 
 MOST = 5_000_000  # events; about what browsers can hold
+
+
+class ViewerError(HopmapError, ValueError):
+    """A timeline too long for its viewers."""
 
 
 def write_perfetto(
@@ -38,7 +42,7 @@ def write_perfetto(
     ------
     TraceError
         Operations were not recorded.
-    ScenarioError
+    ViewerError
         Too many events, see `expect_viewable`; nothing is written.
     OSError
         The file cannot be written.
@@ -71,13 +75,13 @@ def expect_viewable(path: str | Path, program: Program) -> None:
 
     Raises
     ------
-    ScenarioError
+    ViewerError
         The program has more.
     """
     times = program.trips()
     events = int(times[program.kind != Op.REPEAT].sum() + 2 * times[program.sends()].sum())
     if events > MOST:
-        raise ScenarioError(
+        raise ViewerError(
             f"{path}: {events:,} events or more: expected at most {MOST:,}, which viewers can "
             f"open: take fewer steps, or an OTF2 archive"
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.progress import Progress
 from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.packets.state import columns
@@ -20,7 +19,6 @@ from .max_min_state import enlarged
 from .state import begin
 
 Ints = NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 

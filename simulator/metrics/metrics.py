@@ -15,28 +15,34 @@ IeNPC as the thesis and MapLib computed it, see `maplib.py`; "hopmap" is correct
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.errors import HopmapError
+from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Traffic
+from hopmap.units import show_bytes
 
 from . import load_kernels
 from .maplib import maplib_measure
 from .measures import Congestion, Dilation, Measure, OffNode, Summary, summarise
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 CONVENTIONS = ("hopmap", "maplib")
 
 
-class MetricsError(ValueError):
+class MetricsError(HopmapError, ValueError):
     """The metrics cannot be computed as asked."""
 
 
-@dataclass(frozen=True)
-class Metrics:
+@dataclass(frozen=True, repr=False)
+class Metrics(Shown):
     """All static metrics of one mapping.
 
     Attributes
@@ -47,6 +53,10 @@ class Metrics:
         Ranks of the traffic, nodes of the topology.
     messages, bytes : Measure
         The same metrics for numbers of messages and for bytes.
+    link_messages, link_bytes : ndarray(int64, shape=(links,)), optional
+        What each link carries; only by the convention "hopmap".
+    network : Topology, optional
+        What was measured on.
     """
 
     convention: str
@@ -54,10 +64,42 @@ class Metrics:
     nodes: int
     messages: Measure
     bytes: Measure
+    link_messages: NDArray[np.int64] | None = field(default=None, compare=False)
+    link_bytes: NDArray[np.int64] | None = field(default=None, compare=False)
+    network: Topology | None = field(default=None, compare=False)
 
-    def as_dict(self) -> dict[str, Any]:
+    def __repr__(self) -> str:
+        sizes = self.bytes
+        return (
+            f"<Metrics of {self.ranks} ranks on {self.nodes} nodes, convention {self.convention}: "
+            f"{sizes.dilation.avg:.4g} mean hops of bytes, busiest link "
+            f"{show_bytes(sizes.congestion.max)}>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
         """Return the metrics with the keys of ``evaluate --json``."""
-        return asdict(self)
+        return {
+            "convention": self.convention,
+            "ranks": self.ranks,
+            "nodes": self.nodes,
+            "messages": asdict(self.messages),
+            "bytes": asdict(self.bytes),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each figure, like ``ienpc_total``, and columns messages and bytes."""
+        import pandas as pd
+
+        columns = {
+            quantity: {
+                f"{group}_{part}": value
+                for group, parts in self.to_dict()[quantity].items()
+                for part, value in parts.items()
+                if part != "max_link"
+            }
+            for quantity in ("messages", "bytes")
+        }
+        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True)
@@ -117,12 +159,22 @@ def evaluate(
             for weight in (traffic.messages, traffic.bytes)
         ]
     else:
-        loads = link_loads(traffic, topology, mapping)
+        carried = link_loads(traffic, topology, mapping)
         measures = [
             _measure(traffic, topology, mapping, weight, load)
-            for weight, load in zip((traffic.messages, traffic.bytes), loads, strict=True)
+            for weight, load in zip((traffic.messages, traffic.bytes), carried, strict=True)
         ]
-    return Metrics(convention, traffic.ranks, topology.nodes, measures[0], measures[1])
+    loads = carried if convention == "hopmap" else (None, None)
+    return Metrics(
+        convention,
+        traffic.ranks,
+        topology.nodes,
+        messages=measures[0],
+        bytes=measures[1],
+        link_messages=loads[0],
+        link_bytes=loads[1],
+        network=topology,
+    )
 
 
 def link_loads(

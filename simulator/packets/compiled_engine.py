@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.link_use import FINEST, LinkUse
@@ -41,8 +40,6 @@ from .state import (
     columns,
     unhappened,
 )
-
-Progress = Callable[[int, int], None]
 
 SHARE = (
     1 << 19

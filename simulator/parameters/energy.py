@@ -49,7 +49,7 @@ class Energy(NamedTuple):
         links = sum(self.transfer.values()) + sum(self.static.values())
         return links + self.compute + self.idle
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what ``simulate --json`` prints."""
         return {
             "total": self.total,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple
 
+from hopmap.errors import HopmapError
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.collectives.selection import OPENMPI
 
@@ -18,7 +19,7 @@ SWITCHING = ("cut_through", "store_and_forward")
 SHARING = ("equal", "round_trip")
 
 
-class ParameterError(ValueError):
+class ParameterError(HopmapError, ValueError):
     """A parameter of a replay is unknown or out of range; names key, value and expected."""
 
 
@@ -297,7 +298,7 @@ def _check(key: str, value: Any, entry: Key) -> None:
         raise ParameterError(f"{key} {value}: expected at least {least}")
 
 
-def unknown(what: str, name: str, allowed: Mapping[str, Any]) -> str:
+def unknown(what: str, name: str, allowed: Collection[str]) -> str:
     """Say that there is nothing of that name, which is near, and what there is."""
     close = get_close_matches(name, allowed, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hopmap.errors import HopmapError
+from hopmap.units import UnitError, parse_quantity
+
 from .calibration import PingPong
-from .units import UnitError, parse_quantity
 
 MICROSECONDS = 1e6  # in a second
 LARGEST = 2**26  # bytes of a file
@@ -30,7 +32,7 @@ _OSU = re.compile(r"#\s*Size\s.*(Latency)")
 _OSU_TITLE = re.compile(r"#\s*OSU\s(MPI(?:-\S+)? (?:Multi\S* |Persistent )?Latency)?")
 
 
-class PingPongError(ValueError):
+class PingPongError(HopmapError, ValueError):
     """A file of ping-pongs cannot be read; names file, line and what was expected."""
 
 

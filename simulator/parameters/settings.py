@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from hopmap.simulator import KEYS, ParameterError, Parameters, key_of, parameters_from
+from hopmap.errors import HopmapError
 from hopmap.topologies import Topology, did_you_mean
+from hopmap.units import UnitError, parse_quantity
 
 from .energy import LINK as ENERGY_LINK
-from .units import UnitError, parse_quantity
+from .parameters import KEYS, ParameterError, Parameters, key_of, parameters_from
 
 Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]
@@ -19,7 +20,7 @@ Settings: TypeAlias = tuple[tuple[str, Value], ...]
 LINK_UNITS = {"bandwidth": "bytes/s", "latency": "s"}
 
 
-class SettingError(ValueError):
+class SettingError(HopmapError, ValueError):
     """A parameter is unknown or its value cannot be understood; names key, value, expected."""
 
 

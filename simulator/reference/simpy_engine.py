@@ -7,12 +7,13 @@ themselves at one server after the other, see `simpy_network.py`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from itertools import pairwise
 from math import nan
 
 import numpy as np
 
+from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.programs.program import Op
@@ -23,7 +24,6 @@ from hopmap.simulator.run_plan import Plan
 from .events import Begun, Clock, Message, Sent, Strand
 from .network import Network
 
-Progress = Callable[[int, int], None]
 PROGRESS_EVERY = 1 << 12  # messages
 
 SENDS = frozenset(map(int, (Op.SEND, Op.ISEND)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numba
 import numpy as np
 import pytest
 
@@ -31,6 +32,7 @@ def test_summary_has_the_keys_of_the_json():
         "bytes",
         "events",
         "wall_seconds",
+        "compile_seconds",
         "links",
         "energy",
     ]
@@ -115,3 +117,22 @@ def test_a_trace_is_lowered_with_the_parameters_algorithms():
     assert tree.link_messages.max() == 2  # 0-2 and 2-3, 0-1
     assert flat.link_messages.max() == 3
     assert dict(lower(trace, {"bcast": "linear"}).algorithms) == {"bcast": "linear"}
+
+
+def test_the_compiler_is_not_on_the_clock_of_the_replay(monkeypatch):
+    """It was; 184 s were once shown for one message."""
+
+    def compile_and_run(*arguments):
+        @numba.njit
+        def new(x):
+            return x + 1
+
+        new(1)
+        return ENGINES["simpy"].run(*arguments)
+
+    engine = ENGINES["simpy"]._replace(run=compile_and_run)
+    monkeypatch.setitem(ENGINES, "slow", engine)
+    result = simulate(PING, mesh((2,)), [0, 1], engine="slow")
+    assert result.compile_seconds > 0.02
+    assert result.wall_seconds < result.compile_seconds / 2
+    assert result.summary()["compile_seconds"] == result.compile_seconds

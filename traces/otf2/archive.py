@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Death, Limits, Line, guarded
 from hopmap.traces.safety.memory import OutOfMemoryError
 from hopmap.traces.trace import TraceError
@@ -26,7 +27,6 @@ from .definitions import Definitions, Location, read_definitions
 from .files import expect_anchor, expect_end, find_archive
 from .library import LARGEST_CHUNK, SMALLEST_CHUNK, UINT64, Complaints, alone, call, listening
 
-Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 _PORTION = 1 << 18  # events between two looks at Ctrl-C and progress

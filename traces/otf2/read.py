@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.summary import Summary, count_calls
 from hopmap.traces.trace import RECORD_TYPES, Kind, Records, Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
-from .archive import Archive, Progress, opened, reading
+from .archive import Archive, opened, reading
 from .library import UNDEFINED_UINT64
 
 BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top

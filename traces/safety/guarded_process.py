@@ -29,6 +29,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import psutil
 
+from hopmap.progress import Progress
+
 T = TypeVar("T")
 
 _PIPE = 2**20  # bytes, where the system lets us: fewer turns between the two processes
@@ -89,7 +91,7 @@ class Line:
 def guarded(
     work: Callable[[Line | None], T],
     limits: Limits,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> T:
     """Return what `work` returns, done in a child of this process.
 

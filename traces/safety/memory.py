@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import psutil
 
+from hopmap.errors import HopmapError
 
-class OutOfMemoryError(MemoryError):
+
+class OutOfMemoryError(HopmapError, MemoryError):
     """Something that would not fit in the memory that is free."""
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hopmap.errors import LONGEST, one_line
 from hopmap.scenarios.cli.app import app
-from hopmap.scenarios.cli.failures import LONGEST, one_line
 from hopmap.traces import TraceError, save_traffic, stencil_traffic
 
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'

@@ -14,6 +14,15 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from hopmap.scenarios.quantities import (
+    change,
+    compact,
+    count,
+    data,
+    duration,
+    joules,
+    runtime,
+)
 from hopmap.scenarios.report.published import published_tables
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.report.tables import headline, link_rows, main_table
@@ -23,15 +32,6 @@ from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.study.study import load_study
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.simulator.parameters.shown import (
-    change,
-    compact,
-    count,
-    data,
-    duration,
-    joules,
-    runtime,
-)
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats.files import save_traffic

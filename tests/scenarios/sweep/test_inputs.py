@@ -1,30 +1,33 @@
 """A run reads what its id was made from, or fails; whatever it reads is part of its id."""
 
+import importlib
 import shutil
+import sys
 
 import networkx as nx
 import pytest
 
-from hopmap.scenarios.cli.arguments import Collectives
-from hopmap.scenarios.cli.expanded import read_traffic
+from hopmap import source_files
+from hopmap.mappers import MAPPERS
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep import measure as measure_module
-from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.plan import code_of, plan
 from hopmap.scenarios.sweep.run import run_scenario, save_inputs
 from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.slurm import LIST, share_of
 from hopmap.simulator import program_of_traffic, simulate
+from hopmap.simulator.programs.from_source import COLLECTIVES, traffic_of_source
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic
-from hopmap.traces.sources import find_source
+from hopmap.traces.sources import open_source
 from support import DATA
 
 
-def write(folder, trace, topology="mesh:2x2", more=""):
+def write(folder, trace, topology="mesh:2x2", more="", mappers='["sweep"]'):
     file = folder / "study.toml"
     file.write_text(
-        f'name="s"\ntraces=["{trace}"]\ntopologies=["{topology}"]\nmappers=["sweep"]\n{more}'
+        f'name="s"\ntraces=["{trace}"]\ntopologies=["{topology}"]\nmappers={mappers}\n{more}'
     )
     return file
 
@@ -57,23 +60,45 @@ def test_results_inside_an_experiment_folder_are_no_part_of_its_trace(tmp_path):
     file = write(tmp_path / "experiment", "traces.otf2")
     assert [sweep(file).done for _ in range(2)] == [1, 0]
     events = tmp_path / "experiment" / "traces" / "0.evt"
-    before = find_source(tmp_path / "experiment").digest()
+    before = open_source(tmp_path / "experiment").digest()
     events.write_bytes(events.read_bytes() + b"\0")
-    assert find_source(tmp_path / "experiment").digest() != before
+    assert open_source(tmp_path / "experiment").digest() != before
 
 
-def test_another_version_reads_the_traces_anew(tmp_path, monkeypatch):
+def test_other_code_reads_the_traces_anew(tmp_path, monkeypatch):
     file = write(tmp_path, "lu.S.4")
     sweep(file)
     (first,) = store.load_runs(tmp_path / "out")["hop_bytes"]
     pair = Traffic.from_pairs(4, [0], [1], [1], [7])
     monkeypatch.setattr("hopmap.traces.sources.nas_traffic", lambda _: pair)
     assert sweep(file).done == 0
-    for module in ("plan", "run", "store"):
-        monkeypatch.setattr(f"hopmap.scenarios.{module}.installed", lambda: "99")
+    monkeypatch.setattr("hopmap.scenarios.sweep.plan.code_of", lambda _: "other")
+    monkeypatch.setattr("hopmap.scenarios.sweep.plan.reading_code", lambda: "other")
     measure_module._traffic.cache_clear()  # a process has one version
     assert sweep(file).done == 1
     assert store.load_runs(tmp_path / "out")["hop_bytes"].tolist() == [7] != [first]
+
+
+def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypatch):
+    """Ids hashed the version, which was the same for 438 commits."""
+    file = write(tmp_path, "lu.S.4", mappers='["sweep", "snake_of_mine"]')
+    source = tmp_path / "snake_of_mine.py"
+    source.write_text(
+        "import numpy as np\nfrom hopmap.mappers import mapper\n\n"
+        '@mapper("snake_of_mine")\ndef snake(traffic, topology, *, rng, initial=None):\n'
+        '    """Ranks in order."""\n    return np.arange(traffic.ranks)\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        importlib.import_module("snake_of_mine")
+        assert [sweep(file).done for _ in range(2)] == [2, 0]
+        source.write_text(source.read_text().replace("np.arange(traffic.ranks)", "np.arange(4)"))
+        for known in (code_of, source_files._read, source_files._imported):
+            known.cache_clear()  # as in a new process
+        assert sweep(file).done == 1
+    finally:
+        MAPPERS.pop("snake_of_mine", None)
+        sys.modules.pop("snake_of_mine", None)
 
 
 def test_a_network_that_changes_is_replayed_anew_in_the_same_process(tmp_path):
@@ -112,7 +137,7 @@ def measure_first(runs, results, file, scenario):
 
 def test_stored_traffic_of_another_trace_is_not_measured(tmp_path):
     save_traffic(tmp_path / "a.npz", Traffic.from_pairs(2, [0], [1], [1], [5]))
-    digest = find_source(tmp_path / "a.npz").digest()
+    digest = open_source(tmp_path / "a.npz").digest()
     store.save_traffic(tmp_path, "a", Traffic.from_pairs(2, [0], [1], [1], [5]), digest)
     assert store.has_traffic(tmp_path, "a", digest)
     assert store.load_traffic(tmp_path, "a", digest).bytes.tolist() == [5]
@@ -144,7 +169,7 @@ def test_expanded_collectives_are_mapped_and_measured(tmp_path):
     plain = write(tmp_path, "is.S.4")
     sweep(plain, "plain")
     sweep(write(tmp_path, "is.S.4", more='collectives = "expand"\n'), "expanded")
-    expected = [read_traffic(find_source("is.S.4"), how, {}).traffic for how in Collectives]
+    expected = [traffic_of_source(open_source("is.S.4"), how).traffic for how in COLLECTIVES]
     for folder, traffic in zip(("plain", "expanded"), expected, strict=True):
         assert store.load_traffic(tmp_path / folder, "is.S.4").same_as(traffic)
     ids = [store.load_runs(tmp_path / folder)["run_id"][0] for folder in ("plain", "expanded")]

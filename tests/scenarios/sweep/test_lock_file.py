@@ -6,7 +6,7 @@ from importlib.metadata import version
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.traces.sources import find_source
+from hopmap.traces.sources import open_source
 from support import DATA
 
 LU = DATA / "lu.S.4"
@@ -22,7 +22,7 @@ def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):
     lock = tomllib.loads((tmp_path / "out/scenario.lock.toml").read_text())
     assert lock["hopmap"] == version("hopmap")
     assert lock["packages"]["numpy"] == version("numpy")
-    assert lock["traces"]["lu.S.4"]["digest"] == find_source(LU).digest()
+    assert lock["traces"]["lu.S.4"]["digest"] == open_source(LU).digest()
     assert lock["scenario"]["replay"] == {"engine": "analytic", "messages": False}
     runs = store.load_runs(tmp_path / "out")
     assert list(lock["runs"]) == runs["run_id"].tolist()

@@ -152,7 +152,7 @@ def test_an_explanation_holds_together(mg):
     assert found.bounds["link"].seconds == pytest.approx(found.loaded[0].seconds, rel=1e-12)
     assert len(found.loaded) == len(found.queued) == len(found.path.servers) == 3
     assert len(calls) == len(found.doublings)
-    said = json.loads(json.dumps(found.as_dict()))
+    said = json.loads(json.dumps(found.to_dict()))
     assert said["critical_path"]["seconds"]["queue"] == found.path.seconds["queue"]
     assert said["doubled"][0]["key"] == found.doublings[0].key
     assert said["bounds"]["link"] == found.bounds["link"]._asdict()

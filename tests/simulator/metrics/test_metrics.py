@@ -234,7 +234,7 @@ def test_maplibs_own_mappings_of_cg_and_amg(shared):
 
 
 def test_json_has_the_documented_keys():
-    metrics = evaluate(lu_traffic("S", 4), topology_from_spec("mesh:2x2"), [0, 1, 2, 3]).as_dict()
+    metrics = evaluate(lu_traffic("S", 4), topology_from_spec("mesh:2x2"), [0, 1, 2, 3]).to_dict()
     assert list(metrics) == ["convention", "ranks", "nodes", "messages", "bytes"]
     measure = metrics["messages"]
     summary = {"total", "avg", "min", "max"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from hopmap.errors import HopmapError
+
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 _PREFIXES = _DECIMAL | _BINARY
@@ -52,7 +54,7 @@ _NAMES = {"s": "seconds", "W": "watts", "1": "a number"}
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
 
 
-class UnitError(ValueError):
+class UnitError(HopmapError, ValueError):
     """A quantity that cannot be understood; the message says what was expected."""
 
 

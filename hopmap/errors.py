@@ -1,4 +1,4 @@
-"""Any exception as one line for people."""
+"""The base of all that hopmap raises and warns of, and any exception as one line for people."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 LONGEST = 1200  # characters of a message; lists of what is known are long
 
 
-def is_explained(error: BaseException) -> bool:
-    """Whether the message says what is wrong with the input.
+class HopmapError(Exception):
+    """Something that was given is wrong, or cannot be done with it; the message says what.
 
-    So do all exceptions that hopmap defines; any other one is a mistake of ours.
+    It names file, key and value as far as there are any, and what was expected. Any other exception
+    that leaves hopmap is a mistake of hopmap's.
     """
-    return type(error).__module__.partition(".")[0] == "hopmap"
+
+
+class HopmapWarning(UserWarning):
+    """Something about a result that whoever asked for it should know."""
 
 
 def one_line(error: BaseException) -> str:
@@ -26,7 +30,7 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = [] if error.filename is None else [str(error.filename)]
         text = ": ".join([*name, error.strerror])
-    elif is_explained(error):
+    elif isinstance(error, HopmapError):
         text = str(error)
     elif isinstance(error, MemoryError):
         text = f"out of memory {error}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hopmap.simulator.parameters.units import UnitError, parse_quantity, show_bytes, show_seconds
+from hopmap.units import UnitError, parse_quantity, show_bytes, show_seconds
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.scenarios.sweep.scenario import ScenarioError
+from hopmap.errors import HopmapError
 from hopmap.simulator import Program, Result
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Trace
 
 FIGURES = (".svg", ".png", ".pdf")
+
+
+class RunFileError(HopmapError, ValueError):
+    """What is to be written of a run cannot be written so."""
 
 
 class RunFiles(NamedTuple):
@@ -26,6 +30,11 @@ class RunFiles(NamedTuple):
         return self.otf2 is not None or self.perfetto is not None
 
     @property
+    def written_out(self) -> bool:
+        """Whether loops have to be written out: an archive has all that the trace has."""
+        return self.otf2 is not None
+
+    @property
     def paths(self) -> list[Path]:
         """All that is written."""
         return [path for path in (self.otf2, self.perfetto, *self.links) if path is not None]
@@ -35,12 +44,12 @@ class RunFiles(NamedTuple):
 
         Raises
         ------
-        ScenarioError
+        RunFileError
             A file for the use of links that is neither a table nor a figure.
         """
         for path in self.links:
             if path.suffix not in (".parquet", *FIGURES):
-                raise ScenarioError(
+                raise RunFileError(
                     f"--links {path}: expected a name ending in .parquet, {', '.join(FIGURES)}"
                 )
 
@@ -49,7 +58,7 @@ class RunFiles(NamedTuple):
 
         Raises
         ------
-        ScenarioError
+        ViewerError
             A timeline too long for its viewers.
         """
         if self.perfetto is not None:
@@ -75,7 +84,7 @@ class RunFiles(NamedTuple):
 
         Raises
         ------
-        ScenarioError, TraceError, OSError
+        ViewerError, TraceError, OSError
             A timeline too long for its viewers, or a place that cannot be written.
         """
         if self.otf2 is not None:

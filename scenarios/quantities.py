@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .units import show_bytes, show_seconds
+from hopmap.units import show_bytes, show_seconds
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _STEPS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopmap.mappers import LOAD, OBJECTIVES, Function, evaluate, map_ranks
-from hopmap.mappers.objectives import unknown_objective
-from hopmap.topologies import Mapping, MappingError, Topology
-from hopmap.traces import Traffic
+from hopmap.topologies import Mapping, MappingError
 
 if TYPE_CHECKING:
-    from .replays import Unplaced
+    from .given import ReplayInput
 
 SIMULATED = ("makespan", "energy")
 
@@ -33,7 +30,7 @@ class Simulated:
         Energy without any figures of what links and nodes draw.
     """
 
-    def __init__(self, name: str, run: Unplaced, engine: str) -> None:
+    def __init__(self, name: str, run: ReplayInput, engine: str) -> None:
         if name == "energy" and not run.parameters.energy:
             raise MappingError(
                 "objective energy: nothing draws any: expected a setting like "
@@ -65,27 +62,3 @@ class Simulated:
             return result.makespan
         assert result.energy is not None
         return result.energy.total
-
-
-def check_objective(name: str | None) -> None:
-    """Raise `MappingError` for an objective that is neither a mapper's nor simulated."""
-    known = (*OBJECTIVES, LOAD, *SIMULATED)
-    if name is not None and name not in known:
-        raise unknown_objective(name, known)
-
-
-def before_and_after(
-    objective: str | Function,
-    traffic: Traffic,
-    network: Topology,
-    initial: Mapping | None,
-    node_of: Mapping,
-) -> tuple[float, float]:
-    """Value of the given mapping, or of the nodes in order, and of another."""
-    start = map_ranks(traffic, network, "sweep") if initial is None else initial
-    if callable(objective):
-        return objective(start), objective(node_of)
-    return (
-        evaluate(traffic, network, start, objective),
-        evaluate(traffic, network, node_of, objective),
-    )

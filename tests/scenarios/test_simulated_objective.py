@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
-from hopmap.scenarios.cli.simulated_objective import Simulated
+from hopmap.scenarios.simulated_objective import Simulated
 from support import DATA
 
 MG = str(DATA / "mg.S.16")

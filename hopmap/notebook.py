@@ -1,0 +1,14 @@
+"""What results have in common: they show themselves in notebooks."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+
+class Shown:
+    """A result that a notebook shows as a table and a picture."""
+
+    def _repr_html_(self) -> str:
+        # Drawing stands above what is drawn, and is loaded only where something is shown.
+        html: str = import_module("hopmap.scenarios.notebook").html_of(self)
+        return html

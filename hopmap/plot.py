@@ -1,0 +1,84 @@
+"""Pictures: matplotlib figures of what `given.py` describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from hopmap.scenarios.figures.bars import Spread, ienpc_bars, runtime_bars
+from hopmap.scenarios.figures.mapping import mapping_view
+from hopmap.scenarios.figures.network import link_loads
+from hopmap.scenarios.figures.spy import spy_plot
+from hopmap.scenarios.given import (
+    Given,
+    GivenMapping,
+    GivenTopology,
+    configured,
+    mapping_given,
+    name_of,
+    traffic_given,
+)
+from hopmap.scenarios.questions import evaluate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def links(
+    given: Given, topology: GivenTopology, mapping: GivenMapping, *, collectives: str = "ignore"
+) -> Figure:
+    """Draw the network, every directed link coloured by the bytes that it carries."""
+    network, _ = configured(topology)
+    metrics = evaluate(given, network, mapping, collectives=collectives)
+    assert metrics.link_bytes is not None
+    return link_loads(network, metrics.link_bytes, title=f"{name_of(given)} on {network.spec}")
+
+
+def mapping(
+    given: Given, topology: GivenTopology, mapping: GivenMapping, *, collectives: str = "ignore"
+) -> Figure:
+    """Draw the ranks on their nodes, long messages standing out."""
+    network, _ = configured(topology)
+    traffic = traffic_given(given, collectives).traffic
+    node_of = mapping_given(mapping, network, traffic.ranks)
+    return mapping_view(network, node_of, traffic, title=f"{name_of(given)} on {network.spec}")
+
+
+def spy(given: Given, *, collectives: str = "ignore") -> Figure:
+    """Draw who sends how much to whom."""
+    return spy_plot(traffic_given(given, collectives).traffic, title=name_of(given))
+
+
+def bars(runs: pd.DataFrame) -> Figure:
+    """Draw the simulated runtime of every mapper of a sweep; bytes on links if none was replayed.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of `sweep` or `load_results`, of one trace on one topology.
+
+    Raises
+    ------
+    ScenarioError
+        Runs of several traces or topologies, or none.
+    """
+    from hopmap.scenarios.sweep.scenario import ScenarioError
+
+    cases = runs[["trace", "topology", "variant"]].drop_duplicates()
+    if len(cases) != 1:
+        raise ScenarioError(f"{len(cases)} cases: expected runs of one trace on one topology")
+    title = " on ".join(cases.iloc[0, :2])
+    groups = {str(mapper): rows for mapper, rows in runs.groupby("mapper", sort=False)}
+    if runs["makespan"].isna().all():
+        best = [g.sort_values("hop_bytes").iloc[0] for g in groups.values()]
+        parts = ("total", "avg", "min", "max")
+        rows = [{part: float(run[f"bytes_ienpc_{part}"]) for part in parts} for run in best]
+        return ienpc_bars(list(groups), rows, title=title)
+    columns = ["compute", "communicate", "wait"]
+    times = [tuple(group[columns].mean()) for group in groups.values()]
+    spans = [
+        Spread(g["makespan"].mean(), g["makespan"].min(), g["makespan"].max())
+        for g in groups.values()
+    ]
+    return runtime_bars(list(groups), times, spans, title=title)

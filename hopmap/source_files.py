@@ -1,0 +1,80 @@
+"""Which of hopmap's files a module is made of, by its imports, and a digest of them.
+
+What was compiled and what was measured are kept under such digests, so that neither outlives the
+code that it came from, and a change elsewhere does not cost it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+IMPORT = re.compile(rb"^( *)from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
+
+
+def sources_of(*files: Path, whole: bool = False) -> list[Path]:
+    """Return the files of modules and of all that they import of hopmap's, sorted.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether to follow imports within functions as well, and names to where a package that hands
+        them on has them from; else what stands at the head and names modules.
+    """
+    found, ahead = set(files), list(files)
+    while ahead:
+        new = set(_imported(ahead.pop(), whole)) - found
+        found |= new
+        ahead += new
+    return sorted(found)
+
+
+def digest_of(files: Iterable[Path], start: str = "") -> str:
+    """Return a hash of what stands in some files, in their order, and of a text before them."""
+    digest = hashlib.blake2b(start.encode(), digest_size=8)
+    for file in files:
+        digest.update(_read(file) + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def _read(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+@cache
+def _imported(file: Path, whole: bool) -> list[Path]:
+    text = _read(file)
+    found = []
+    for indent, dot, module, *lists in IMPORT.findall(
+        text if whole else text.partition(b"\n\n\n")[0]
+    ):
+        if (indent and not whole) or not (dot or module.startswith(b"hopmap")):
+            continue
+        target = file.parent if dot else PACKAGE.parent
+        target = target.joinpath(*module.decode().split("."))
+        if (alone := target.with_suffix(".py")).is_file():
+            found.append(alone)
+            continue
+        for name in re.findall(r"(\w+)(?: as \w+)?", b"".join(lists).decode()):
+            if (alone := target / f"{name}.py").is_file():
+                found.append(alone)
+            elif whole:
+                found += _handed_on(target / "__init__.py").get(name, [])
+    return found
+
+
+@cache
+def _handed_on(face: Path) -> dict[str, list[Path]]:
+    """Return where a package's names come from."""
+    names: dict[str, list[Path]] = {}
+    for _, dot, module, *lists in IMPORT.findall(_read(face)) if face.is_file() else ():
+        target = face.parent if dot else PACKAGE.parent
+        target = target.joinpath(*module.decode().split(".")).with_suffix(".py")
+        for name in re.findall(r"(\w+)(?: as \w+)?", b"".join(lists).decode()):
+            names[name] = [target]
+    return names

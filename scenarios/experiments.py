@@ -1,0 +1,169 @@
+"""Many questions at once: sweeps, given in Python or by a scenario file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopmap.progress import Progress
+from hopmap.simulator import DEFAULT_ENGINE
+from hopmap.topologies import Topology
+from hopmap.traces import Traffic, save_traffic
+from hopmap.traces.sources import Source
+
+from .given import GivenSettings
+from .results.store import load_runs
+from .results.toml_text import toml_text
+from .sweep.run import Outcome
+from .sweep.run import run_scenario as run
+from .sweep.scenario import ScenarioError
+from .sweep.scenario_files import load_scenario, scenario_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def run_scenario(
+    scenario: str | Path,
+    out: str | Path | None = None,
+    *,
+    set: Sequence[str] = (),  # noqa: A002 - as on the command line
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Do what is missing of a scenario.
+
+    Parameters
+    ----------
+    scenario : str or Path
+        A TOML file, or the name of a shipped one; see ``hopmap list scenarios``.
+    out : path, optional
+        Folder of results; results/NAME when left out.
+    set : sequence of str
+        Changes like "replay.engine=flow".
+    workers : int
+        Processes to share the runs.
+
+    Returns
+    -------
+    Outcome
+        How many runs were done; ``results`` is the folder, ``to_frame()`` the table.
+
+    Raises
+    ------
+    ScenarioError, TraceError, WorkerError, OSError
+        See `hopmap.scenarios.sweep.run.run_scenario`.
+    """
+    path = scenario_path(scenario)
+    results = Path("results") / path.stem if out is None else Path(out)
+    loaded = load_scenario(path, set)
+    return run(path, loaded, results, workers=workers, changes=set, progress=progress)
+
+
+def sweep(
+    traces: str | Path | Source | Traffic | Sequence[str | Path | Source | Traffic],
+    topologies: str | Topology | Sequence[str | Topology],
+    mappers: str | Sequence[str],
+    *,
+    seeds: int | Sequence[int] = 0,
+    engine: str | bool = DEFAULT_ENGINE,
+    steps: int | None = None,
+    rounds: int | None = None,
+    collectives: str = "ignore",
+    settings: GivenSettings = None,
+    vary: Sequence[Mapping[str, Any]] = (),
+    out: str | Path | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Place every trace on every topology with every mapper, measure it and replay it.
+
+    Parameters
+    ----------
+    traces : one or several of str, Path, Source or Traffic
+    topologies : one or several specs
+    mappers : one or several pipelines
+    seeds : one or several
+    engine : str or False
+        Of the replay; False measures only.
+    steps, rounds, collectives, settings : see `simulate` and `map_ranks`
+    vary : sequence of mapping
+        Tables [[vary]] of a scenario: ``[{"parameters": {"link.latency": ["0.1 us", "1 us"]}}]``.
+    out : path, optional
+        Folder of results, which is resumed and reported as a scenario's is; kept for this call only
+        when left out.
+    workers : int
+        Processes to share the runs.
+
+    Returns
+    -------
+    DataFrame
+        A row for each run; `docs/SWEEPS.md` lists the columns. Failed runs have an ``error``.
+
+    Raises
+    ------
+    ScenarioError, TraceError, TopologyError, MappingError, SettingError
+        What is given makes no sense.
+    """
+    where = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
+    with where as name:
+        folder = Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        replay = {"engine": engine, "steps": steps, "rounds": rounds}
+        table: dict[str, Any] = {
+            "name": "sweep",
+            "traces": [_trace(each, place, folder) for place, each in enumerate(_listed(traces))],
+            "topologies": [_spec(each) for each in _listed(topologies)],
+            "mappers": _listed(mappers),
+            "seeds": _listed(seeds),
+            "collectives": collectives,
+            "replay": {key: value for key, value in replay.items() if value is not None},
+            "parameters": dict(settings or {}),
+            "vary": [dict(each) for each in vary],
+        }
+        path = folder / "sweep.toml"
+        path.write_text(toml_text({k: v for k, v in table.items() if v not in ({}, [])}), "utf-8")
+        outcome = run(path, load_scenario(path), folder, workers=workers, progress=progress)
+        return outcome.to_frame()
+
+
+def _listed(given: Any) -> list[Any]:
+    one = isinstance(given, str | Path | Source | Traffic | Topology | int)
+    return [given] if one else list(given)
+
+
+def _trace(given: str | Path | Source | Traffic, place: int, folder: Path) -> str:
+    """Return what a scenario in the folder calls it."""
+    if isinstance(given, Traffic):
+        path = folder / f"traffic-{place}.npz"
+        save_traffic(path, given)
+        return path.name
+    if isinstance(given, Source):
+        given = given.path or given.name
+    path = Path(given)
+    return str(path.absolute()) if path.exists() else str(given)
+
+
+def _spec(given: str | Topology) -> str:
+    """Return the spec of a network whose links are as the spec says."""
+    if isinstance(given, str):
+        return given
+    from hopmap.topologies import topology_from_spec
+
+    if topology_from_spec(given.spec).kinds != given.kinds:
+        raise ScenarioError(f"{given.spec}: its links were changed: expected settings= for that")
+    return given.spec
+
+
+def load_results(folder: str | Path) -> pd.DataFrame:
+    """Return the finished runs of a folder of results, a row each; `docs/SWEEPS.md` lists columns.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    """
+    return load_runs(folder)

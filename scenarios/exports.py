@@ -1,0 +1,264 @@
+"""Mappings and programs for other tools, and mappings read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from hopmap.errors import HopmapError
+from hopmap.simulator.export.goal import loggops_options, write_goal
+from hopmap.simulator.export.simgrid_platform import platform_xml, smpirun_options
+from hopmap.simulator.export.time_independent import INDEX, fill_tit
+from hopmap.simulator.parameters.parameters import unknown
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+
+from .given import (
+    Given,
+    GivenMapping,
+    GivenSettings,
+    GivenTopology,
+    ReplayInput,
+    mapping_given,
+    replay_given,
+)
+from .given import (
+    topology as built,
+)
+from .launchers import formats, mapping_files
+from .launchers.node_names import node_names
+from .placement import Placement
+
+PLATFORM, HOSTS = "platform.xml", "hosts.txt"
+SIMULATORS = {
+    "simgrid": "SimGrid 3.32: time-independent traces; platform and hosts of a mapping",
+    "goal": "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping",
+}
+
+
+class ExportError(HopmapError, ValueError):
+    """What was asked for cannot be written so."""
+
+
+class Exported(NamedTuple):
+    """A mapping as a launcher reads it.
+
+    Attributes
+    ----------
+    text : str
+    command : str
+        Which uses the file; empty for hopmap's own format.
+    files : tuple of Path
+        That were written.
+    beside : tuple of str
+        Names of the files that the launcher needs beside this one.
+    ranks : int
+    """
+
+    text: str
+    command: str
+    files: tuple[Path, ...]
+    beside: tuple[str, ...]
+    ranks: int
+
+
+class Converted(NamedTuple):
+    """A program as another simulator reads it: its ranks, and the command that replays it."""
+
+    ranks: int
+    command: str
+
+
+def export_mapping(
+    mapping: GivenMapping,
+    to: str,
+    topology: GivenTopology | None = None,
+    *,
+    out: str | Path | None = None,
+    form: str | None = None,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+) -> Exported:
+    """Write a mapping as a launcher reads it, from any format.
+
+    Parameters
+    ----------
+    mapping : file, array or Placement
+    to : str
+        A launcher, or "csv"; see ``hopmap list formats``.
+    topology : str or Topology, optional
+        If the mapping does not name it.
+    out : path, optional
+        File to write; only the text is returned when left out.
+    form : str, optional
+        Launcher whose file `mapping` is, if it does not show that.
+    hosts, nodelist : optional
+        Names of all nodes in order of their numbers: a file, one a line, or Slurm's list.
+
+    Raises
+    ------
+    MappingError, TopologyError
+        Unknown launcher, or what is given does not fit.
+    OSError
+        The file cannot be written.
+    """
+    network = _network(mapping, topology)
+    if hosts is not None or nodelist is not None:
+        names: list[str] | None = node_names(network, hosts, nodelist)
+    elif isinstance(mapping, str | Path):
+        names = mapping_files.named_hosts(mapping)
+    else:
+        names = None
+    node_of = _read(mapping, network, None if form == "csv" else form, names)
+    called = str(out or "FILE")
+    files: dict[Path, str] = {}
+    if to == "csv":
+        text, command = mapping_files.mapping_text(node_of, network), ""
+    else:
+        names = names or node_names(network)
+        text = formats.export_mapping(to, node_of, network, names, called)
+        command = formats.usage(formats.find_launcher(to), node_of, called, names)
+        if out is not None:
+            files = formats.beside(to, network, Path(out), names)
+    if out is not None:
+        files = {Path(out): text, **files}
+    for path, content in files.items():
+        with replacing(path) as partial:
+            partial.write_text(content, encoding="utf-8")
+    beside = tuple(map(str, formats.paths_beside(to, Path(called))))
+    return Exported(text, command, tuple(files), beside, len(node_of))
+
+
+def read_mapping(
+    path: str | Path,
+    topology: GivenTopology | None = None,
+    *,
+    form: str | None = None,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+) -> Mapping:
+    """Read a mapping: hopmap's CSV, MapLib's file, or a launcher's.
+
+    Parameters
+    ----------
+    topology, form, hosts, nodelist : see `export_mapping`
+
+    Returns
+    -------
+    ndarray(int64, shape=(ranks,))
+        Node of each rank.
+
+    Raises
+    ------
+    MappingError
+        Unreadable or foreign file, or one that does not fit.
+    """
+    network = _network(path, topology)
+    named = hosts is not None or nodelist is not None
+    names = node_names(network, hosts, nodelist) if named else mapping_files.named_hosts(path)
+    return _read(path, network, form, names)
+
+
+def write_mapping(
+    path: str | Path, mapping: GivenMapping, topology: GivenTopology | None = None
+) -> None:
+    """Write a mapping as hopmap's CSV ``rank,node``, which names its topology.
+
+    Raises
+    ------
+    MappingError
+        No topology: neither given nor the mapping's own.
+    OSError
+        The file cannot be written.
+    """
+    export_mapping(mapping, "csv", topology, out=path)
+
+
+def _network(mapping: GivenMapping, topology: GivenTopology | None) -> Topology:
+    if topology is not None:
+        return built(topology)
+    if isinstance(mapping, Placement):
+        return mapping.topology
+    if isinstance(mapping, str | Path):
+        return mapping_files.network_of(mapping, None)
+    raise ExportError("topology: expected one, an array does not name its own")
+
+
+def _read(
+    mapping: GivenMapping, network: Topology, form: str | None, names: list[str] | None
+) -> Mapping:
+    if isinstance(mapping, str | Path):
+        return mapping_files.read_mapping(mapping, network, form=form, hosts=names)
+    return mapping_given(mapping, network, None)
+
+
+def convert(
+    given: Given,
+    to: str,
+    out: str | Path,
+    *,
+    mapping: GivenMapping | None = None,
+    topology: GivenTopology | None = None,
+    zone: str = "routes",
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+) -> Converted:
+    """Write what is replayed as another simulator reads it, collectives as their messages.
+
+    Parameters
+    ----------
+    to : {"simgrid", "goal"}
+        SimGrid's time-independent traces, a folder; or GOAL, a file.
+    mapping, topology : optional
+        Of SimGrid: writes platform and hosts as well.
+    zone : {"routes", "torus"}
+        Of SimGrid's platform: hopmap's routes, or SimGrid's own torus.
+
+    Returns
+    -------
+    Converted
+        Ranks, and the command that replays it there.
+
+    Raises
+    ------
+    ExportError
+        Something that the format does not have.
+    TraceError, TopologyError, MappingError, SettingError, ParameterError, OSError
+        What is given makes no sense, or the place cannot be written.
+    """
+    out = Path(out)
+    if to not in SIMULATORS:
+        raise ExportError(unknown("simulator", to, SIMULATORS))
+    if to == "goal":
+        if mapping is not None or topology is not None:
+            raise ExportError("--mapping, --topology: expected neither, GOAL has no network")
+        run = replay_given(given, "mesh:1", settings=settings, steps=steps, rounds=rounds)
+        write_goal(out, run.program, compute_scale=run.parameters.compute_scale)
+        options = " ".join(loggops_options(run.parameters))
+        command = f"txt2bin -i {out} -o {out}.bin && LogGOPSim -f {out}.bin {options}"
+        return Converted(run.program.ranks, command)
+    if mapping is None and (topology is not None or zone != "routes"):
+        option = "--topology" if topology is not None else "--zone"
+        raise ExportError(f"{option}: expected --mapping FILE as well")
+    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())):
+        raise ExportError(f"--out {out}: expected a new folder, or one written by convert")
+    network = "mesh:1" if mapping is None else _network(mapping, topology)
+    run = replay_given(given, network, settings=settings, steps=steps, rounds=rounds)
+    with replacing_folder(out) as partial:
+        if mapping is not None:
+            _write_platform(partial, run, mapping, zone)
+        fill_tit(partial, run.program, compute_scale=run.parameters.compute_scale)
+    words = ["smpirun", "-replay", INDEX, "-platform", PLATFORM, "-hostfile", HOSTS]
+    return Converted(run.program.ranks, " ".join((*words, *smpirun_options(run.parameters))))
+
+
+def _write_platform(folder: Path, run: ReplayInput, mapping: GivenMapping, zone: str) -> None:
+    network = run.network
+    node_of = mapping_given(mapping, network, run.program.ranks)
+    with (folder / PLATFORM).open("w", encoding="ascii") as file:
+        file.writelines(platform_xml(network, run.parameters, zone))
+    # The platform's names, not those that the network's file may have.
+    names = [f"node{node}" for node in range(network.nodes)]
+    hosts = formats.export_mapping("simgrid", node_of, network, names)
+    (folder / HOSTS).write_text(hosts, encoding="ascii")

@@ -1,0 +1,223 @@
+"""What a question is asked about: words, files, arrays and objects made into what hopmap works on.
+
+Whatever stands for a trace may be a path, the name of a benchmark or stencil, a `Source`, `Trace`,
+`Folded`, `Program` or `Traffic`; for a topology its spec or a `Topology`; for a mapping a file, an
+array, or whatever numpy takes for one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from numpy.typing import ArrayLike
+
+from hopmap.errors import HopmapWarning
+from hopmap.scenarios.launchers.mapping_files import read_mapping
+from hopmap.simulator import ParameterError, Parameters, Program, lower, program_of_traffic
+from hopmap.simulator.parameters.settings import (
+    SettingError,
+    Value,
+    algorithms_from,
+    check_settings,
+    configure,
+)
+from hopmap.simulator.programs.from_source import (
+    SourceProgram,
+    SourceTraffic,
+    program_of_source,
+    traffic_of_source,
+)
+from hopmap.topologies import Mapping, Topology, check_mapping, topology_from_spec
+from hopmap.traces import Folded, Trace, Traffic, summarize
+from hopmap.traces.sources import Source, open_source
+from hopmap.units import show_bytes
+
+Given: TypeAlias = str | Path | Source | Trace | Folded | Program | Traffic
+GivenTopology: TypeAlias = str | Topology
+GivenMapping: TypeAlias = str | Path | ArrayLike
+GivenSettings: TypeAlias = MappingOf[str, Value] | None
+
+open = open_source  # noqa: A001 - what the front door calls it
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayInput:
+    """A program on a network, ready to be replayed.
+
+    Attributes
+    ----------
+    name : str
+        What the program is called.
+    calls : Trace, Folded or None
+        What it was lowered from; None of traffic.
+    """
+
+    name: str
+    program: Program
+    network: Topology
+    parameters: Parameters
+    calls: Trace | Folded | None = None
+
+
+def name_of(given: Given) -> str:
+    """Return what reports call it."""
+    if isinstance(given, str | Path):
+        return open_source(given).name
+    if isinstance(given, Folded):
+        return given.trace.name
+    return "traffic" if isinstance(given, Traffic) else given.name
+
+
+def topology(spec: GivenTopology, settings: GivenSettings = None) -> Topology:
+    """Build a network, its links as set.
+
+    Parameters
+    ----------
+    spec : str or Topology
+        Like "torus:4x4x4", "dragonfly:2:4:2", "preset:NAME", "file:PATH".
+    settings : mapping of str to str or float, optional
+        Like ``{"link.bandwidth": "25 Gbit/s"}``: keys that begin with "link.".
+
+    Raises
+    ------
+    TopologyError
+        The spec makes no network.
+    SettingError
+        An unknown key or quantity, or one that is a replay's and not a network's.
+
+    Examples
+    --------
+    >>> topology("torus:4x4x4").nodes
+    64
+    """
+    for key in settings or {}:
+        if not key.startswith("link."):
+            raise SettingError(f"{key}: of a replay, not of a network: expected link. before it")
+    return configured(spec, settings)[0]
+
+
+def configured(given: GivenTopology, settings: GivenSettings = None) -> tuple[Topology, Parameters]:
+    """Return a network and the parameters of the model, both as set."""
+    network = given if isinstance(given, Topology) else topology_from_spec(given)
+    check_settings(settings or {}, [network])
+    return configure(network, tuple((settings or {}).items()))
+
+
+def algorithms_of(settings: GivenSettings) -> dict[str, str]:
+    """Return the algorithms of collectives that are set, where nothing else may be."""
+    return algorithms_from(tuple((settings or {}).items()))
+
+
+def traffic_given(
+    given: Given, collectives: str = "ignore", algorithms: MappingOf[str, str] | None = None
+) -> SourceTraffic:
+    """Return who sends how much to whom; warn where that is next to nothing beside collectives.
+
+    Parameters
+    ----------
+    collectives : {"ignore", "expand"}
+        Whether to count what collectives send.
+    algorithms : mapping of str to str, optional
+        Of collectives, by operation; they need "expand".
+
+    Raises
+    ------
+    ParameterError, TraceError
+        See `traffic_of_source`.
+    """
+    if isinstance(given, Program):
+        return SourceTraffic(given.traffic(), given.chosen)
+    if isinstance(given, Traffic):
+        return SourceTraffic(given, {})
+    if isinstance(given, Trace | Folded):
+        if collectives == "expand":
+            program = lower(given, algorithms)
+            return SourceTraffic(program.traffic(), program.chosen)
+        if isinstance(given, Folded):
+            found = SourceTraffic(lower(given).p2p_traffic(), {})
+        else:
+            summary = summarize(given)
+            found = SourceTraffic(summary.traffic, {}, summary.collective_bytes)
+        warn_if_silent(name_of(given), found.traffic, found.left_out, has_collectives=True)
+        return found
+    source = given if isinstance(given, Source) else open_source(given)
+    found = traffic_of_source(source, collectives, algorithms)
+    if collectives == "ignore":
+        known = source.has_collectives
+        warn_if_silent(source.name, found.traffic, found.left_out, has_collectives=known)
+    return found
+
+
+def warn_if_silent(name: str, traffic: Traffic, left_out: int, *, has_collectives: bool) -> None:
+    """Warn of a program that sends in collectives only, or most, like NAS FT and IS.
+
+    `left_out` is what they send, in bytes. Where nobody says how much, fewer messages than ranks
+    are a sign of it.
+    """
+    if not has_collectives or traffic.ranks == 1:
+        return
+    sent, messages = int(traffic.bytes.sum()), int(traffic.messages.sum())
+    if not messages:
+        what = "no point-to-point messages"
+    elif left_out > sent:
+        what = f"{show_bytes(sent)} in messages and {show_bytes(left_out)} in collectives"
+    elif messages < traffic.ranks:
+        what = f"{messages} point-to-point messages of {show_bytes(sent)} in all"
+    else:
+        return
+    text = f"{name}: {what}: count collectives with --collectives expand"
+    warnings.warn(text, HopmapWarning, stacklevel=3)
+
+
+def replay_given(
+    given: Given,
+    network: GivenTopology,
+    *,
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+    written_out: bool = False,
+) -> ReplayInput:
+    """Return what is replayed, on what; see `program_of_source` for the parameters."""
+    built, parameters = configured(network, settings)
+    if isinstance(given, str | Path):
+        given = open_source(given)
+    if isinstance(given, Source):
+        program, calls = program_of_source(
+            given,
+            steps=steps,
+            rounds=rounds,
+            algorithms=parameters.algorithms,
+            written_out=written_out,
+        )
+    else:
+        program, calls = _program_of(given, steps, rounds, parameters)
+    return ReplayInput(name_of(given), program, built, parameters, calls)
+
+
+def _program_of(
+    given: Trace | Folded | Program | Traffic,
+    steps: int | None,
+    rounds: int | None,
+    parameters: Parameters,
+) -> SourceProgram:
+    if steps is not None:
+        raise ParameterError(f"steps {steps}: only of a benchmark by its name, like lu.C.64")
+    if isinstance(given, Traffic):
+        return SourceProgram(program_of_traffic(given, rounds=rounds), None)
+    if rounds is not None:
+        raise ParameterError(f"rounds {rounds}: only for traffic, {name_of(given)} is a trace")
+    if isinstance(given, Program):
+        return SourceProgram(given, None)
+    return SourceProgram(lower(given, parameters.algorithms), given)
+
+
+def mapping_given(given: GivenMapping, network: Topology, ranks: int | None) -> Mapping:
+    """Return the node of every rank, checked; see `read_mapping` and `check_mapping`."""
+    if isinstance(given, str | Path):
+        return read_mapping(given, network, ranks)
+    return check_mapping(given, network, ranks)

@@ -1,0 +1,96 @@
+"""A mapping with what it was made for: what `map_ranks` of the front door hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hopmap.notebook import Shown
+from hopmap.simulator import Metrics, evaluate
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+from hopmap.units import show_seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placement(Shown):
+    """Ranks on nodes; stands wherever an array ``node_of[rank]`` does.
+
+    Attributes
+    ----------
+    name : str
+        Of the trace.
+    node_of : ndarray(int64, shape=(ranks,))
+        Node of each rank.
+    traffic : Traffic
+        What the ranks were placed by.
+    topology : Topology
+        The network; its slots are those that were free.
+    mapper : str
+        The pipeline, with its parameters.
+    seconds : float
+        What mapping took, the compiler apart.
+    objective : tuple of (str, float, float), optional
+        The objective that was asked for, its value before and after.
+    replays : int
+        For an objective that takes them.
+    """
+
+    name: str
+    node_of: Mapping
+    traffic: Traffic
+    topology: Topology
+    mapper: str
+    seconds: float
+    objective: tuple[str, float, float] | None = None
+    replays: int = 0
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[np.generic]:
+        """Return `node_of`."""
+        return np.array(self.node_of, dtype=dtype) if copy else np.asarray(self.node_of, dtype)
+
+    def __len__(self) -> int:
+        return len(self.node_of)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Placement of {self.name}: {len(self)} ranks on {self.topology.spec} by "
+            f"{self.mapper}, in {show_seconds(self.seconds)}>"
+        )
+
+    def metrics(self) -> Metrics:
+        """Measure it; see `evaluate`."""
+        return evaluate(self.traffic, self.topology, self.node_of)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"node": self.node_of})
+        frame.index.name = "rank"
+        names = self.topology.names
+        return frame.assign(name=[names[node] for node in self.node_of]) if names else frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``map --json`` prints."""
+        metrics = self.metrics()
+        found = {
+            "mapper": self.mapper,
+            "topology": self.topology.spec,
+            "ranks": len(self),
+            "seconds": self.seconds,
+            "hop_bytes": metrics.bytes.dilation.sum,
+            "hop_messages": metrics.messages.dilation.sum,
+            "node_of": self.node_of.tolist(),
+        }
+        if self.objective is not None:
+            found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
+        return found

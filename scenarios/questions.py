@@ -1,0 +1,323 @@
+"""The questions that hopmap answers: where ranks should sit, what that costs, how long it runs.
+
+Every function takes what `given.py` describes; its parameters are called as on the command line.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from hopmap.errors import HopmapWarning
+from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
+from hopmap.mappers import map_ranks as place
+from hopmap.mappers.objectives import evaluate as objective_value
+from hopmap.mappers.objectives import unknown_objective
+from hopmap.mappers.timing import timed_mapping
+from hopmap.progress import Progress
+from hopmap.scenarios.launchers.node_names import nodes_named
+from hopmap.simulator import DEFAULT_ENGINE, Explanation, Metrics, ParameterError, Result
+from hopmap.simulator import evaluate as measure
+from hopmap.simulator import explain as why
+from hopmap.simulator import simulate as replay
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Trace, Traffic
+
+from .given import (
+    Given,
+    GivenMapping,
+    GivenSettings,
+    GivenTopology,
+    ReplayInput,
+    algorithms_of,
+    configured,
+    mapping_given,
+    name_of,
+    replay_given,
+    traffic_given,
+)
+from .placement import Placement
+from .run_files import RunFiles
+from .simulated_objective import SIMULATED, Simulated
+
+BINS = 256
+"""Time steps of the use of links, at most, unless told otherwise."""
+
+
+def map_ranks(
+    given: Given,
+    topology: GivenTopology,
+    mapper: str = "auto",
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    initial: GivenMapping | None = None,
+    objective: str | Function | None = None,
+    engine: str | None = None,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+    collectives: str = "ignore",
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+    progress: Progress | None = None,
+) -> Placement:
+    """Place ranks on nodes.
+
+    Parameters
+    ----------
+    given : str, Path, Source, Trace, Folded, Program or Traffic
+        Who talks to whom.
+    topology : str or Topology
+    mapper : str
+        A pipeline, like "minmd | bokhari(jumps=8)"; see ``hopmap list mappers``.
+    seed : int
+        The same seed gives the same mapping.
+    seconds : float, optional
+        Time budget of searches.
+    initial : mapping, optional
+        What the first mapper starts from.
+    objective : str or callable, optional
+        "hop_bytes", "hop_messages", "cardinality", "max_link_load"; "makespan" or "energy", which
+        replay every mapping that is looked at; or a function of the mapping. When left out, each
+        mapper's own.
+    engine : str, optional
+        Of "makespan" and "energy".
+    hosts, nodelist : optional
+        A file with the nodes that the job has, one host a line; or Slurm's list of them.
+    collectives : {"ignore", "expand"}
+        Whether to count what collectives send.
+    settings : mapping, optional
+        Like ``{"link.bandwidth": "25 Gbit/s"}``: of "makespan" and "energy" any parameter, of
+        expanded collectives their algorithms.
+    steps, rounds : int, optional
+        Of "makespan" and "energy"; see `simulate`.
+    progress : Progress, optional
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError
+        What is given makes no sense, or does not fit.
+
+    Examples
+    --------
+    >>> placement = map_ranks("lu.S.16", "torus:4x4", "minmd")
+    >>> len(placement)
+    16
+    """
+    pipeline = parse_pipeline(mapper)
+    if initial is not None and pipeline[0].info.initial == "ignored":
+        raise MappingError(f"initial: {pipeline[0].info.name} starts from no mapping")
+    goal: str | Function | None = objective
+    if isinstance(objective, str) and objective in SIMULATED:
+        run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
+        network = run.network
+        goal = Simulated(objective, run, engine or DEFAULT_ENGINE)
+        if collectives == "expand":
+            traffic = run.program.traffic()
+        else:
+            traffic = traffic_given(given, collectives).traffic
+    else:
+        given_too = {"engine": engine, "steps": steps, "rounds": rounds}
+        for name, value in given_too.items():
+            if value is not None:
+                raise ParameterError(f"{name} {value}: expected objective makespan with it")
+        if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
+            raise unknown_objective(objective, (*known, *SIMULATED))
+        network, _ = configured(topology)
+        algorithms = algorithms_of(settings)
+        traffic = traffic_given(given, collectives, algorithms).traffic
+    if hosts is not None or nodelist is not None:
+        network = network.only(nodes_named(network, hosts, nodelist))
+    start = None if initial is None else mapping_given(initial, network, traffic.ranks)
+    node_of, took = timed_mapping(
+        traffic,
+        network,
+        mapper,
+        seed=seed,
+        seconds=seconds,
+        initial=start,
+        objective=goal,
+        progress=progress,
+    )
+    replays = goal.replays if isinstance(goal, Simulated) else 0
+    if isinstance(goal, Simulated) and seconds is not None and replays < 2:
+        warnings.warn(
+            f"--seconds {seconds:g} was over after {replays or 'no'} replay, so that no other "
+            "mapping was tried: expected a longer budget, fewer --steps or a faster --engine",
+            HopmapWarning,
+            stacklevel=2,
+        )
+    valued = None
+    if goal is not None:
+        first = place(traffic, network, "sweep") if start is None else start
+        before, after = (_value(goal, traffic, network, each) for each in (first, node_of))
+        called = objective if isinstance(objective, str) else "function"
+        valued = (called or "", before, after)
+    words = " | ".join(map(str, pipeline))
+    return Placement(name_of(given), node_of, traffic, network, words, took, valued, replays)
+
+
+def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:
+    if callable(goal):
+        return goal(node_of)
+    return objective_value(traffic, network, node_of, goal)
+
+
+def evaluate(
+    given: Given,
+    topology: GivenTopology,
+    mapping: GivenMapping,
+    *,
+    convention: str = "hopmap",
+    collectives: str = "ignore",
+    settings: GivenSettings = None,
+) -> Metrics:
+    """Measure a mapping: what stays on nodes, what crosses links, how far, how evenly.
+
+    Parameters
+    ----------
+    given, topology : see `map_ranks`
+    mapping : file, array or Placement
+    convention : {"hopmap", "maplib"}
+        Correct, or as the HAEC thesis published.
+    collectives, settings : see `map_ranks`
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, MetricsError
+        What is given makes no sense, or does not fit.
+    """
+    network, _ = configured(topology)
+    algorithms = algorithms_of(settings)
+    traffic = traffic_given(given, collectives, algorithms).traffic
+    return measure(traffic, network, mapping_given(mapping, network, traffic.ranks), convention)
+
+
+def simulate(
+    given: Given,
+    topology: GivenTopology,
+    mapping: GivenMapping,
+    *,
+    engine: str | None = None,
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+    otf2: str | Path | None = None,
+    perfetto: str | Path | None = None,
+    links: str | Path | tuple[str | Path, ...] = (),
+    bins: int = BINS,
+    progress: Progress | None = None,
+) -> Result:
+    """Replay a trace, or traffic in rounds, over the network under a mapping.
+
+    Parameters
+    ----------
+    given, topology, mapping : see `evaluate`
+    engine : str, optional
+        "compiled" when left out; see ``hopmap list engines``.
+    settings : mapping, optional
+        Any parameter; see ``hopmap list parameters``.
+    steps : int, optional
+        Time steps of a benchmark, instead of all.
+    rounds : int, optional
+        Rounds in which traffic is sent; see `program_of_source`.
+    otf2, perfetto : path, optional
+        An archive, or JSON for ui.perfetto.dev, to write of the run.
+    links : path or several, optional
+        Use of links over time to write: a table (.parquet) or a figure (.svg, .png, .pdf).
+    bins : int
+        Most time steps of `links`; more than half are used.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError
+        What is given makes no sense, or does not fit.
+    DeadlockError
+        The run gets stuck.
+    """
+    several = links if isinstance(links, tuple) else (links,)
+    files = RunFiles(_path(otf2), _path(perfetto), tuple(map(Path, several)))
+    files.check()
+    run = replay_given(
+        given,
+        topology,
+        settings=settings,
+        steps=steps,
+        rounds=rounds,
+        written_out=files.written_out,
+    )
+    node_of = mapping_given(mapping, run.network, run.program.ranks)
+    return replayed(run, node_of, engine or DEFAULT_ENGINE, files, bins, progress=progress)
+
+
+def replayed(
+    run: ReplayInput,
+    node_of: Mapping,
+    engine: str,
+    files: RunFiles,
+    bins: int,
+    *,
+    title: str = "",
+    progress: Progress | None = None,
+) -> Result:
+    """Replay what is ready, and write the files that are asked for; see `simulate`."""
+    files.expect_writable(run.program)
+    result = replay(
+        run.program,
+        run.network,
+        node_of,
+        parameters=run.parameters,
+        engine=engine,
+        record_operations=files.operations,
+        record_links=bins if files.links else 0,
+        progress=progress,
+    )
+    recording = run.calls if isinstance(run.calls, Trace) else None
+    title = title or f"{run.name} on {run.network.spec}, engine {engine}"
+    files.write(recording, run.program, result, run.network, node_of, title)
+    return result
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def explain(
+    given: Given,
+    topology: GivenTopology,
+    mapping: GivenMapping,
+    *,
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+    top: int = 5,
+    doubled: bool = True,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Say why a run takes as long as it does: critical path, bounds, bottlenecks, sensitivity.
+
+    Parameters
+    ----------
+    given, topology, mapping, settings, steps, rounds : see `simulate`
+    top : int
+        Servers and rank pairs to list.
+    doubled : bool
+        Whether to replay with each parameter doubled, too.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
+        See `simulate`.
+    """
+    run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
+    node_of = mapping_given(mapping, run.network, run.program.ranks)
+    return why(
+        run.program,
+        run.network,
+        node_of,
+        parameters=run.parameters,
+        top=top,
+        doubled=doubled,
+        progress=progress,
+    )

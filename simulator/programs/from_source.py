@@ -1,0 +1,136 @@
+"""What a source is as a program, and as traffic: the one place where that is decided.
+
+An archive or a benchmark is its calls, lowered. Files of traffic say how much, and not in which
+order: they are sent in rounds. A stencil's iteration posts all receives, then all sends, and waits
+for all of them (Lehr, listing 7.2): one round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hopmap.simulator.parameters.parameters import ParameterError, unknown
+from hopmap.traces.folded import Folded
+from hopmap.traces.formats.openmpi_monitoring import read_monitoring
+from hopmap.traces.sources import Source
+from hopmap.traces.trace import Trace
+from hopmap.traces.traffic import Traffic
+
+from .from_trace import lower
+from .from_traffic import program_of_traffic
+from .program import Program
+
+COLLECTIVES = ("ignore", "expand")
+
+
+class SourceProgram(NamedTuple):
+    """A program, and the calls that it was lowered from; None of traffic."""
+
+    program: Program
+    calls: Trace | Folded | None
+
+
+class SourceTraffic(NamedTuple):
+    """Traffic, and the algorithms of its collectives with the number of calls, by operation.
+
+    `left_out` is what a trace says that its collectives send, in bytes, where they are not counted.
+    """
+
+    traffic: Traffic
+    chosen: Mapping[str, Mapping[str, int]]
+    left_out: int = 0
+
+
+def program_of_source(
+    source: Source,
+    *,
+    steps: int | None = None,
+    rounds: int | None = None,
+    algorithms: Mapping[str, str] | None = None,
+    written_out: bool = False,
+) -> SourceProgram:
+    """Return what is replayed of a source.
+
+    Parameters
+    ----------
+    steps : int, optional
+        Time steps of a benchmark, instead of all.
+    rounds : int, optional
+        Rounds in which traffic is sent, see `program_of_traffic`. When left out, a stencil is sent
+        in one, and files in as many as the pair with most messages has.
+    algorithms : mapping of str to str, optional
+        Of collectives, by operation; Open MPI's choice for those that are not named.
+    written_out : bool
+        Whether a benchmark is to be a `Trace`, without loops.
+
+    Raises
+    ------
+    ParameterError
+        Steps of anything but a benchmark, or rounds of what has an order of its own.
+    TraceError
+        As `Source.calls` and `program_of_traffic`.
+    """
+    if steps is not None and source.kind != "benchmark":
+        raise ParameterError(
+            f"steps {steps}: {source.name} has none: only a benchmark, like lu.C.64"
+        )
+    if source.has_program:
+        if rounds is not None:
+            raise ParameterError(f"rounds {rounds}: only for traffic, {source.name} is a trace")
+        calls = source.trace(steps) if written_out else source.calls(steps)
+        return SourceProgram(lower(calls, algorithms), calls)
+    if rounds is None and source.kind == "stencil":
+        rounds = 1
+    return SourceProgram(
+        program_of_traffic(source.traffic(), rounds=rounds, name=source.name), None
+    )
+
+
+def check_collectives(collectives: str, algorithms: Mapping[str, str] | None) -> None:
+    """Raise `ParameterError` for a word that is neither, or algorithms that mean nothing."""
+    if collectives not in COLLECTIVES:
+        raise ParameterError(unknown("collectives", collectives, COLLECTIVES))
+    if algorithms and collectives != "expand":
+        raise ParameterError(
+            f"--set collective.{next(iter(algorithms))}: expected --collectives expand with it"
+        )
+
+
+def traffic_of_source(
+    source: Source,
+    collectives: str = "ignore",
+    algorithms: Mapping[str, str] | None = None,
+) -> SourceTraffic:
+    """Return who sends how much to whom.
+
+    Parameters
+    ----------
+    collectives : {"ignore", "expand"}
+        Whether to count what collectives send, too.
+    algorithms : mapping of str to str, optional
+        See `program_of_source`; they need "expand".
+
+    Raises
+    ------
+    ParameterError
+        Another word, or algorithms of collectives that are not counted.
+    TraceError
+        As `Source.traffic` and `Source.calls`: of files of traffic, only those of Open MPI's
+        monitoring have collectives.
+    """
+    check_collectives(collectives, algorithms)
+    expand = collectives == "expand"
+    if not expand and source.kind == "archive":
+        from hopmap.traces.otf2.read import read_summary
+
+        assert source.path is not None
+        summary = read_summary(source.path)
+        return SourceTraffic(summary.traffic, {}, summary.collective_bytes)
+    if not expand:
+        return SourceTraffic(source.traffic(), {})
+    if source.is_monitored:
+        assert source.path is not None
+        return SourceTraffic(read_monitoring(source.path, collectives=True), {})
+    program = lower(source.calls(), algorithms)
+    return SourceTraffic(program.traffic(), program.chosen)
