@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
 
 _BANNER = b"%%matrixmarket"
 _SMALLEST = {"coordinate": 4, "array": 2}  # bytes of an entry, its end of line included
@@ -143,3 +144,37 @@ def _assembled(header: _Header, table: NDArray[Any]) -> Any:
         value = np.concatenate((value, mirror(value[off])))
         row, column = (np.concatenate((row, column[off])), np.concatenate((column, row[off])))
     return sparse.coo_array((value, (row, column)), shape=shape)
+
+
+def read_mtx(file: Path) -> Traffic:
+    """Read a matrix of bytes, one message an entry."""
+    from scipy import sparse
+
+    matrix = read_matrix_market(file)
+    if np.iscomplexobj(matrix.data):
+        raise TraceError(f"{file}: complex entries: expected whole numbers >= 0")
+    entries = sparse.coo_array(matrix)
+    if entries.shape[0] != entries.shape[1]:
+        raise TraceError(
+            f"{file}: {entries.shape[0]} rows, {entries.shape[1]} columns: expected a square matrix"
+        )
+    keep = entries.data != 0
+    weight = entries.data[keep]
+    row, column = entries.coords
+    return Traffic.from_pairs(
+        int(entries.shape[0]),
+        row[keep],
+        column[keep],
+        np.ones(len(weight), dtype=np.int64),
+        weight,
+        name=str(file),
+    )
+
+
+def write_mtx(file: Path, traffic: Traffic) -> None:
+    """Write a matrix of bytes."""
+    from scipy import io, sparse
+
+    shape = (traffic.ranks, traffic.ranks)
+    matrix = sparse.coo_array((traffic.bytes, (traffic.src, traffic.dst)), shape=shape)
+    io.mmwrite(file, matrix, comment=" bytes from row to column", symmetry="general")
