@@ -1,7 +1,9 @@
 """Reading MatrixMarket files: sparse ("coordinate") and dense ("array") ones, in all symmetries.
 
-scipy's reader is faster, but reads past the end of a file that is cut inside an entry, and may take
-the interpreter with it; and it makes room for as many entries as the first lines announce.
+scipy's reader takes a third of the time, but takes damage for data: of an integer 7.9 or 7e3 it
+reads the 7, of 1.5D3 the 1.5, and columns too many it leaves out. It also reads past the end of a
+file that is cut inside an entry, divides by zero on an empty array, and makes room for as many
+entries as the first lines announce; a child process would guard against these, not against that.
 Source: Boisvert, Pozo and Remington, The Matrix Market exchange formats: initial design, NIST
 Internal Report 5935 (1996).
 """
@@ -68,8 +70,6 @@ def read_matrix_market(path: str | Path) -> Any:
     try:
         with file.open("rb") as stream:
             header = _read_header(stream, file.stat().st_size)
-            if not header.entries:
-                return _assembled(header, np.zeros(0, dtype=_types(header)))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # no entries at all: said below
                 table = np.loadtxt(stream, dtype=_types(header), comments="%", ndmin=1)
