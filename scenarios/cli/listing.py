@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -174,7 +173,7 @@ def _algorithms() -> Entries:
 def _benchmarks() -> Entries:
     from hopmap.traces.nas.benchmarks import BENCHMARKS
 
-    described = {name: sys.modules[b.traffic.__module__].__doc__ for name, b in BENCHMARKS.items()}
+    described = {name: b.about for name, b in BENCHMARKS.items()}
     return [
         _entry(name, _first_line(text), " ".join((text or "").partition("Source: ")[2].split()))
         for name, text in described.items()

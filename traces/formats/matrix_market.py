@@ -1,7 +1,9 @@
 """Reading MatrixMarket files: sparse ("coordinate") and dense ("array") ones, in all symmetries.
 
-scipy's reader is faster, but reads past the end of a file that is cut inside an entry, and may take
-the interpreter with it; and it makes room for as many entries as the first lines announce.
+scipy's reader takes a third of the time, but takes damage for data: of an integer 7.9 or 7e3 it
+reads the 7, of 1.5D3 the 1.5, and columns too many it leaves out. It also reads past the end of a
+file that is cut inside an entry, divides by zero on an empty array, and makes room for as many
+entries as the first lines announce; a child process would guard against these, not against that.
 Source: Boisvert, Pozo and Remington, The Matrix Market exchange formats: initial design, NIST
 Internal Report 5935 (1996).
 """
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
 
 _BANNER = b"%%matrixmarket"
 _SMALLEST = {"coordinate": 4, "array": 2}  # bytes of an entry, its end of line included
@@ -67,8 +70,6 @@ def read_matrix_market(path: str | Path) -> Any:
     try:
         with file.open("rb") as stream:
             header = _read_header(stream, file.stat().st_size)
-            if not header.entries:
-                return _assembled(header, np.zeros(0, dtype=_types(header)))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # no entries at all: said below
                 table = np.loadtxt(stream, dtype=_types(header), comments="%", ndmin=1)
@@ -143,3 +144,37 @@ def _assembled(header: _Header, table: NDArray[Any]) -> Any:
         value = np.concatenate((value, mirror(value[off])))
         row, column = (np.concatenate((row, column[off])), np.concatenate((column, row[off])))
     return sparse.coo_array((value, (row, column)), shape=shape)
+
+
+def read_mtx(file: Path) -> Traffic:
+    """Read a matrix of bytes, one message an entry."""
+    from scipy import sparse
+
+    matrix = read_matrix_market(file)
+    if np.iscomplexobj(matrix.data):
+        raise TraceError(f"{file}: complex entries: expected whole numbers >= 0")
+    entries = sparse.coo_array(matrix)
+    if entries.shape[0] != entries.shape[1]:
+        raise TraceError(
+            f"{file}: {entries.shape[0]} rows, {entries.shape[1]} columns: expected a square matrix"
+        )
+    keep = entries.data != 0
+    weight = entries.data[keep]
+    row, column = entries.coords
+    return Traffic.from_pairs(
+        int(entries.shape[0]),
+        row[keep],
+        column[keep],
+        np.ones(len(weight), dtype=np.int64),
+        weight,
+        name=str(file),
+    )
+
+
+def write_mtx(file: Path, traffic: Traffic) -> None:
+    """Write a matrix of bytes."""
+    from scipy import io, sparse
+
+    shape = (traffic.ranks, traffic.ranks)
+    matrix = sparse.coo_array((traffic.bytes, (traffic.src, traffic.dst)), shape=shape)
+    io.mmwrite(file, matrix, comment=" bytes from row to column", symmetry="general")

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 from hopmap.traces.folded import Folded
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 
 from . import bt, cg, ep, ft, is_, lu, mg, sp
-from .multipartition import multipartition
+from .skeleton import Benchmark
 
-
-class Benchmark(NamedTuple):
-    """How to generate one benchmark, for a class and a number of ranks; `check` raises at once."""
-
-    check: Callable[..., object]
-    traffic: Callable[..., Traffic]
-    trace: Callable[..., Trace]
-    folded: Callable[..., Folded]
-
-
-BENCHMARKS = {
-    "lu": Benchmark(lu.lu_problem, lu.lu_traffic, lu.lu_trace, lu.lu_folded),
-    "cg": Benchmark(cg.cg_problem, cg.cg_traffic, cg.cg_trace, cg.cg_folded),
-    "mg": Benchmark(mg.mg_problem, mg.mg_traffic, mg.mg_trace, mg.mg_folded),
-    "is": Benchmark(is_.is_problem, is_.is_traffic, is_.is_trace, is_.is_folded),
-    "ep": Benchmark(ep.ep_batches, ep.ep_traffic, ep.ep_trace, ep.ep_folded),
-    "sp": Benchmark(partial(multipartition, sp.SP), sp.sp_traffic, sp.sp_trace, sp.sp_folded),
-    "bt": Benchmark(partial(multipartition, bt.BT), bt.bt_traffic, bt.bt_trace, bt.bt_folded),
-    "ft": Benchmark(ft.ft_problem, ft.ft_traffic, ft.ft_trace, ft.ft_folded),
-}
+_ALL: tuple[Benchmark[Any], ...] = (
+    lu.BENCHMARK,
+    cg.BENCHMARK,
+    mg.BENCHMARK,
+    is_.BENCHMARK,
+    ep.BENCHMARK,
+    sp.BENCHMARK,
+    bt.BENCHMARK,
+    ft.BENCHMARK,
+)
+BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}
 
 
 def is_nas_name(text: str) -> bool:
@@ -44,7 +33,7 @@ def is_nas_name(text: str) -> bool:
 def check_nas_name(name: str) -> None:
     """Raise `TraceError` as `nas_traffic` does, without generating anything."""
     benchmark, nas_class, ranks = _split(name)
-    benchmark.check(nas_class, ranks)
+    benchmark.problem(nas_class, ranks, None)
 
 
 def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
@@ -72,7 +61,7 @@ def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Tra
     Parameters
     ----------
     flops : float
-        Operations per second of one rank, as NPB counts them, see `nas_program`.
+        Operations per second of one rank, as NPB counts them, see `skeleton`.
     """
     benchmark, nas_class, ranks = _split(name)
     return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
@@ -87,7 +76,7 @@ def nas_folded(name: str, *, steps: int | None = None, flops: float = 1e9) -> Fo
 _NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.([0-9]+)")
 
 
-def _split(name: str) -> tuple[Benchmark, str, int]:
+def _split(name: str) -> tuple[Benchmark[Any], str, int]:
     match = _NAME.fullmatch(name)
     if match is None:
         raise TraceError(f"benchmark {name!r}: expected name.class.ranks, like lu.C.64")

@@ -1,6 +1,6 @@
 """NAS BT (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
 
-ADI on an n^3 grid, with systems of 5x5 blocks along each axis; see `nas_multipartition` for the
+ADI on an n^3 grid, with systems of 5x5 blocks along each axis; see `multipartition` for the
 layout. A sweep sends a block and a vector for each point between two cells when it eliminates, a
 vector when it substitutes, always in buffers for n div p + 1 points an edge. Checked message for
 message against recorded runs.
@@ -11,12 +11,8 @@ verify.f.
 
 from __future__ import annotations
 
-from hopmap.traces.folded import Folded
-from hopmap.traces.trace import Trace
-from hopmap.traces.traffic import Traffic
-
-from .multipartition import Solver, Work, multipartition_traffic
-from .multipartition_program import multipartition_folded, multipartition_trace
+from .multipartition import Solver, Work
+from .multipartition_program import benchmark_of
 
 
 def operations(n: int) -> float:
@@ -53,19 +49,4 @@ BT = Solver(
     ),
 )
 
-
-def bt_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run; see `nas_multipartition.multipartition_traffic`."""
-    return multipartition_traffic(BT, nas_class, ranks, steps)
-
-
-def bt_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program; see `nas_multipartition_calls.multipartition_trace`."""
-    return multipartition_trace(BT, nas_class, ranks, steps, flops)
-
-
-def bt_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program with its time steps as a loop; see `bt_trace`."""
-    return multipartition_folded(BT, nas_class, ranks, steps, flops)
+BENCHMARK = benchmark_of(BT, __doc__)

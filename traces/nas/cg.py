@@ -11,33 +11,17 @@ Source: NPB 3.3-MPI, CG: cg.f (setup_submatrix_info, conj_grad).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts, Repeat
-from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.calls import Call
+from hopmap.traces.folded import Parts, Repeat
+from hopmap.traces.trace import TraceError
 
-from .skeleton import (
-    Row,
-    after,
-    bcast,
-    everyone,
-    folded_trace,
-    label,
-    listed,
-    log2_of,
-    parameters_of,
-    reduce,
-    seconds_per_operation,
-    steps_of,
-    whole_trace,
-)
-
-Ints = NDArray[np.int64]
+from .call_tables import Row, after, begin, everyone, listed, reduce
+from .skeleton import Benchmark, Ints, log2_of, parameters_of, steps_of
 
 MOST_RANKS = 2**20  # with a dozen partners each, and, in class S, hardly more than a row
 # Class: order n of the matrix, nonzeros of a generating vector, rounds (niter).
@@ -123,13 +107,8 @@ def cg_problem(nas_class: str, ranks: int, steps: int | None = None) -> CgProble
     )
 
 
-def cg_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run, in closed form.
-
-    Takes time and memory of the order of ranks log ranks; see `cg_problem` for parameters and
-    errors.
-    """
-    p = cg_problem(nas_class, ranks, steps)
+def _pairs(p: CgProblem, ranks: int) -> list[Ints]:
+    """Traffic of a whole run; time and memory of the order of ranks log ranks."""
     me = np.arange(ranks)
     rounds = p.steps + 1
     vectors, scalars = rounds * (INNER + 1), rounds * 2 * (INNER + 1)
@@ -141,42 +120,13 @@ def cg_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traff
         src, dst = np.append(src, me), np.append(dst, p.transpose)
         messages = np.append(messages, np.full(ranks, vectors))
         volume = np.append(volume, 8 * vectors * p.lengths[-1])
-    metadata: dict[str, Any] = {
-        "benchmark": "cg",
-        "class": nas_class,
-        "dims": [p.C, p.R],
-        "periodic": [False, False],
-    }
-    if steps is not None:
-        metadata["steps"] = steps
-    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
+    return [src, dst, messages, volume]
 
 
-def cg_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program: every call in its real order, with sizes and tags.
-
-    Parameters
-    ----------
-    flops : float
-        Operations per second of one rank, see `nas_program`. 0 means no computation.
-    """
-    messages = int(cg_traffic(nas_class, ranks, steps=steps).messages.sum())
-    programs = _rank_programs(cg_problem(nas_class, ranks, steps), ranks, flops)
-    return whole_trace(label("cg", nas_class, ranks, steps), ranks, messages, programs)
-
-
-def cg_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program with its rounds and steps as loops; see `cg_trace`."""
-    programs = _rank_programs(cg_problem(nas_class, ranks, steps), ranks, flops)
-    return folded_trace(label("cg", nas_class, ranks, steps), ranks, programs)
-
-
-def _rank_programs(p: CgProblem, ranks: int, flops: float) -> Iterator[Parts]:
+def _programs(p: CgProblem, ranks: int, seconds: float) -> Iterator[Parts]:
     # NPB counts 2 n (3 + z + 25 (5 + z) + 3) a round; a vector operation is 2 n of them, the
     # product with the matrix 2 n z.
-    vector = 2 * p.n / ranks * seconds_per_operation("CG", flops)
+    vector = 2 * p.n / ranks * seconds
     product = vector * p.nonzer * (p.nonzer + 1)
     for rank in range(ranks):
         yield _rank_program(p, rank, ranks, vector, product)
@@ -204,12 +154,7 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
     rows.append(exchange(other, 1, *pieces(-1, other)))
     sum_up = listed([call for stage in rows for call in stage])
 
-    start = [
-        everyone(Call.INIT, ranks),
-        calls(Call.COMM_RANK),
-        calls(Call.COMM_SIZE),
-        bcast(rank, ranks, 4),
-    ]
+    start = begin(rank, ranks, [4])
     barrier, end = everyone(Call.BARRIER, ranks), everyone(Call.FINALIZE, ranks)
     last = reduce(rank, ranks, 8)
     if ranks == 1:  # no messages to compute between
@@ -230,3 +175,13 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
         after(2 * vector, norms),  # x z, z z
     ]
     return [*start, *a_round, barrier, Repeat(p.steps, a_round), last, end]
+
+
+BENCHMARK = Benchmark(
+    "cg",
+    __doc__,
+    cg_problem,
+    _programs,
+    _pairs,
+    grid=lambda p: {"dims": [p.C, p.R], "periodic": [False, False]},
+)

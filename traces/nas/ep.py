@@ -10,21 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts
-from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.calls import Call
+from hopmap.traces.folded import Parts
+from hopmap.traces.trace import TraceError
 
-from .skeleton import (
-    after,
-    bcast,
-    everyone,
-    folded_trace,
-    label,
-    parameters_of,
-    seconds_per_operation,
-    whole_trace,
-)
+from .call_tables import after, begin, everyone
+from .skeleton import Benchmark, parameters_of
 
 # Class: logarithm of the number of pairs of random numbers (m).
 CLASSES = {"S": 24, "W": 25, "A": 28, "B": 30, "C": 32, "D": 36, "E": 40}
@@ -53,45 +44,14 @@ def ep_batches(nas_class: str, ranks: int, steps: int | None = None) -> tuple[in
     return divmod(batches, ranks)
 
 
-def ep_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic: there is none. See `ep_batches` for errors."""
-    ep_batches(nas_class, ranks, steps)
-    metadata = {"benchmark": "ep", "class": nas_class}
-    return Traffic.from_pairs(ranks, [], [], [], [], metadata)
-
-
-def ep_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program: every call in its real order, with sizes.
-
-    Parameters
-    ----------
-    flops : float
-        Random numbers per second of one rank, see `nas_program`. 0 means no computation.
-    """
-    programs = _rank_programs(nas_class, ranks, steps, flops)
-    return whole_trace(label("ep", nas_class, ranks, None), ranks, 0, programs)
-
-
-def ep_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program, which has no loops; see `ep_trace`."""
-    programs = _rank_programs(nas_class, ranks, steps, flops)
-    return folded_trace(label("ep", nas_class, ranks, None), ranks, programs)
-
-
-def _rank_programs(nas_class: str, ranks: int, steps: int | None, flops: float) -> Iterator[Parts]:
-    batches, more = ep_batches(nas_class, ranks, steps)
-    seconds = (2 << BATCH) * seconds_per_operation("EP", flops)  # two numbers a pair
+def _programs(shares: tuple[int, int], ranks: int, seconds: float) -> Iterator[Parts]:
+    batches, more = shares
+    a_batch = (2 << BATCH) * seconds  # two numbers a pair
     for rank in range(ranks):
         sums = [everyone(Call.ALLREDUCE, ranks, 8 * doubles) for doubles in SUMS]
-        sums[0] = after((batches + (rank < more)) * seconds, sums[0])
-        yield [
-            everyone(Call.INIT, ranks),
-            calls(Call.COMM_RANK),
-            calls(Call.COMM_SIZE),
-            bcast(rank, ranks, 4),
-            everyone(Call.BARRIER, ranks),
-            *sums,
-            everyone(Call.FINALIZE, ranks),
-        ]
+        sums[0] = after((batches + (rank < more)) * a_batch, sums[0])
+        barrier, end = everyone(Call.BARRIER, ranks), everyone(Call.FINALIZE, ranks)
+        yield [*begin(rank, ranks, [4]), barrier, *sums, end]
+
+
+BENCHMARK = Benchmark("ep", __doc__, ep_batches, _programs)

@@ -12,6 +12,7 @@ transpose_x_y_global, checksum, verify).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import log
 from typing import NamedTuple
 
@@ -19,19 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts, Repeat
-from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.folded import Parts, Repeat
+from hopmap.traces.trace import TraceError
 
-from .skeleton import (
-    folded_trace,
-    label,
-    log2_of,
-    parameters_of,
-    seconds_per_operation,
-    steps_of,
-    whole_trace,
-)
+from .call_tables import after, bcast, everyone, reduce
+from .skeleton import Benchmark, log2_of, parameters_of, steps_of
 
 Table = NDArray[np.void]
 
@@ -102,78 +95,22 @@ def ft_problem(
     return FtProblem(nx, ny, nz, steps_of("FT", steps, niter), p1, p2)
 
 
-def ft_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run: none. See `ft_problem` for parameters and errors."""
-    ft_problem(nas_class, ranks, steps)
-    metadata = {"benchmark": "ft", "class": nas_class}
-    return Traffic.from_pairs(
-        ranks, [], [], [], [], metadata if steps is None else metadata | {"steps": steps}
-    )
-
-
-def ft_trace(
-    nas_class: str,
-    ranks: int,
-    *,
-    steps: int | None = None,
-    flops: float = 1e9,
-    layout: tuple[int, int] | None = None,
-) -> Trace:
-    """Generate the full program: every call in its real order, with sizes and communicators.
-
-    Parameters
-    ----------
-    flops : float
-        Floating-point operations per second of one rank; the compute model spends NPB's own count
-        of operations at this rate, an FFT's shared out over x, y and z by the logarithms of their
-        lengths. 0 means no computation.
-
-    Notes
-    -----
-    A rank's times are its own computation only. See `ft_problem` for other parameters and errors.
-    """
-    problem = ft_problem(nas_class, ranks, steps, layout)
-    programs = _rank_programs(problem, flops)
-    name = label("ft", nas_class, ranks, steps)
-    return whole_trace(name, ranks, 0, programs, _communicators(problem))
-
-
-def ft_folded(
-    nas_class: str,
-    ranks: int,
-    *,
-    steps: int | None = None,
-    flops: float = 1e9,
-    layout: tuple[int, int] | None = None,
-) -> Folded:
-    """Generate the full program with its time steps as a loop; see `ft_trace`."""
-    problem = ft_problem(nas_class, ranks, steps, layout)
-    programs = _rank_programs(problem, flops)
-    name = label("ft", nas_class, ranks, steps)
-    return folded_trace(name, ranks, programs, _communicators(problem))
-
-
-def _communicators(p: FtProblem) -> list[NDArray[np.int32]]:
+def _communicators(p: FtProblem, ranks: int) -> list[NDArray[np.int32]]:
     """Rows, then columns; those of one rank move nothing and are left out."""
-    grid = np.arange(p.p1 * p.p2, dtype=np.int32).reshape(p.p1, p.p2)
+    grid = np.arange(ranks, dtype=np.int32).reshape(p.p1, p.p2)
     return [*(grid if p.p2 > 1 else ()), *(grid.T if p.p1 > 1 else ())]
 
 
-def _rank_programs(p: FtProblem, flops: float) -> Iterator[Parts]:
-    seconds = seconds_per_operation("FT", flops)
-    for rank in range(p.p1 * p.p2):
-        yield _rank_program(p, rank, seconds)
+def _programs(p: FtProblem, ranks: int, seconds: float) -> Iterator[Parts]:
+    for rank in range(ranks):
+        yield _rank_program(p, rank, ranks, seconds)
 
 
-def _rank_program(p: FtProblem, rank: int, seconds: float) -> Parts:
+def _rank_program(p: FtProblem, rank: int, ranks: int, seconds: float) -> Parts:
     """All calls of one rank, in order."""
-    ranks = p.p1 * p.p2
     column, row = divmod(rank, p.p2)
     points = p.nx * p.ny * p.nz // ranks
     seconds *= points  # of an operation on each point
-
-    def collective(call: Call, before: float = 0.0) -> Table:
-        return calls(call, size=0, received=0, before=before)
 
     def transposition(comm: int, members: int) -> Table:
         size = 16 * points
@@ -192,37 +129,41 @@ def _rank_program(p: FtProblem, rank: int, seconds: float) -> Parts:
         for work, exchange in stages:
             before += work
             if exchange is not None and len(exchange):
-                tables.append(exchange.copy())
-                tables[-1]["before"] = before
+                tables.append(after(before, exchange))
                 before = 0.0
         return tables, before
 
     def time_step(before: float) -> list[Table]:
         """Evolve, transform back, add up the checksum."""
         exchanges, rest = fft(FFT, before + STEP * seconds, forwards=False)
-        received = 16 * ranks if rank == 0 else 0
-        return [*exchanges, calls(Call.REDUCE, peer=0, size=16, received=received, before=rest)]
+        return [*exchanges, after(rest, reduce(rank, ranks, 16))]
 
     warm_up, rest = fft(FIRST_FFT, SETUP * seconds, forwards=True)
     # The same once more, with the clock running.
     first, behind_first = fft(FIRST_FFT, SETUP * seconds, forwards=True)
     others: Parts = [Repeat(p.steps - 1, [*time_step(0.0)])] if p.steps > 1 else []
-    bcasts = [
-        calls(Call.BCAST, peer=0, size=size * ranks if rank == 0 else 0, received=size)
-        for size in INPUT_BCASTS
-    ]
+    split = everyone(Call.COMM_SPLIT, ranks)
     return [
-        collective(Call.INIT),
+        everyone(Call.INIT, ranks),
         calls(Call.COMM_SIZE),
         calls(Call.COMM_RANK),
-        *bcasts,
-        collective(Call.COMM_SPLIT),
-        collective(Call.COMM_SPLIT),
+        *[bcast(rank, ranks, size) for size in INPUT_BCASTS],
+        split,
+        split,
         *warm_up,
-        collective(Call.BARRIER, rest),
+        after(rest, everyone(Call.BARRIER, ranks)),
         *first,
         *time_step(behind_first),
         *others,
         calls(Call.COMM_SIZE, int(rank == 0)),  # verify
-        collective(Call.FINALIZE),
+        everyone(Call.FINALIZE, ranks),
     ]
+
+
+def benchmark_of(layout: tuple[int, int] | None) -> Benchmark[FtProblem]:
+    """FT in a layout of one's own, see `ft_problem`."""
+    problem = partial(ft_problem, layout=layout)
+    return Benchmark("ft", __doc__, problem, _programs, communicators=_communicators)
+
+
+BENCHMARK = benchmark_of(None)

@@ -11,33 +11,16 @@ Source: NPB 3.3-MPI, IS: is.c (create_seq, rank, full_verify).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts
-from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.folded import Parts
+from hopmap.traces.trace import TraceError
 
-from .skeleton import (
-    Row,
-    after,
-    bcast,
-    everyone,
-    folded_trace,
-    label,
-    listed,
-    log2_of,
-    parameters_of,
-    reduce,
-    seconds_per_operation,
-    steps_of,
-    whole_trace,
-)
-
-Ints = NDArray[np.int64]
+from .call_tables import Row, after, begin, everyone, listed, reduce
+from .skeleton import Benchmark, Ints, log2_of, parameters_of, steps_of
 
 # Class: logarithms of the number of keys, of their range, of the number of buckets; ranks.
 CLASSES = {
@@ -115,42 +98,6 @@ def is_problem(nas_class: str, ranks: int, steps: int | None = None) -> IsProble
     return p
 
 
-def is_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run: keys travel in collectives. See `is_problem`."""
-    is_problem(nas_class, ranks, steps)
-    low = np.arange(ranks - 1)
-    metadata: dict[str, Any] = {"benchmark": "is", "class": nas_class}
-    if steps is not None:
-        metadata["steps"] = steps
-    return Traffic.from_pairs(
-        ranks, low, low + 1, np.ones_like(low), np.full_like(low, KEY), metadata
-    )
-
-
-def is_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program: every call in its real order, with sizes and tags.
-
-    Parameters
-    ----------
-    flops : float
-        Keys ranked per second by one rank, see `nas_program`. 0 means no computation.
-
-    Notes
-    -----
-    Draws all keys, the 2^31 of class D in 2 s; memory is that of the trace.
-    """
-    programs = _rank_programs(is_problem(nas_class, ranks, steps), ranks, flops)
-    return whole_trace(label("is", nas_class, ranks, steps), ranks, ranks - 1, programs)
-
-
-def is_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program, without loops: no two rankings are alike; see `is_trace`."""
-    programs = _rank_programs(is_problem(nas_class, ranks, steps), ranks, flops)
-    return folded_trace(label("is", nas_class, ranks, steps), ranks, programs)
-
-
 def keys_received(p: IsProblem, ranks: int) -> Ints:
     """Keys that ranks are sent in each ranking, the untimed one first, shape (steps + 1, ranks)."""
     from .is_kernels import count_keys
@@ -193,8 +140,14 @@ def _shares(counts: Ints, own: int, ranks: int) -> Ints:
     return np.append(filled, np.zeros(ranks - len(filled), dtype=np.int64))
 
 
-def _rank_programs(p: IsProblem, ranks: int, flops: float) -> Iterator[Parts]:
-    seconds = seconds_per_operation("IS", flops)
+def _pairs(_: IsProblem, ranks: int) -> list[Ints]:
+    """Traffic of a whole run: keys travel in collectives."""
+    low = np.arange(ranks - 1)
+    return [low, low + 1, np.ones_like(low), np.full_like(low, KEY)]
+
+
+def _programs(p: IsProblem, ranks: int, seconds: float) -> Iterator[Parts]:
+    """Draws all keys first, the 2^31 of class D in 2 s."""
     received = keys_received(p, ranks)
     for rank in range(ranks):
         yield _rank_program(p, rank, ranks, received[:, rank], seconds)
@@ -220,13 +173,13 @@ def _rank_program(p: IsProblem, rank: int, ranks: int, received: Ints, seconds: 
     if rank > 0:
         chain.append((Call.WAIT, rank - 1, TAG, KEY))
     return [
-        everyone(Call.INIT, ranks),
-        calls(Call.COMM_RANK),
-        calls(Call.COMM_SIZE),
-        bcast(rank, ranks, KEY),
+        *begin(rank, ranks, [KEY]),
         *parts,
         after(spent, reduce(rank, ranks, 8)),
         listed(chain),
         reduce(rank, ranks, 4),
         everyone(Call.FINALIZE, ranks),
     ]
+
+
+BENCHMARK = Benchmark("is", __doc__, is_problem, _programs, _pairs)

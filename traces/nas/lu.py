@@ -10,27 +10,17 @@ Source: NPB 3.3-MPI, LU: ssor.f, blts.f, buts.f, exchange_1.f to exchange_6.f, p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts, Repeat
-from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.folded import Parts, Repeat
+from hopmap.traces.trace import TraceError
 
-from .skeleton import (
-    after,
-    bcast,
-    everyone,
-    folded_trace,
-    label,
-    parameters_of,
-    seconds_per_operation,
-    steps_of,
-    whole_trace,
-)
+from .call_tables import after, begin, everyone
+from .skeleton import Benchmark, Ints, parameters_of, steps_of
 
 # Class: grid edge n and time steps (itmax).
 CLASSES = {
@@ -72,8 +62,8 @@ class LuProblem(NamedTuple):
     steps: int
     X: int
     Y: int
-    nx: NDArray[np.int64]
-    ny: NDArray[np.int64]
+    nx: Ints
+    ny: Ints
 
 
 def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProblem:
@@ -107,19 +97,15 @@ def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProble
     return LuProblem(n, steps_of("LU", steps, itmax), X, Y, split[0], split[1])
 
 
-def lu_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run, in closed form; time and memory linear in ranks.
-
-    See `lu_problem` for parameters and errors.
-    """
-    p = lu_problem(nas_class, ranks, steps)
+def _pairs(p: LuProblem, ranks: int) -> list[Ints]:
+    """Traffic of a whole run; time and memory linear in ranks."""
     i = np.arange(ranks) % p.X
     j = np.arange(ranks) // p.X
     nx, ny = p.nx[i], p.ny[j]
     wi, wj = _sweep_width(nx, i, p.X), _sweep_width(ny, j, p.Y)
     sweeps = (p.n - 2) * (p.steps + 1)
     faces = p.steps + 4
-    rows: list[tuple[NDArray[np.int64], ...]] = []
+    rows: list[tuple[Ints, ...]] = []
     for partner, has, width, face, surface, border in (
         (1, i < p.X - 1, wj, ny, 16 * (ny + 2), _border(j, p.Y)),
         (p.X, j < p.Y - 1, wi, nx, 16 * nx, _border(i, p.X)),
@@ -130,67 +116,23 @@ def lu_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traff
         downwards = upwards + surface[low] + border[low] * 8 * p.n
         rows.append((low, high, np.full(len(low), sweeps + faces), upwards))
         rows.append((high, low, sweeps + faces + 1 + border[low], downwards))
-    src, dst, messages, volume = (np.concatenate(column) for column in zip(*rows, strict=True))
-    metadata: dict[str, Any] = {
-        "benchmark": "lu",
-        "class": nas_class,
-        "dims": [p.X, p.Y],
-        "periodic": [False, False],
-    }
-    if steps is not None:
-        metadata["steps"] = steps
-    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
+    return [np.concatenate(column) for column in zip(*rows, strict=True)]
 
 
-def lu_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program: every call in its real order, with sizes and tags.
-
-    Parameters
-    ----------
-    flops : float
-        Operations per second of one rank, see `nas_program`; they are shared out over planes and
-        right-hand sides. 0 means no computation.
-
-    Notes
-    -----
-    A rank's times are its own computation only: what waiting costs is for a replay to say.
-    Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
-    """
-    messages = int(lu_traffic(nas_class, ranks, steps=steps).messages.sum())
-    programs = _rank_programs(lu_problem(nas_class, ranks, steps), flops)
-    return whole_trace(label("lu", nas_class, ranks, steps), ranks, messages, programs)
-
-
-def lu_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program with its planes and time steps as loops; see `lu_trace`.
-
-    Notes
-    -----
-    Takes 15 kB a rank, whatever the class. Computation equals that of `lu_trace` but for the clock,
-    whose nanoseconds do not divide evenly into trips.
-    """
-    programs = _rank_programs(lu_problem(nas_class, ranks, steps), flops)
-    return folded_trace(label("lu", nas_class, ranks, steps), ranks, programs)
-
-
-def _sweep_width(
-    points: NDArray[np.int64], position: NDArray[np.int64], across: int
-) -> NDArray[np.int64]:
+def _sweep_width(points: Ints, position: Ints, across: int) -> Ints:
     """Points that a sweep's message covers: the grid's outermost points stay at home."""
     return points - _border(position, across)
 
 
-def _border(position: NDArray[np.int64], across: int) -> NDArray[np.int64]:
+def _border(position: Ints, across: int) -> Ints:
     """Count the grid borders (0 to 2) that a row or column of ranks lies on."""
-    on_border: NDArray[np.int64] = np.add(position == 0, position == across - 1, dtype=np.int64)
+    on_border: Ints = np.add(position == 0, position == across - 1, dtype=np.int64)
     return on_border
 
 
-def _rank_programs(p: LuProblem, flops: float) -> Iterator[Parts]:
-    seconds = seconds_per_operation("LU", flops) * float(np.polyval(FLOPS, p.n)) / p.n**3
-    for rank in range(p.X * p.Y):
+def _programs(p: LuProblem, ranks: int, seconds: float) -> Iterator[Parts]:
+    seconds = seconds * float(np.polyval(FLOPS, p.n)) / p.n**3  # of a point, in a time step
+    for rank in range(ranks):
         yield _rank_program(p, rank, rank % p.X, rank // p.X, seconds)
 
 
@@ -269,27 +211,22 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
     step = lower + upper
     l2norm = [everyone(Call.ALLREDUCE, ranks, 40)]
     maximum = [everyone(Call.ALLREDUCE, ranks, 8)]
-    bcasts = [bcast(rank, ranks, size) for size in INPUT_BCASTS]
     barrier = everyone(Call.BARRIER, ranks)
-    begin = [
-        everyone(Call.INIT, ranks),
-        calls(Call.COMM_RANK),
-        calls(Call.COMM_SIZE, 2 if rank == 0 else 1),  # once more in read_input
-        *bcasts,
-    ]
+    read_input = calls(Call.COMM_SIZE, int(rank == 0))
+    head = begin(rank, ranks, INPUT_BCASTS, read_input)
     end = everyone(Call.FINALIZE, ranks)
     if ranks == 1:  # no messages to compute between
         rhs = after(RHS * seconds, l2norm[0])
         untimed = [after(2 * RHS * seconds, l2norm[0]), barrier, after(seconds, maximum[0])]
         solved = [rhs, barrier, after((p.steps - RHS) * seconds, l2norm[0]), rhs]
-        return [*begin, *untimed, *solved, *maximum, *l2norm, *maximum * 3, end]
+        return [*head, *untimed, *solved, *maximum, *l2norm, *maximum * 3, end]
     start = [*exchange_3(), *l2norm, barrier]
     surface = fetch(west, east, FROM_E, 16 * nx) + fetch(north, south, FROM_S, 16 * (ny + 2))
     x_edges = fetch(north, south, FROM_S, 8 * nz) * int(_border(np.array([j]), p.Y)[0])
     y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
     inner_steps: Parts = [Repeat(p.steps - 1, [*step, *exchange_3()])] if p.steps > 1 else []
     return [
-        *begin,
+        *head,
         *exchange_3(),  # erhs
         *start,  # untimed run of one step
         *step,
@@ -311,3 +248,16 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
         *maximum,
         end,
     ]
+
+
+BENCHMARK = Benchmark(
+    "lu",
+    __doc__,
+    lu_problem,
+    _programs,
+    _pairs,
+    grid=lambda p: {"dims": [p.X, p.Y], "periodic": [False, False]},
+)
+lu_traffic = BENCHMARK.traffic
+lu_trace = BENCHMARK.trace
+lu_folded = BENCHMARK.folded

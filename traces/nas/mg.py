@@ -12,33 +12,18 @@ Source: NPB 3.3-MPI, MG: mg.f (setup, mg3P, comm3, comm3_ex, zran3).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts, Repeat
-from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.calls import Call
+from hopmap.traces.folded import Parts, Repeat
+from hopmap.traces.trace import TraceError
 
-from .skeleton import (
-    Row,
-    after,
-    bcast,
-    everyone,
-    folded_trace,
-    label,
-    listed,
-    log2_of,
-    parameters_of,
-    reduce,
-    seconds_per_operation,
-    steps_of,
-    whole_trace,
-)
+from .call_tables import Row, after, begin, everyone, listed, reduce
+from .skeleton import Benchmark, Ints, log2_of, parameters_of, steps_of
 
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # Class: grid edge n and V-cycles (nit).
@@ -152,13 +137,8 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
     return MgProblem(n, steps_of("MG", steps, own), p, points, alive, up, down, gives, takes)
 
 
-def mg_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run, in closed form.
-
-    Takes time and memory of the order of ranks times levels; see `mg_problem` for parameters and
-    errors.
-    """
-    p = mg_problem(nas_class, ranks, steps)
+def _pairs(p: MgProblem, ranks: int) -> list[Ints]:
+    """Traffic of a whole run; time and memory of the order of ranks times levels."""
     me = np.arange(ranks)
     cycles = p.steps + 1
     top = len(p.alive) - 1
@@ -176,38 +156,7 @@ def mg_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traff
                     messages = np.full(len(src), count)
                     rows.append((src, peer[who], messages, count * size[who]))
     none = np.zeros(0, dtype=np.int64)
-    columns = [np.concatenate(column) for column in zip(*rows, strict=True)] or [none] * 4
-    metadata: dict[str, Any] = {
-        "benchmark": "mg",
-        "class": nas_class,
-        "dims": list(p.p),
-        "periodic": [True, True, True],
-    }
-    if steps is not None:
-        metadata["steps"] = steps
-    src, dst, messages, volume = columns
-    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
-
-
-def mg_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program: every call in its real order, with sizes and tags.
-
-    Parameters
-    ----------
-    flops : float
-        Operations per second of one rank, see `nas_program`. 0 means no computation.
-    """
-    messages = int(mg_traffic(nas_class, ranks, steps=steps).messages.sum())
-    programs = _rank_programs(mg_problem(nas_class, ranks, steps), ranks, flops)
-    return whole_trace(label("mg", nas_class, ranks, steps), ranks, messages, programs)
-
-
-def mg_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program with its V-cycles as a loop; see `mg_trace`."""
-    programs = _rank_programs(mg_problem(nas_class, ranks, steps), ranks, flops)
-    return folded_trace(label("mg", nas_class, ranks, steps), ranks, programs)
+    return [np.concatenate(column) for column in zip(*rows, strict=True)] or [none] * 4
 
 
 def _share(place: Ints, edge: int, across: Ints) -> Ints:
@@ -230,9 +179,9 @@ def _plane(points: Ints, axis: int) -> Ints:
     return size
 
 
-def _rank_programs(p: MgProblem, ranks: int, flops: float) -> Iterator[Parts]:
+def _programs(p: MgProblem, ranks: int, seconds: float) -> Iterator[Parts]:
     # So that a V-cycle and its residual take as many operations as NPB counts.
-    seconds = seconds_per_operation("MG", flops) * FLOPS_PER_POINT * p.n**3 / _operations(p)
+    seconds = seconds * FLOPS_PER_POINT * p.n**3 / _operations(p)
     for rank in range(ranks):
         yield _rank_program(p, rank, ranks, seconds)
 
@@ -254,15 +203,7 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     barrier = everyone(Call.BARRIER, ranks)
     charge = [everyone(Call.ALLREDUCE, ranks, 8), everyone(Call.ALLREDUCE, ranks, 16)]
     zran3 = [barrier, *charge * CHARGES, barrier, borders[top]]
-    start = [
-        everyone(Call.INIT, ranks),
-        calls(Call.COMM_RANK),
-        calls(Call.COMM_SIZE),
-        barrier,
-        *[bcast(rank, ranks, size) for size in INPUT_BCASTS],
-        *zran3,
-        *norm,
-    ]
+    start = [*begin(rank, ranks, INPUT_BCASTS, barrier), *zran3, *norm]
     end = [reduce(rank, ranks, 8), everyone(Call.FINALIZE, ranks)]
     if ranks == 1:  # no messages to compute between
         once, whole = RESID * cost[top], seconds * _operations(p)
@@ -327,3 +268,13 @@ def _sends(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: 
 def _waits(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: int) -> list[Row]:
     up, down = int(p.up[k, axis, rank]), int(p.down[k, axis, rank])
     return [(Call.WAIT, up, DOWN[axis], downwards), (Call.WAIT, down, UP[axis], upwards)]
+
+
+BENCHMARK = Benchmark(
+    "mg",
+    __doc__,
+    mg_problem,
+    _programs,
+    _pairs,
+    grid=lambda p: {"dims": list(p.p), "periodic": [True, True, True]},
+)

@@ -16,14 +16,10 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.traces.trace import TraceError
-from hopmap.traces.traffic import Traffic
 
-from .skeleton import parameters_of, steps_of
-
-Ints = NDArray[np.int64]
+from .skeleton import Ints, parameters_of, steps_of
 
 FACE_BYTES = 80  # of a grid point on a face: two layers of 5 doubles
 
@@ -157,19 +153,17 @@ def partners(p: int, i: Any, j: Any) -> tuple[list[Any], list[Any]]:
     )
 
 
-def multipartition_traffic(
-    solver: Solver, nas_class: str, ranks: int, steps: int | None = None
-) -> Traffic:
-    """Point-to-point traffic of a whole run, in closed form; time and memory linear in ranks.
-
-    See `multipartition` for parameters and errors.
-    """
-    layout = multipartition(solver, nas_class, ranks, steps)
-    p = layout.p
-    j, i = np.divmod(np.arange(ranks, dtype=np.int64), p)
+def messages_to_a_partner(layout: Layout, steps: int) -> int:
+    """Of a rank to each of its six partners."""
     # A step before the clock starts, and faces once more for the verification.
-    sweeps, copies = layout.steps + 1, layout.steps + 2
-    messages = np.full(ranks, copies + sweeps * (p - 1) if p > 1 else 0)
+    return steps + 2 + (steps + 1) * (layout.p - 1) if layout.p > 1 else 0
+
+
+def pairs(solver: Solver, layout: Layout, ranks: int) -> list[Ints]:
+    """Traffic of a whole run; time and memory linear in ranks."""
+    p, steps = layout.p, layout.steps
+    j, i = np.divmod(np.arange(ranks, dtype=np.int64), p)
+    messages = np.full(ranks, messages_to_a_partner(layout, steps))
     rows: list[tuple[Ints, ...]] = []
     for ends, partner, unit in zip(
         (p - 1, 0), partners(p, i, j), (solver.eliminate, solver.substitute), strict=True
@@ -177,18 +171,9 @@ def multipartition_traffic(
         for axis in range(3):
             faces = _between(layout.points, i, j, axis, ends)
             swept = _between(layout.swept, i, j, axis, ends)
-            volume = copies * FACE_BYTES * faces + sweeps * unit * swept
+            volume = (steps + 2) * FACE_BYTES * faces + (steps + 1) * unit * swept
             rows.append((i + p * j, partner[axis], messages, volume))
-    src, dst, messages, volume = (np.concatenate(column) for column in zip(*rows, strict=True))
-    metadata: dict[str, Any] = {
-        "benchmark": solver.name,
-        "class": nas_class,
-        "dims": [p, p],
-        "periodic": [True, True],
-    }
-    if steps is not None:
-        metadata["steps"] = steps
-    return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
+    return [np.concatenate(column) for column in zip(*rows, strict=True)]
 
 
 def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:

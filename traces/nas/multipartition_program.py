@@ -1,4 +1,4 @@
-"""The full programs of NAS SP and BT, call by call; see `nas_multipartition` for the layout.
+"""The full programs of NAS SP and BT, call by call; see `multipartition` for the layout.
 
 Messages go over duplicates of a communicator that was split from MPI_COMM_WORLD, none over
 MPI_COMM_WORLD itself: SETUP has the collectives, SOLVE the sweeps, FACES the copies of faces.
@@ -10,31 +10,32 @@ z_solve.f, verify.f.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.calls import Call, calls
-from hopmap.traces.folded import Folded, Parts, Repeat
+from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.safety.memory import require_memory
-from hopmap.traces.trace import Trace
 
+from .call_tables import after, bcast, everyone, reduce
 from .multipartition import (
     FACE_BYTES,
     Layout,
     Solver,
+    messages_to_a_partner,
     multipartition,
-    multipartition_traffic,
+    pairs,
     partners,
 )
-from .skeleton import folded_trace, label, seconds_per_operation, whole_trace
+from .skeleton import Benchmark, Ints
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Table = NDArray[np.void]
 
-WORLD, SETUP, SOLVE, FACES = range(4)  # communicators
+SETUP, SOLVE, FACES = 1, 2, 3  # communicators besides MPI_COMM_WORLD
 
 # Tags: where a message goes, as its sender sees it, when faces are copied; where it comes from, as
 # its receiver sees it, in a sweep of BT.
@@ -44,62 +45,24 @@ EAST, WEST, NORTH, SOUTH, BOTTOM, TOP = 2000, 3000, 4000, 5000, 6000, 7000
 AT_ONCE = (Call.ISEND, Call.IRECV, Call.WAITALL, Call.RECEIVED, Call.SENT, Call.WAITALL_END)
 IN_TURN = (Call.ISEND, Call.IRECV, Call.WAIT_SENT, Call.WAIT)
 
-BYTES_PER_MESSAGE = (
-    280  # of a trace: 10 or 11 events of 13 bytes, 4 records of 37; at its peak, 750
-)
+# Of a trace: 10 or 11 events of 13 bytes, 4 records of 37; at its peak, 750.
+BYTES_PER_MESSAGE = 280
 
 
-def multipartition_trace(
-    solver: Solver, nas_class: str, ranks: int, steps: int | None, flops: float
-) -> Trace:
-    """Generate the full program: every call in its real order, with sizes, tags, communicators.
+def benchmark_of(solver: Solver, about: str | None) -> Benchmark[Layout]:
+    """Put a solver's benchmark together; `about` is the docstring of its file.
 
-    Parameters
-    ----------
-    flops : float
-        Floating-point operations per second of one rank; the compute model spends the benchmark's
-        own count of operations at this rate, shared out over cells and parts of a time step
-        (`Work`). 0 means no computation.
-
-    Notes
-    -----
-    A rank's times are its own computation only: what waiting costs is for a replay to say.
-    See `multipartition` for the other parameters and errors.
+    Its folded trace takes 12 kB times p a rank, whatever the number of steps.
     """
-    layout = multipartition(solver, nas_class, ranks, steps)
-    name = label(solver.name, nas_class, ranks, steps)
-    messages = _messages(solver, nas_class, ranks, layout.steps)
-    programs = _programs(solver, layout, flops)
-    return whole_trace(name, ranks, messages, programs, _communicators(ranks))
-
-
-def multipartition_folded(
-    solver: Solver, nas_class: str, ranks: int, steps: int | None, flops: float
-) -> Folded:
-    """Generate the full program with its time steps as a loop; see `multipartition_trace`.
-
-    Notes
-    -----
-    Takes 12 kB times p a rank, whatever the number of steps. Computation equals that of the trace
-    but for the clock, whose nanoseconds do not divide evenly into trips.
-    """
-    layout = multipartition(solver, nas_class, ranks, steps)
-    name = label(solver.name, nas_class, ranks, steps)
-    messages = _messages(solver, nas_class, ranks, 1)
-    require_memory(
-        BYTES_PER_MESSAGE * messages,
-        f"{name}: two time steps of {messages:,} messages",
-        "take fewer ranks",
+    return Benchmark(
+        solver.name,
+        about,
+        partial(multipartition, solver),
+        partial(_programs, solver),
+        partial(pairs, solver),
+        grid=lambda layout: {"dims": [layout.p, layout.p], "periodic": [True, True]},
+        communicators=lambda _, ranks: [np.arange(ranks, dtype=np.int32)] * 3,
     )
-    return folded_trace(name, ranks, _programs(solver, layout, flops), _communicators(ranks))
-
-
-def _messages(solver: Solver, nas_class: str, ranks: int, steps: int) -> int:
-    return int(multipartition_traffic(solver, nas_class, ranks, steps).messages.sum())
-
-
-def _communicators(ranks: int) -> list[NDArray[np.int32]]:
-    return [np.arange(ranks, dtype=np.int32)] * 3
 
 
 class Cells(NamedTuple):
@@ -142,12 +105,18 @@ class Sweep(NamedTuple):
     work: Floats
 
 
-def _programs(solver: Solver, layout: Layout, flops: float) -> Iterator[Parts]:
-    """All calls of each rank, in order."""
-    operation = seconds_per_operation(solver.name.upper(), flops)
+def _programs(solver: Solver, layout: Layout, ranks: int, operation: float) -> Iterator[Parts]:
+    """All calls of each rank, in order; folded or not, there are two time steps in them."""
+    messages = 6 * ranks * messages_to_a_partner(layout, 1)
+    require_memory(
+        BYTES_PER_MESSAGE * messages,
+        f"{solver.name.upper()} of {layout.n}^3 points on {ranks} ranks: two time steps of "
+        f"{messages:,} messages",
+        "take fewer ranks",
+    )
     p, c = layout.p, np.arange(layout.p)
     per_point = solver.operations(layout.n) / layout.n**3 / solver.work.total()
-    for rank in range(p * p):
+    for rank in range(ranks):
         j, i = divmod(rank, p)
         at = np.stack([(i + c) % p, (j - c) % p, c])
         seconds = layout.points[at].prod(axis=0) * (per_point * operation)
@@ -157,15 +126,8 @@ def _programs(solver: Solver, layout: Layout, flops: float) -> Iterator[Parts]:
 
 def _program(solver: Solver, layout: Layout, rank: int, cells: Cells) -> Parts:
     ranks, steps = layout.p**2, layout.steps
-
-    def collective(call: Call, size: int = 0, comm: int = SETUP, before: float = 0.0) -> Table:
-        whole = size * ranks
-        return calls(call, size=whole, received=whole, comm=comm, before=before)
-
-    def to_all(size: int) -> Table:
-        sent = size * ranks if rank == 0 else 0
-        return calls(Call.BCAST, peer=0, comm=SETUP, size=sent, received=size)
-
+    duplicate = everyone(Call.COMM_DUP, ranks, comm=SETUP)
+    norm = everyone(Call.ALLREDUCE, ranks, 40, comm=SETUP)
     faces, rhs = _copy_faces(layout, cells), solver.work.rhs * cells.seconds.sum()
     step, rest = _time_step(solver, layout, cells, faces, rhs)
     if layout.p > 1:
@@ -179,23 +141,23 @@ def _program(solver: Solver, layout: Layout, rank: int, cells: Cells) -> Parts:
     warm_up = step.copy()
     warm_up["before"][:1] = 0
     return [
-        collective(Call.INIT, comm=WORLD),
+        everyone(Call.INIT, ranks),
         calls(Call.COMM_SIZE),
         calls(Call.COMM_RANK),
-        collective(Call.COMM_SPLIT, comm=WORLD),
+        everyone(Call.COMM_SPLIT, ranks),
         calls(Call.COMM_SIZE),
-        collective(Call.COMM_DUP),
-        collective(Call.COMM_DUP),
-        *map(to_all, solver.bcasts),
+        duplicate,
+        duplicate,
+        *[bcast(rank, ranks, size, comm=SETUP) for size in solver.bcasts],
         warm_up,
-        collective(Call.BARRIER, before=rest),
+        after(rest, everyone(Call.BARRIER, ranks, comm=SETUP)),
         *loop,
-        collective(Call.ALLREDUCE, 40, before=timed),  # error_norm
+        after(timed, norm),  # error_norm
         faces,
-        collective(Call.ALLREDUCE, 40, before=rhs),  # rhs_norm
-        calls(Call.REDUCE, peer=0, comm=SETUP, size=8, received=8 * ranks if rank == 0 else 0),
-        collective(Call.BARRIER, comm=WORLD),
-        collective(Call.FINALIZE, comm=WORLD),
+        after(rhs, norm),  # rhs_norm
+        reduce(rank, ranks, 8, comm=SETUP),
+        everyone(Call.BARRIER, ranks),
+        everyone(Call.FINALIZE, ranks),
     ]
 
 

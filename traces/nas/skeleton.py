@@ -1,6 +1,7 @@
-"""What NAS generators share: checks of class, ranks and steps, and the way from calls to a trace.
+"""What NAS generators share: the way from a benchmark's parts to traffic and traces, and checks.
 
-A generator yields the `Parts` of one rank after the other. Its compute model is the same for all:
+A benchmark says who is where, who sends what to whom, and the calls of one rank after the other;
+`Benchmark` makes everything else of that. The compute model is the same for all:
 operations as NPB counts them for the benchmark's Mop/s figure (floating-point ones; IS: keys
 ranked; EP: random numbers), shared out over the phases of the program, at a rate per rank. What
 NPB leaves out of its count (start-up, matrix or key generation, verification) costs nothing.
@@ -8,21 +9,136 @@ NPB leaves out of its count (start-up, matrix or key generation, verification) c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
+from hopmap.traces.calls import trace_of_calls, with_requests
 from hopmap.traces.folded import Folded, Parts, folded_of_calls, once, written_out
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.traffic import Traffic
 
+Ints = NDArray[np.int64]
+P = TypeVar("P")  # a class on a number of ranks
 T = TypeVar("T")
 
 # Of a trace: at least 6 events of 13 bytes and 2 records of 37; measured, 370.
 BYTES_PER_MESSAGE = 250
+
+
+@dataclass(frozen=True)
+class Benchmark(Generic[P]):
+    """A benchmark in parts, and what is made of them.
+
+    Attributes
+    ----------
+    name : str
+        In lower case.
+    about : str
+        The docstring of its file: what it computes, and its source.
+    problem : callable
+        Lays a class out on ranks, with other steps than its own where they are given. Raises
+        `TraceError` for a class, ranks or steps that the benchmark does not allow.
+    programs : callable
+        Yields all calls of one rank after the other, where an operation takes so many seconds.
+    pairs : callable
+        Columns of the traffic of a whole run, as `Traffic.from_pairs` takes them.
+    grid : callable
+        What is known of the layout of ranks, see `Traffic.metadata`.
+    communicators : callable
+        World ranks of the members of communicators 1, 2, ...; 0 is MPI_COMM_WORLD.
+    """
+
+    name: str
+    about: str | None
+    problem: Callable[[str, int, int | None], P]
+    programs: Callable[[P, int, float], Iterator[Parts]]
+    pairs: Callable[[P, int], Sequence[ArrayLike]] = lambda _problem, _ranks: ([], [], [], [])
+    grid: Callable[[P], Mapping[str, Any]] = lambda _problem: {}
+    communicators: Callable[[P, int], Sequence[NDArray[np.int32]]] = lambda _problem, _ranks: ()
+
+    def traffic(self, nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
+        """Point-to-point traffic of a whole run, in closed form: time and memory grow with ranks.
+
+        Parameters
+        ----------
+        nas_class : str
+            S, W, A, ...
+        ranks : int
+            As many as the benchmark allows.
+        steps : int, optional
+            Time steps instead of the class's own.
+
+        Raises
+        ------
+        TraceError
+            See `problem`.
+        """
+        problem = self.problem(nas_class, ranks, steps)
+        metadata = {"benchmark": self.name, "class": nas_class, **self.grid(problem)}
+        if steps is not None:
+            metadata["steps"] = steps
+        src, dst, messages, volume = self.pairs(problem, ranks)
+        return Traffic.from_pairs(ranks, src, dst, messages, volume, metadata)
+
+    def trace(
+        self, nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
+    ) -> Trace:
+        """Generate the full program: every call in its real order, with sizes and tags.
+
+        Parameters
+        ----------
+        flops : float
+            Operations per second of one rank, as NPB counts them: see this file's head. 0
+            means no computation.
+
+        Raises
+        ------
+        TraceError
+            See `problem`; a rate that is negative or endless.
+        OutOfMemoryError
+            It would not fit.
+
+        Notes
+        -----
+        A rank's times are its own computation only: what waiting costs is for a replay to say.
+        Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
+        """
+        name = self._label(nas_class, ranks, steps)
+        problem = self.problem(nas_class, ranks, steps)
+        messages = int(self.traffic(nas_class, ranks, steps=steps).messages.sum())
+        require_memory(
+            BYTES_PER_MESSAGE * messages,
+            f"{name}: the whole trace of {messages:,} messages",
+            "take fewer steps",
+        )
+        programs = self.programs(problem, ranks, seconds_per_operation(self.name.upper(), flops))
+        tables = (with_requests(written_out(parts)) for parts in programs)
+        return trace_of_calls(name, ranks, tables, self.communicators(problem, ranks))
+
+    def folded(
+        self, nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
+    ) -> Folded:
+        """Generate the full program with its loops as loops; see `trace`.
+
+        Notes
+        -----
+        Does not grow with steps: LU takes 15 kB a rank, whatever the class. Computation equals that
+        of the trace but for the clock, whose nanoseconds do not divide evenly into trips.
+        """
+        name = self._label(nas_class, ranks, steps)
+        problem = self.problem(nas_class, ranks, steps)
+        programs = self.programs(problem, ranks, seconds_per_operation(self.name.upper(), flops))
+        listed = ((with_requests(table), loops) for table, loops in map(once, programs))
+        return folded_of_calls(name, ranks, listed, self.communicators(problem, ranks))
+
+    def _label(self, nas_class: str, ranks: int, steps: int | None) -> str:
+        name = f"{self.name}.{nas_class}.{ranks}"
+        return name if steps is None else f"{name} ({steps} steps)"
 
 
 def parameters_of(benchmark: str, classes: Mapping[str, T], nas_class: str) -> T:
@@ -75,89 +191,3 @@ def seconds_per_operation(benchmark: str, flops: float) -> float:
     if not (0 <= flops < np.inf):
         raise TraceError(f"{benchmark} at {flops} flop/s: expected 0 or more")
     return 1 / flops if flops else 0.0
-
-
-def label(benchmark: str, nas_class: str, ranks: int, steps: int | None) -> str:
-    """Name of a generated trace."""
-    name = f"{benchmark.lower()}.{nas_class}.{ranks}"
-    return name if steps is None else f"{name} ({steps} steps)"
-
-
-Row = tuple[Call, int, int, int]
-
-
-def listed(rows: list[Row]) -> NDArray[np.void]:
-    """Make a table of calls given as (call, peer, tag, size); the oldest request is waited for."""
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    call, peer, tag, size = columns.T
-    waits = call == Call.WAIT
-    request = np.where(waits, np.cumsum(waits) - 1 - np.cumsum(call == Call.IRECV), -1)
-    return calls(
-        call.astype(np.uint8), len(columns), peer=peer, tag=tag, size=size, request=request
-    )
-
-
-def everyone(call: Call, ranks: int, size: int = 0) -> NDArray[np.void]:
-    """One collective in which each rank sends `size` bytes to each, or reduces them for all."""
-    return calls(call, size=size * ranks, received=size * ranks)
-
-
-def bcast(rank: int, ranks: int, size: int) -> NDArray[np.void]:
-    """One broadcast from rank 0."""
-    return calls(Call.BCAST, peer=0, size=size * ranks if rank == 0 else 0, received=size)
-
-
-def reduce(rank: int, ranks: int, size: int) -> NDArray[np.void]:
-    """One reduction to rank 0."""
-    return calls(Call.REDUCE, peer=0, size=size, received=size * ranks if rank == 0 else 0)
-
-
-def after(seconds: float, table: NDArray[np.void]) -> NDArray[np.void]:
-    """Put computation before the first call."""
-    table = table.copy()
-    table["before"][:1] += seconds
-    return table
-
-
-def whole_trace(
-    name: str,
-    ranks: int,
-    messages: int,
-    programs: Iterable[Parts],
-    communicators: Sequence[NDArray[np.int32]] = (),
-) -> Trace:
-    """Write every rank's program out.
-
-    Parameters
-    ----------
-    messages : int
-        Messages of the whole run, to ask for memory beforehand.
-    communicators
-        As in `trace_of_calls`.
-
-    Raises
-    ------
-    OutOfMemoryError
-        It would not fit.
-    """
-    require_memory(
-        BYTES_PER_MESSAGE * messages,
-        f"{name}: the whole trace of {messages:,} messages",
-        "take fewer steps",
-    )
-    tables = (with_requests(written_out(parts)) for parts in programs)
-    return trace_of_calls(name, ranks, tables, communicators)
-
-
-def folded_trace(
-    name: str,
-    ranks: int,
-    programs: Iterable[Parts],
-    communicators: Sequence[NDArray[np.int32]] = (),
-) -> Folded:
-    """Put every rank's program together with its loops as loops."""
-    listed = []
-    for parts in programs:
-        table, loops = once(parts)
-        listed.append((with_requests(table), loops))
-    return folded_of_calls(name, ranks, listed, communicators)

@@ -1,6 +1,6 @@
 """NAS SP (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
 
-ADI on an n^3 grid, with scalar pentadiagonal systems along each axis; see `nas_multipartition` for
+ADI on an n^3 grid, with scalar pentadiagonal systems along each axis; see `multipartition` for
 the layout. A sweep sends 22 doubles for each point between two cells when it eliminates, 10 when it
 substitutes. Checked message for message against recorded runs.
 
@@ -10,12 +10,8 @@ verify.f.
 
 from __future__ import annotations
 
-from hopmap.traces.folded import Folded
-from hopmap.traces.trace import Trace
-from hopmap.traces.traffic import Traffic
-
-from .multipartition import Solver, Work, multipartition_traffic
-from .multipartition_program import multipartition_folded, multipartition_trace
+from .multipartition import Solver, Work
+from .multipartition_program import benchmark_of
 
 
 def operations(n: int) -> float:
@@ -52,19 +48,4 @@ SP = Solver(
     ),
 )
 
-
-def sp_traffic(nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-    """Point-to-point traffic of a whole run; see `nas_multipartition.multipartition_traffic`."""
-    return multipartition_traffic(SP, nas_class, ranks, steps)
-
-
-def sp_trace(nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9) -> Trace:
-    """Generate the full program; see `nas_multipartition_calls.multipartition_trace`."""
-    return multipartition_trace(SP, nas_class, ranks, steps, flops)
-
-
-def sp_folded(
-    nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
-) -> Folded:
-    """Generate the full program with its time steps as a loop; see `sp_trace`."""
-    return multipartition_folded(SP, nas_class, ranks, steps, flops)
+BENCHMARK = benchmark_of(SP, __doc__)

@@ -48,9 +48,15 @@ def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_pat
         (HEAD + "2 2 1\n1 0 7\n", "entry 1: column 0: expected 1..2"),
         (HEAD + "2 2 1\n-9223372036854775808 1 7\n", "entry 1: row -9223372036854775808"),
         (HEAD + "2 2 1\n1 1 1\n1 2 1\n", "2 entries: expected 1"),
+        (HEAD + "2 2 0\n1 1 1\n", "1 entries: expected 0"),
         (HEAD + "1 1 1\n", "0 entries: expected 1"),  # numpy would warn of it
         (HEAD + "2 2 1\n1 1 x\n", "could not convert string 'x'"),
         (HEAD + "2 2 1\n1 1 9999999999999999999\n", "could not convert"),
+        # scipy's reader takes these for 7, and for an entry without the rest.
+        (HEAD + "2 2 1\n1 1 7.9\n", "could not convert string '7.9'"),
+        (HEAD + "2 2 1\n1 1 7e3\n", "could not convert string '7e3'"),
+        (HEAD + "2 2 1\n1 1 7 8\n", "requires 3 columns but 4 were found"),
+        (HEAD.replace("integer", "real") + "2 2 1\n1 1 1.5D3\n", "could not convert string"),
         (HEAD + "9 9 4000000000\n1 1 1\n", "cannot hold the 4000000000 entries"),
         (HEAD + "4000000000 4000000000 1\n1 1 1\n", "4000000000 ranks: expected 0 to 16777216"),
         (HEAD + "2 1\n1 1 1\n", "expected rows, columns, entries"),

@@ -195,3 +195,5 @@ def test_wrong_steps_and_rates_are_refused(name):
 
 def test_every_benchmark_says_what_it_is():
     assert set(MINE) | {"lu"} <= BENCHMARKS.keys()
+    for name, benchmark in BENCHMARKS.items():
+        assert (benchmark.about or "").startswith(f"NAS {name.upper()} (NPB 3.3-MPI)")

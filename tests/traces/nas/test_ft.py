@@ -18,7 +18,7 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas.ft import ft_problem, ft_trace
+from hopmap.traces.nas.ft import benchmark_of, ft_problem
 
 
 def test_the_recorded_run(shared, events_of):
@@ -55,7 +55,7 @@ def test_collectives_of_the_recorded_run(operation, expected):
 
 @pytest.mark.parametrize(("layout", "calls", "ends"), [((1, 16), 417, 384), ((4, 4), 545, 512)])
 def test_events_of_runs_with_slabs_and_with_pencils(layout, calls, ends):
-    counted = Counter(ft_trace("S", 16, layout=layout).kind.tolist())
+    counted = Counter(benchmark_of(layout).trace("S", 16).kind.tolist())
     assert counted == {
         **dict.fromkeys((Kind.ENTER, Kind.LEAVE), calls),
         **dict.fromkeys((Kind.COLLECTIVE_BEGIN, Kind.COLLECTIVE_END), ends),
@@ -107,7 +107,7 @@ def test_the_compute_model_spends_the_benchmarks_operations_at_the_rate(name):
 
 
 def test_the_generated_archive_reads_as_it_was_written(tmp_path, events_of):
-    trace = ft_trace("S", 8, steps=2, layout=(4, 2))
+    trace = benchmark_of((4, 2)).trace("S", 8, steps=2)
     write_trace(trace, tmp_path / "ft.otf2")
     again = read_trace(tmp_path / "ft.otf2")
     assert summarize(again).collectives == summarize(trace).collectives
@@ -132,7 +132,7 @@ def test_wrong_names_are_refused(name, message):
 
 def test_wrong_layouts_rates_and_steps_are_refused():
     with pytest.raises(TraceError, match="layout 4 x 2: expected 16 ranks in it"):
-        ft_trace("S", 16, layout=(4, 2))
+        benchmark_of((4, 2)).trace("S", 16)
     with pytest.raises(TraceError, match="FT at inf flop/s: expected 0 or more"):
         nas_trace("ft.S.4", flops=float("inf"))
     with pytest.raises(TraceError, match="FT with 0 time steps: expected at least 1"):

@@ -11,6 +11,8 @@ from hopmap.traces import (
     OutOfMemoryError,
     lu_folded,
     lu_trace,
+    nas_folded,
+    nas_traffic,
     read_trace,
     require_memory,
     write_trace,
@@ -81,3 +83,10 @@ def test_a_folded_trace_is_small(free):
     free(10 * 2**20)
     program = lower(lu_folded("C", 16))
     assert program.trips().sum() > 10**6
+
+
+def test_a_folded_trace_of_sp_is_weighed_by_two_time_steps(free):
+    messages = nas_traffic("sp.A.16", steps=1).messages.sum()
+    free(2**17)
+    with pytest.raises(OutOfMemoryError, match=rf"SP of 64\^3 points .* of {messages} messages"):
+        nas_folded("sp.A.16")

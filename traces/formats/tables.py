@@ -1,0 +1,195 @@
+"""Tables of traffic: numpy's archives (npz), sparse CSV, and MapLib's dense CSV."""
+
+from __future__ import annotations
+
+import json
+import warnings
+import zipfile
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
+
+from .metadata import read_metadata
+
+HEADER = "src,dst,messages,bytes"
+DENSE_LIMIT = 8192
+_COLUMNS = ("ranks", "src", "dst", "messages", "bytes", "metadata")
+
+
+def read_npz(file: Path) -> Traffic:
+    """Read numpy's archive of all columns and metadata."""
+    with zipfile.ZipFile(file) as archive:
+        data = {name: _read_column(archive, name, file) for name in _COLUMNS}
+    ranks = data.pop("ranks")
+    if ranks.shape or ranks.dtype.kind not in "iu":
+        raise TraceError(f"{file}: ranks {ranks!s:.40}: expected one whole number")
+    metadata = read_metadata(str(data.pop("metadata")), str(file))
+    return Traffic.from_pairs(int(ranks), **data, metadata=metadata, name=str(file))
+
+
+def read_npz_metadata(file: Path) -> dict[str, Any]:
+    """Read the metadata of numpy's archive alone."""
+    with zipfile.ZipFile(file) as archive:
+        return read_metadata(str(_read_column(archive, "metadata", file)), str(file))
+
+
+def _read_column(archive: zipfile.ZipFile, name: str, file: Path) -> NDArray[Any]:
+    """Read one array, after a look at how long it says it is and how long it can be."""
+    if f"{name}.npy" not in archive.namelist():
+        raise TraceError(f"{file}: no array {name!r}: expected {', '.join(_COLUMNS)}")
+    size = archive.getinfo(f"{name}.npy").file_size
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote
+        with archive.open(f"{name}.npy") as stream:
+            if np.lib.format.read_magic(stream) == (1, 0):
+                shape, _, kind = np.lib.format.read_array_header_1_0(stream)
+            else:
+                shape, _, kind = np.lib.format.read_array_header_2_0(stream)
+        if min(shape, default=0) < 0 or prod(shape) * kind.itemsize > size:
+            raise TraceError(f"{file}: array {name!r}: {size} bytes cannot hold the shape {shape}")
+        require_memory(size, f"{file}: array {name!r}", "hopmap writes smaller ones")
+        with archive.open(f"{name}.npy") as stream:
+            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+
+
+def write_npz(file: Path, traffic: Traffic) -> None:
+    """Write numpy's archive of all columns and metadata."""
+    with file.open("wb") as stream:
+        np.savez_compressed(
+            stream,
+            ranks=np.int64(traffic.ranks),
+            src=traffic.src,
+            dst=traffic.dst,
+            messages=traffic.messages,
+            bytes=traffic.bytes,
+            metadata=np.str_(json.dumps(dict(traffic.metadata), sort_keys=True)),
+        )
+
+
+def read_csv(file: Path) -> Traffic:
+    """Read a table with a header, or a dense matrix of bytes."""
+    above, first = 0, ""
+    with file.open(encoding="utf-8-sig") as stream:
+        while not first and (line := stream.readline()):
+            above += 1
+            first = line.partition("#")[0].translate({ord(" "): "", ord('"'): ""}).strip()
+    if first.startswith("src"):
+        if first != HEADER:
+            raise TraceError(f"{file}: header {first[:60]!r}: expected {HEADER}")
+        rows = _numbers(file, skip=above)
+        if rows.shape[1] != 4:
+            raise TraceError(f"{file}: {rows.shape[1]} columns: expected {HEADER}")
+        named = rows[:, :2]
+        ranks = int(named[np.isfinite(named)].max(initial=-1)) + 1
+        return Traffic.from_pairs(ranks, *rows.T, name=str(file))
+    return _read_dense(file, as_messages=False)
+
+
+def read_counts(file: Path) -> Traffic:
+    """Read MapLib's dense matrix of messages, and the one beside it."""
+    return _read_dense(file, as_messages=True)
+
+
+def read_sizes(file: Path) -> Traffic:
+    """Read MapLib's dense matrix of bytes, and the one beside it."""
+    return _read_dense(file, as_messages=False)
+
+
+def partner_of(file: Path) -> Path | None:
+    """Return the other file of MapLib's messages and bytes, whether it is there or not."""
+    for mine, other in ((".count.csv", ".size.csv"), (".size.csv", ".count.csv")):
+        if file.name.lower().endswith(mine):
+            return file.with_name(file.name[: -len(mine)] + other)
+    return None
+
+
+def _read_dense(file: Path, *, as_messages: bool) -> Traffic:
+    matrix = _square(file)
+    partner = partner_of(file)
+    if partner is not None and partner.is_file():
+        second = _square(partner)
+        if second.shape != matrix.shape:
+            raise TraceError(
+                f"{partner}: {len(second)} ranks: expected {len(matrix)} as in {file.name}"
+            )
+        messages, volume = (matrix, second) if as_messages else (second, matrix)
+        src, dst = np.nonzero((messages != 0) | (volume != 0))
+        return Traffic.from_pairs(
+            len(matrix), src, dst, messages[src, dst], volume[src, dst], name=str(file)
+        )
+    src, dst = np.nonzero(matrix)
+    weight = matrix[src, dst]
+    messages = weight if as_messages else np.ones_like(weight)
+    return Traffic.from_pairs(len(matrix), src, dst, messages, weight, name=str(file))
+
+
+def _square(file: Path) -> NDArray[np.float64]:
+    matrix = _numbers(file, skip=0)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise TraceError(
+            f"{file}: {matrix.shape[0]} rows of {matrix.shape[1]} columns: expected a square "
+            f"matrix, or the header {HEADER}"
+        )
+    bad = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0) & (matrix == np.floor(matrix))))
+    if bad.size:
+        row, column = bad[0]
+        raise TraceError(
+            f"{file}: entry {matrix[row, column]:g} in row {row}, column {column}: "
+            f"expected a whole number >= 0"
+        )
+    return matrix
+
+
+def _numbers(file: Path, *, skip: int) -> NDArray[np.float64]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
+        rows = np.loadtxt(
+            file,
+            delimiter=",",
+            skiprows=skip,
+            ndmin=2,
+            dtype=np.float64,
+            encoding="utf-8-sig",
+            quotechar='"',
+        )
+    if not rows.size:
+        raise TraceError(f"{file}: no rows: expected a matrix, or the header {HEADER} and rows")
+    return rows
+
+
+def write_csv(file: Path, traffic: Traffic) -> None:
+    """Write a table with a header."""
+    rows = np.stack([traffic.src, traffic.dst, traffic.messages, traffic.bytes], axis=1)
+    named = int(rows[:, :2].max(initial=-1)) + 1
+    if named < traffic.ranks:
+        # The table has no other way to say that the last rank is there but silent.
+        rows = np.vstack([rows, [traffic.ranks - 1, traffic.ranks - 1, 0, 0]])
+    np.savetxt(file, rows, fmt="%d", delimiter=",", header=HEADER, comments="")
+
+
+def _write_dense(file: Path, traffic: Traffic, weight: NDArray[np.int64]) -> None:
+    if traffic.ranks > DENSE_LIMIT:
+        raise TraceError(
+            f"a dense matrix of {traffic.ranks} ranks: expected at most {DENSE_LIMIT}; "
+            f"use a sparse format"
+        )
+    matrix = np.zeros((traffic.ranks, traffic.ranks), dtype=np.int64)
+    matrix[traffic.src, traffic.dst] = weight
+    np.savetxt(file, matrix, fmt="%d", delimiter=",")
+
+
+def write_counts(file: Path, traffic: Traffic) -> None:
+    """Write MapLib's dense matrix of messages."""
+    _write_dense(file, traffic, traffic.messages)
+
+
+def write_sizes(file: Path, traffic: Traffic) -> None:
+    """Write MapLib's dense matrix of bytes."""
+    _write_dense(file, traffic, traffic.bytes)
