@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hopmap.simulator import LinkUse
+from hopmap.simulator.link_use import LinkUse
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.errors import HopmapError
-from hopmap.simulator import Op, Program, Result
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.result import Result
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
 

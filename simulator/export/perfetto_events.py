@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator import LinkUse, Op, Operations, Program, Result
+from hopmap.simulator.link_use import LinkUse
+from hopmap.simulator.operations import Operations
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.result import Result
 from hopmap.topologies import Topology
 from hopmap.traces import Collective
 
