@@ -26,13 +26,26 @@ if TYPE_CHECKING:
 
 
 def links(
-    given: Given, topology: GivenTopology, mapping: GivenMapping, *, collectives: str = "ignore"
+    given: Given,
+    topology: GivenTopology,
+    mapping: GivenMapping,
+    *,
+    collectives: str = "ignore",
+    limit: float | None = None,
 ) -> Figure:
-    """Draw the network, every directed link coloured by the bytes that it carries."""
+    """Draw the network, every directed link coloured by the bytes that it carries.
+
+    Parameters
+    ----------
+    given, topology, mapping, collectives : see `evaluate`
+    limit : float, optional
+        Bytes of the darkest colour, to compare pictures; the busiest link's when left out.
+    """
     network, _ = configured(topology)
     metrics = evaluate(given, network, mapping, collectives=collectives)
     assert metrics.link_bytes is not None
-    return link_loads(network, metrics.link_bytes, title=f"{name_of(given)} on {network.spec}")
+    title = f"{name_of(given)} on {network.spec}"
+    return link_loads(network, metrics.link_bytes, title=title, limit=limit)
 
 
 def mapping(

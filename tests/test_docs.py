@@ -117,16 +117,35 @@ def test_the_mapper_of_the_example_works():
         MAPPERS.pop("busiest_first")
 
 
-def test_the_lines_of_python_in_the_guides_run():
-    (text,) = [
-        t
-        for _, x, t in BLOCK.findall((ROOT / "docs/GUIDES.md").read_text("utf-8"))
-        if x == "python"
-    ]
+def python_of(page):
+    """Return the blocks of Python of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [code for skipped, x, code in BLOCK.findall(text) if x == "python" and not skipped]
+
+
+SCRIPTS = [
+    (page, place)
+    for page in PAGES
+    if page.stem != "NEW_MAPPER"
+    for place in range(len(python_of(page)))
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "place"), SCRIPTS, ids=[f"{page.stem}-{place}" for page, place in SCRIPTS]
+)
+def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path):
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    script = python_of(page)[place]
     done = subprocess.run(
-        [sys.executable, "-c", text], check=True, capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
     )
-    assert len(done.stdout.splitlines()) == 2
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    made = {file.name for file in tmp_path.glob("*.svg")}
+    if page.stem.startswith("GALLERY"):
+        shown = set(re.findall(r"\]\((\w+\.svg)\)", page.read_text(encoding="utf-8")))
+        assert made == shown
 
 
 def test_every_mapper_is_in_the_page_of_mappers():

@@ -1,0 +1,158 @@
+"""The front door: `import hopmap as hm`."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import hopmap as hm
+from hopmap.scenarios.cli.app import app
+from support import DATA, ROOT
+
+MG, TORUS = str(DATA / "mg.S.16"), "torus:4x4"
+
+
+def command(*words):
+    done = CliRunner().invoke(app, [*map(str, words), "--json"])
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def placed():
+    return hm.map_ranks(MG, TORUS, "minmd", seed=3)
+
+
+def test_importing_it_costs_next_to_nothing():
+    """Nothing heavy is loaded before it is used; an interpreter's start apart, below 0.1 s."""
+    code = (
+        "import sys, time; begin = time.process_time(); import hopmap;"
+        "print(time.process_time() - begin);"
+        "print([m for m in ('numpy', 'numba', 'matplotlib', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, loaded = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert float(seconds) < 0.1
+
+
+@pytest.mark.parametrize("name", hm.__all__)
+def test_every_name_is_there_with_a_docstring_and_in_the_reference(name):
+    value = getattr(hm, name)
+    page = (ROOT / "docs" / "REFERENCE.md").read_text(encoding="utf-8")
+    assert name in page
+    if name != "__version__":
+        assert value.__doc__
+
+
+def test_questions_answer_what_commands_print(tmp_path, placed):
+    settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
+    words = [w for key, value in settings.items() for w in ("--set", f"{key}={value}")]
+    said = command("map", MG, "-t", TORUS, "-m", "minmd", "--seed", 3, "--out", tmp_path / "m.csv")
+    found = placed.to_dict()
+    assert {k: v for k, v in found.items() if k != "seconds"} == {
+        k: v for k, v in said.items() if k != "seconds"
+    }
+    where = (MG, tmp_path / "m.csv", "-t", TORUS)
+    metrics = command("evaluate", *where)
+    del metrics["hot_links"]
+    assert hm.evaluate(MG, TORUS, placed).to_dict() == metrics
+    run = hm.simulate(MG, TORUS, placed, settings=settings)
+    assert run.makespan == command("simulate", *where, *words)["makespan"]
+    why = hm.explain(MG, TORUS, placed, settings=settings, doubled=False)
+    said = command("explain", *where, *words, "--no-doubled")
+    assert json.loads(json.dumps(why.to_dict()))["critical_path"] == said["critical_path"]
+
+
+def test_a_trace_a_topology_and_a_mapping_may_be_words_files_or_objects(tmp_path, placed):
+    torus = hm.topology(TORUS)
+    hm.write_mapping(tmp_path / "m.csv", placed)
+    hm.write_trace(hm.read_trace(MG), tmp_path / "copy.otf2")
+    traces = (MG, DATA / "mg.S.16", hm.open(MG), hm.read_trace(MG), tmp_path / "copy.otf2")
+    mappings = (placed, placed.node_of, placed.node_of.tolist(), tmp_path / "m.csv")
+    assert {hm.evaluate(each, torus, placed).bytes.dilation.sum for each in traces} == {
+        hm.evaluate(hm.open(MG).traffic(), TORUS, each).bytes.dilation.sum for each in mappings
+    }
+    assert len({hm.simulate(each, torus, placed).makespan for each in traces}) == 1
+    assert (hm.read_mapping(tmp_path / "m.csv") == np.asarray(placed)).all()
+
+
+def test_settings_of_a_network_stay_with_it(placed):
+    slow = hm.topology(TORUS, {"link.bandwidth": "1 MB/s"})
+    in_run = hm.simulate(MG, TORUS, placed, settings={"link.bandwidth": "1 MB/s"})
+    assert hm.simulate(MG, slow, placed).makespan == in_run.makespan
+    with pytest.raises(hm.HopmapError, match="eager_limit: of a replay"):
+        hm.topology(TORUS, {"eager_limit": "1 kB"})
+
+
+def test_a_sweep_is_a_table_with_the_numbers_of_single_questions(placed):
+    runs = hm.sweep([MG, "lu.S.16"], TORUS, ["minmd", "sweep"], seeds=3)
+    assert len(runs) == 4
+    (row,) = runs[(runs.trace == "mg.S.16") & (runs.mapper == "minmd")].to_dict("records")
+    assert row["makespan"] == hm.simulate(MG, TORUS, placed).makespan
+    assert row["hop_bytes"] == hm.evaluate(MG, TORUS, placed).bytes.dilation.sum
+    figure = hm.plot.bars(runs[runs.trace == "lu.S.16"])
+    assert next(text.get_text() for text in figure.texts).startswith("lu.S.16 on torus:4x4")
+    with pytest.raises(hm.HopmapError, match="2 cases"):
+        hm.plot.bars(runs)
+
+
+def test_a_sweep_of_traffic_from_memory_resumes_in_its_folder(tmp_path):
+    ring = hm.Traffic.from_pairs(4, [0, 1, 2, 3], [1, 2, 3, 0], [1] * 4, [100] * 4)
+    given = {"rounds": 1, "out": tmp_path / "results"}
+    first = hm.sweep(ring, "mesh:2x2", "sweep", **given)
+    again = hm.sweep(ring, "mesh:2x2", "sweep", **given)
+    assert first.equals(again)
+    assert hm.load_results(tmp_path / "results").equals(first)
+    (row,) = hm.query(tmp_path / "results", "SELECT makespan FROM runs").rows
+    assert row == (first["makespan"][0],)
+
+
+@pytest.mark.parametrize("what", ["placement", "metrics", "result", "explanation"])
+def test_results_show_themselves(placed, what):
+    value = {
+        "placement": lambda: placed,
+        "metrics": lambda: hm.evaluate(MG, TORUS, placed),
+        "result": lambda: hm.simulate(MG, TORUS, placed),
+        "explanation": lambda: hm.explain(MG, TORUS, placed, doubled=False),
+    }[what]()
+    assert len(repr(value)) < 200
+    assert "\n" not in repr(value)
+    html = value._repr_html_()
+    assert html.startswith("<table>")
+    assert html.rstrip().endswith("</svg>")
+    assert "torus:4x4" in html
+    assert len(value.to_frame())
+    json.dumps(value.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: hm.open("lu.Z.4"), "class 'Z'"),
+        (lambda: hm.topology("taurus:4"), "torus"),
+        (lambda: hm.map_ranks(MG, TORUS, "minmdd"), "minmd"),
+        (lambda: hm.map_ranks(MG, TORUS, "minmd", engine="simpy"), "objective makespan"),
+        (lambda: hm.map_ranks(MG, TORUS, "auto", objective="makespann"), "makespan"),
+        (lambda: hm.evaluate(MG, TORUS, [0, 1, 2]), "16"),
+        (lambda: hm.simulate(MG, TORUS, range(16), settings={"link.bandwith": 1}), "bandwidth"),
+        (lambda: hm.simulate(MG, TORUS, range(16), steps=2), "steps 2"),
+        (lambda: hm.simulate(MG, TORUS, range(16), engine="ns3"), "simpy"),
+        (lambda: hm.export_mapping([0, 1], "slurm"), "topology"),
+        (lambda: hm.convert(MG, "gaol", "x"), "goal"),
+        (lambda: hm.run_scenario("no_such"), "no_such"),
+        (lambda: hm.load_results("/nowhere"), "nowhere"),
+    ],
+)
+def test_whatever_is_wrong_is_one_error_that_says_so(ask, said):
+    with pytest.raises(hm.HopmapError, match=said) as caught:
+        ask()
+    assert "\n" not in str(caught.value)
+
+
+def test_what_a_user_should_know_is_a_warning(placed):
+    with pytest.warns(hm.HopmapWarning, match=r"is\.S\.16: .* in collectives: count collectives"):
+        hm.map_ranks(DATA / "is.S.16", TORUS, "sweep")
