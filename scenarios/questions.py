@@ -125,8 +125,10 @@ def map_ranks(
         if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
             raise unknown_objective(objective, (*known, *SIMULATED))
         network, _ = configured(topology)
-        algorithms = algorithms_of(settings)
-        traffic = traffic_given(given, collectives, algorithms).traffic
+        for key in settings or {}:
+            if not key.startswith("collective."):
+                raise ParameterError(f"{key}: expected objective makespan with it")
+        traffic = traffic_given(given, collectives, algorithms_of(settings)).traffic
     if hosts is not None or nodelist is not None:
         network = network.only(nodes_named(network, hosts, nodelist))
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)

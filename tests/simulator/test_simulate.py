@@ -75,7 +75,8 @@ def test_progress_counts_messages():
     count = 5000
     program = program_of("many", [[("send", 1, 0)] * count, [("recv", 0, 0)] * count])
     calls = []
-    simulate(program, mesh((2,)), [0, 1], progress=lambda *given: calls.append(given))
+    progress = lambda *given: calls.append(given)  # noqa: E731
+    simulate(program, mesh((2,)), [0, 1], engine="simpy", progress=progress)
     assert calls == [(4096, count)]
 
 

@@ -322,6 +322,7 @@ def test_simulate_has_designs_keys(mapping):
         "bytes",
         "events",
         "wall_seconds",
+        "compile_seconds",
         "links",
         "energy",
         "algorithms",

@@ -32,7 +32,7 @@ def write(folder, more="", **changes):
 def test_what_is_left_out_has_defaults(tmp_path):
     scenario = load_scenario(write(tmp_path))
     assert scenario.seeds == [0]
-    assert scenario.replay.engine == "simpy"
+    assert scenario.replay.engine == "compiled"
     assert [source.kind for source in scenario.sources(tmp_path)] == ["archive", "benchmark"]
 
 
