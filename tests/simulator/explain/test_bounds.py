@@ -13,6 +13,7 @@ from hopmap.simulator import DeadlockError, Parameters, lower_bounds, program_of
 from hopmap.simulator.programs.from_traffic import program_of_traffic
 from hopmap.topologies import haec, mesh, topology_from_spec
 from hopmap.traces import Traffic
+from support.random_loops import any_runs
 
 FREE = Parameters(
     overhead_send=0.0,
@@ -25,9 +26,9 @@ FREE = Parameters(
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled", "flow"])
 @settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_no_replay_is_faster_than_any_bound(drawn_runs, engine, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_no_replay_is_faster_than_any_bound(engine, run):
+    program, topology, node_of, parameters = run
     bounds = lower_bounds(program, topology, node_of, parameters=parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine=engine)
@@ -39,9 +40,9 @@ def test_no_replay_is_faster_than_any_bound(drawn_runs, engine, data):
 
 
 @settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_without_gaps_no_replay_is_faster_than_without_contention(drawn_runs, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_without_gaps_no_replay_is_faster_than_without_contention(run):
+    program, topology, node_of, parameters = run
     parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
     try:
         alone, packets = (
