@@ -19,9 +19,9 @@ from itertools import permutations
 import networkx as nx
 from numba.core import event
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.timed import compile_for
+from hopmap.mappers.timing import compile_for
 from hopmap.topologies import from_networkx, from_routes, mesh, topology_from_spec as spec
-from hopmap.traces.stencils import stencil_traffic
+from hopmap.traces.patterns.stencils import stencil_traffic
 
 def listed(box):
     routes = {pair: box.routes(*pair)[1].tolist() for pair in permutations(range(box.nodes), 2)}
