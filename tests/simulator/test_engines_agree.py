@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import (
@@ -19,6 +19,7 @@ from hopmap.simulator import (
 from hopmap.simulator.packets import compiled_engine
 from hopmap.topologies import mesh, torus
 from support.random_runs import random_runs
+from support.slow import examples
 
 
 def outcome(program, topology, node_of, parameters, engine, **more):
@@ -48,7 +49,7 @@ def agree(program, topology, node_of, parameters, **more):
     return one
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(random_runs(), st.booleans(), st.booleans(), st.sampled_from([0, 1, 7, 64]))
 def test_both_engines_say_the_same(run, record_messages, record_operations, record_links):
     agree(

@@ -25,8 +25,9 @@ from hopmap.simulator.run_plan import plan
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 from support.random_loops import any_runs
+from support.slow import examples
 
-EXAMPLES = settings(max_examples=80, deadline=None)
+EXAMPLES = examples(80)
 COLUMNS = ("kind", "begin", "end", "rank", "message", "cargo", "server", "behind")
 
 

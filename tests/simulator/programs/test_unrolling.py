@@ -16,6 +16,7 @@ from hopmap.traces import nas_folded, nas_trace, nas_traffic
 from hopmap.traces.calls import Call, calls, trace_of_calls
 from hopmap.traces.folded import Repeat, folded_of_calls, once, written_out
 from support.random_loops import random_loop_runs
+from support.slow import examples
 
 
 def said(program, topology, node_of, parameters, engine):
@@ -40,7 +41,7 @@ def said(program, topology, node_of, parameters, engine):
     return columns
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(random_loop_runs())
 def test_loops_are_what_they_are_written_out(run):
     program, *place = run
@@ -54,7 +55,7 @@ def test_loops_are_what_they_are_written_out(run):
         assert said(program, *place, engine) == said(flat, *place, engine)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(random_loop_runs())
 def test_traffic_and_trips_follow_by_formula(run):
     program, *_ = run
