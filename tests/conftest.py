@@ -3,8 +3,17 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support import ROOT
+from support.slow import SHARE
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw all examples where slow tests run."""
+    SHARE["of"] = 4 if "not slow" in config.option.markexpr else 1
+    settings.register_profile("hopmap", max_examples=100 // SHARE["of"])
+    settings.load_profile("hopmap")
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ from itertools import permutations
 import networkx as nx
 from numba.core import event
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.timed import compile_for
+from hopmap.mappers.timing import compile_for
 from hopmap.topologies import from_networkx, from_routes, mesh, topology_from_spec as spec
-from hopmap.traces.stencils import stencil_traffic
+from hopmap.traces.patterns.stencils import stencil_traffic
 
 def listed(box):
     routes = {pair: box.routes(*pair)[1].tolist() for pair in permutations(range(box.nodes), 2)}
@@ -54,6 +54,7 @@ NETWORKS = {
     "from_networkx(nx.circular_ladder_graph(8))": FLAT,
     "listed(mesh((4, 4)))": FLAT,
 }
+FEW = ("torus:2x4*2", "tree:4:4", "from_networkx(nx.circular_ladder_graph(8))")  # of each way
 
 
 def test_these_networks_are_of_every_family():
@@ -61,7 +62,13 @@ def test_these_networks_are_of_every_family():
     assert set(FAMILIES) - named == {"file"}  # the last two are what files make
 
 
-@pytest.mark.parametrize(("network", "pipelines"), NETWORKS.items(), ids=list(NETWORKS))
+@pytest.mark.parametrize(
+    ("network", "pipelines"),
+    [
+        pytest.param(*item, id=item[0], marks=() if item[0] in FEW else pytest.mark.slow)
+        for item in NETWORKS.items()
+    ],
+)
 def test_nothing_is_left_to_compile_once_the_clock_runs(network, pipelines):
     made = network if network.endswith(")") else f"spec({network!r})"
     done = subprocess.run(

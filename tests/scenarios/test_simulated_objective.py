@@ -116,7 +116,10 @@ def test_a_table_says_what_the_objective_was_and_is(shuffled):
         ("--objective makespan --rounds 2", "rounds 2: only for traffic, mg.S.16 is a trace"),
         ("--objective makespan --engine flaw", "unknown engine 'flaw': did you mean 'flow'?"),
         ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
-        ("--objective max_link_load --engine flow", "engine flow: expected objective makespan with it"),
+        (
+            "--objective max_link_load --engine flow",
+            "engine flow: expected objective makespan with it",
+        ),
         ("--steps 2", "steps 2: expected objective makespan with it"),
     ],
 )

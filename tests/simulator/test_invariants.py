@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import ENGINES, Op, Parameters, program_of, simulate
 from hopmap.topologies import haec, mesh, topology_from_spec, torus
+from support.slow import examples
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = examples(60)
 SPECS = ["mesh:5", "torus:4x2*2", "mesh:3x3", "torus:5,ties=parity", "haec:2x2x2*2", "mesh:1*9"]
 SPECS += ["hypercube:3", "fattree:2x3:1x2", "fattree:2x2x2,routing=ecmp", "dragonfly:1x2x1*2"]
 SPECS += ["cluster:2*3+1"]

@@ -6,12 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hopmap.simulator import ParameterError, Parameters, program_of, simulate
 from hopmap.simulator.link_use import FINEST, Bins
 from hopmap.topologies import mesh, torus
+from support.slow import examples
 
 ENDS = Parameters(
     overhead_send=0.0,
@@ -71,7 +72,7 @@ def test_bins_add_up_to_what_the_links_counted(bins):
 services = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1e-6), st.floats(0, 1e-5)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(services, st.integers(1, 9))
 @example([(0, 2.0**-24, 0.0)], 1)  # takes no time, where the last bin ends
 def test_bins_hold_the_overlap_with_every_service(services, bins):

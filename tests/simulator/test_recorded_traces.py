@@ -12,6 +12,7 @@ from hopmap.simulator import Parameters, link_loads, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_trace, read_trace, traffic_of
 from support import ROOT
+from support.slow import slow
 
 SHIPPED = ["lu.S.4", "mg.S.16", "is.S.16", "edge.X.8"]
 SHARED = ["lu.S.16", "cg.S.16", "sp.S.9", "bt.S.9", "ft.S.16"]
@@ -81,7 +82,7 @@ def test_replay_carries_over_every_link_what_the_static_metric_says(recorded, sp
         assert bits(compiled) == bits(result)
 
 
-@pytest.mark.parametrize("spec", ["mesh:8x8", "torus:4x4x4", "haec:4x4x4"])
+@pytest.mark.parametrize("spec", ["torus:4x4x4", *slow("mesh:8x8", "haec:4x4x4")])
 def test_engines_agree_on_the_largest_recorded_run(spec):
     program, topology = large(), topology_from_spec(spec)
     node_of = np.random.default_rng(7).permutation(64)

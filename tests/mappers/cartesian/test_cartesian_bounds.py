@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
@@ -20,6 +20,7 @@ from hopmap.mappers.cartesian.cartesian_bounds import (
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
+from support.slow import examples
 
 # Rows: ranks of a node; columns: 2 to 6 dimensions.
 TABLE_6_1 = """
@@ -119,14 +120,14 @@ def measured(dims, size, periodic, mapper):
     return worst / cube_edges(size, len(dims))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(grids_of_nodes())
 def test_no_kd_tree_exceeds_its_proven_bound(case):
     dims, size, periodic = case
     assert measured(dims, size, periodic, "kd_tree") <= kd_tree_bound(len(dims))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(grids_of_nodes())
 def test_no_strips_exceed_their_computed_bound(case):
     """Where a cube of a node's ranks fits into the grid, which the bound takes for granted."""

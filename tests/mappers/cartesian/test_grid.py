@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -33,6 +33,7 @@ from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic
 from hopmap.traces.patterns.stencils import star
+from support.slow import examples
 
 ANY_SIZES = [
     "row_major",
@@ -274,7 +275,7 @@ def stencils_on_nodes(draw, longest=9, most_dimensions=4):
     return tuple(dims), size, draw(st.lists(vector, min_size=1, max_size=6))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(stencils_on_nodes())
 def test_every_rank_finds_its_coordinates_alone(case):
     dims, _, _ = case
@@ -282,7 +283,7 @@ def test_every_rank_finds_its_coordinates_alone(case):
         assert [local(rank) for rank in range(prod(dims))] == everyone.tolist(), name
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(stencils_on_nodes())
 def test_every_coordinate_is_taken_once(case):
     dims, _, _ = case
@@ -325,7 +326,7 @@ def connected(numbers, dims, sizes):
     return [len(np.unique(part[node_at == node])) == 1 for node in range(len(sizes))]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(stencils_on_nodes(longest=12, most_dimensions=3))
 def test_strips_of_equal_nodes_are_connected(case):
     dims, size, _ = case
@@ -333,7 +334,7 @@ def test_strips_of_equal_nodes_are_connected(case):
     assert all(connected(squarest_strips_all(dims, size), dims, sizes))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(st.integers(1, 9), min_size=2, max_size=3),
     st.integers(0, 10**6),
@@ -361,14 +362,14 @@ def test_small_nodes_among_larger_ones_can_fall_apart():
 CARRY = st.sampled_from(["wider", "narrower"])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 60), CARRY)
 def test_each_rank_of_a_snake_is_a_neighbour_of_the_one_before(dims, size, carry):
     numbers = squarest_strips_all(dims, size, carry, "snake")
     assert (np.abs(np.diff(numbers, axis=0)).sum(axis=1) == 1).all()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(0, 10**6), CARRY)
 def test_strips_of_a_snake_are_connected_for_nodes_of_any_sizes(dims, seed, carry):
     rng = np.random.default_rng(seed)
@@ -386,7 +387,7 @@ def test_a_snake_turns_crosswise_between_strips_of_even_length():
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(stencils_on_nodes(longest=7, most_dimensions=3))
 def test_mappers_work_on_networks_with_slots_to_spare(case):
     dims, size, stencil = case

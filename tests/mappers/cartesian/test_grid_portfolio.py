@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
@@ -19,6 +19,7 @@ from hopmap.mappers.cartesian.off_node_search import refine
 from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic
+from support.slow import examples, slow
 
 VECTORS = {
     d: st.lists(st.tuples(*[st.integers(-2, 2)] * d), min_size=1, max_size=5) for d in (1, 2, 3)
@@ -45,7 +46,7 @@ def grids_on_nodes(draw):
     return stencil_traffic(dims, stencil, periodic=periodic.tolist()), cluster(slots)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(grids_on_nodes(), st.sampled_from(["sum", "worst"]))
 def test_it_is_never_worse_than_a_published_mapper(case, first):
     traffic, topology = case
@@ -59,8 +60,9 @@ def test_it_is_never_worse_than_a_published_mapper(case, first):
 
 
 @pytest.mark.parametrize("first", ["sum", "worst"])
-@pytest.mark.parametrize(("dims", "nodes"), [((5, 5), 4), ((4, 6), 5), ((6, 6), 5), ((5, 6), 6)])
-def test_small_grids_end_at_the_optimum(dims, nodes, first):
+@pytest.mark.parametrize("grid", [((5, 5), 4), ((4, 6), 5), *slow(((6, 6), 5), ((5, 6), 6))])
+def test_small_grids_end_at_the_optimum(grid, first):
+    dims, nodes = grid
     each, more = divmod(prod(dims), nodes)
     topology = cluster([each + 1] * more + [each] * (nodes - more))
     traffic = stencil_traffic(dims, "5pt")
@@ -71,7 +73,7 @@ def test_small_grids_end_at_the_optimum(dims, nodes, first):
     )[0]  # fmt: skip
 
 
-@pytest.mark.parametrize("dims", [(7, 14), (9, 33), (13, 23)])
+@pytest.mark.parametrize("dims", [(7, 14), *slow((9, 33), (13, 23))])
 def test_general_mappers_have_no_lower_sum_on_grids_that_strips_do_not_suit(dims):
     each, more = divmod(prod(dims), 10)
     traffic, topology = (
@@ -87,7 +89,7 @@ def test_general_mappers_have_no_lower_sum_on_grids_that_strips_do_not_suit(dims
         )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(grids_on_nodes(), st.sampled_from(["sum", "worst"]), st.integers(1, 5000))
 def test_the_best_places_have_the_measures_that_are_kept_with_them(case, first, per_item):
     traffic, topology = case

@@ -4,13 +4,14 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
 from hopmap.mappers.exact.astar import search
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
+from support.slow import examples
 
 SMALL = ["mesh:3x2", "torus:5", "haec:2x1x3", "mesh:2*2", "torus:3x2", "mesh:6"]
 
@@ -34,7 +35,7 @@ def cases(draw):
     return traffic, topology
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(cases(), st.sampled_from(list(OBJECTIVES)))
 def test_small_cases_are_solved_to_the_optimum(case, objective):
     traffic, topology = case

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
@@ -15,6 +15,7 @@ from hopmap.mappers.cartesian.off_node import leaving, peers_of
 from hopmap.mappers.exact.exact_partition_bounds import Ahead, row_of
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import stencil_traffic
+from support.slow import examples
 
 
 def measures(traffic, topology, mapper, amount="bytes"):
@@ -55,7 +56,7 @@ def tiny_grids(draw):
     return stencil_traffic(dims, stencil, periodic=periodic, size=size), slots
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tiny_grids())
 def test_it_is_the_best_of_all_partitions(case):
     traffic, slots = case
@@ -64,7 +65,7 @@ def test_it_is_the_best_of_all_partitions(case):
     assert measures(traffic, topology, "exact_partition(measure=worst)")[1] == least[1]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tiny_grids(), st.integers(0, 2**32 - 1), st.sampled_from(["rows", "columns", "any"]))
 def test_its_bounds_never_exceed_what_is_to_come(case, seed, kind):
     """Of any partition, cut off at any rank."""

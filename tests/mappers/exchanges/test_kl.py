@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
@@ -23,6 +23,7 @@ from hopmap.mappers.exchanges.kl_kernels import (
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import OutOfMemoryError, Traffic, lu_traffic
+from support.slow import examples
 
 SPECS = ["mesh:3x3", "torus:4x3", "haec:2x2x2", "mesh:2x2*3", "tree:2:3:2@1:10:100", "mesh:1*4"]
 
@@ -104,7 +105,7 @@ def swaps_of(run):
     return list(pairs)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(cases())
 def test_every_pass_makes_the_swaps_of_the_paper_in_that_order(case):
     traffic, topology, start, t = case
@@ -124,7 +125,7 @@ def test_every_pass_makes_the_swaps_of_the_paper_in_that_order(case):
     assert end.tolist() == [node[task_at.index(task)] for task in range(traffic.ranks)]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(cases(), st.sampled_from(list(OBJECTIVES)))
 def test_gains_stay_exact_and_the_best_is_known_after_every_swap(case, objective):
     traffic, topology, start, t = case
@@ -158,7 +159,7 @@ def test_gains_stay_exact_and_the_best_is_known_after_every_swap(case, objective
     assert state.item_at[state.seat_of].tolist() == list(range(len(state.places)))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(cases())
 def test_candidates_are_the_pairs_of_seats_within_t_on_different_nodes(case):
     traffic, topology, start, t = case

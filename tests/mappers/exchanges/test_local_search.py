@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, evaluate, map_ranks, parse_pipeline
@@ -13,6 +13,7 @@ from hopmap.mappers.exchanges.local_search_kernels import dense_gain, exchange
 from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
+from support.slow import examples
 
 SPECS = [
     "tree:2:3:2@1:10:100",
@@ -48,7 +49,7 @@ def partners(traffic: Traffic, neighbourhood: str, s: int) -> set[tuple[int, int
     return {(u, v) for u in graph for v in within[u] if u < v}
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     cases(),
     st.sampled_from(["1", "2", "3", "10", "Np", "N2"]),
@@ -71,7 +72,7 @@ def test_it_ends_where_no_exchange_of_the_neighbourhood_gains(case, neighbourhoo
                 assert swap_gain(model, places, u, slot) <= 0
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(cases(), st.sampled_from(["1", "10", "Np", "N2"]), st.sampled_from(list(OBJECTIVES)))
 def test_fast_and_slow_gains_make_the_same_exchanges(case, neighbourhood, objective):
     traffic, topology, start = case
@@ -88,7 +89,7 @@ def test_fast_and_slow_gains_make_the_same_exchanges(case, neighbourhood, object
     assert ends[0] == ends[1]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(cases(), st.sampled_from(list(OBJECTIVES)), st.data())
 def test_a_gain_is_what_the_exchange_takes_off_the_cost(case, objective, data):
     traffic, topology, start = case

@@ -5,7 +5,7 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import bisection_model, evaluate, map_ranks
@@ -14,6 +14,7 @@ from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, v
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import MappingError, partial_cube, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
+from support.slow import examples
 
 SPECS = [
     "mesh:4x3",
@@ -129,7 +130,7 @@ def algorithm_2(wanted: list[str], held: list[str], node: dict[str, int]) -> lis
     return [given[rank] for rank in ranks]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(cases(), st.integers(0, 99))
 def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     traffic, topology, start = case
@@ -148,7 +149,7 @@ def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     assert sorted(made) == list(range(traffic.ranks))
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.data(), st.integers(1, 70))
 def test_assembled_labels_are_a_permutation_and_nobody_goes_where_he_did_not_want(data, dimension):
     number = st.integers(0, 2 ** min(dimension, 5) - 1)
@@ -178,7 +179,7 @@ def test_assembled_labels_are_a_permutation_and_nobody_goes_where_he_did_not_wan
     assert all(node[label_of[v]] in (node[held[v]], node[goal[v]]) for v in range(len(held)))
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.data())
 def test_wishes_come_true_where_every_label_exists(data):
     """Blocks that are powers of two on a hypercube, and no label is left over."""
@@ -190,7 +191,7 @@ def test_wishes_come_true_where_every_label_exists(data):
     assert np.array_equal(label_of, wanted)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(cases(), st.booleans())
 def test_labels_are_those_of_the_nodes_made_unique(case, free_slots):
     """Section 4: the first digits are the node's, and as few more as the fullest node needs."""
@@ -210,7 +211,7 @@ def test_labels_are_those_of_the_nodes_made_unique(case, free_slots):
     assert labels.node[label_of].tolist() == places.tolist()
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(cases(), st.sampled_from(["hop_bytes", "hop_messages"]))
 def test_coco_is_the_objective_and_div_the_distance_of_extensions(case, objective):
     traffic, topology, start = case

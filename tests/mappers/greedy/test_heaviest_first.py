@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
@@ -10,6 +10,7 @@ from hopmap.mappers.greedy import construction
 from hopmap.mappers.greedy.minmd import centre
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
+from support.slow import examples
 
 SPECS = ["mesh:3x3", "torus:5", "tree:2:3:2@1:10:100", "mesh:2x2*2", "fattree:3x3"]
 RULES = ["mueller_merbach", "greedy_all_c", "greedy_min"]
@@ -51,7 +52,7 @@ def constructed(traffic: Traffic, topology, name: str) -> list[int]:
     return [node_of[r] for r in range(traffic.ranks)]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(SPECS),
     st.sampled_from(RULES),

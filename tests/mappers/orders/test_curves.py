@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.topologies import MappingError, Topology, haec, mesh, topology_from_spec, torus
 from hopmap.traces import Traffic, lu_traffic
+from support.slow import examples
 
 CURVES = ["sweep", "scan", "peano", "gray", "hilbert"]
 boxes = st.lists(st.integers(1, 7), min_size=1, max_size=4).filter(lambda d: np.prod(d) <= 600)
@@ -82,7 +83,7 @@ def test_hilbert_on_cubes_is_the_recursion_of_the_thesis(edge):
 
 
 @given(boxes)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_scan_is_continuous_on_any_box(dims):
     assert (np.abs(np.diff(curve("scan", dims), axis=0)).sum(axis=1) == 1).all()
 
@@ -93,7 +94,7 @@ def test_hilbert_is_continuous_on_cubes_of_any_dimension(dims):
 
 
 @given(boxes, st.sampled_from(CURVES))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_every_curve_visits_every_node_of_any_box_once(dims, name):
     points = curve(name, dims)
     assert len({tuple(point) for point in points.tolist()}) == np.prod(dims)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers.partitions.partition import partition, split
 from hopmap.mappers.partitions.partition_kernels import Graph, contracted, cut_of, fit, induced
+from support.slow import examples
 
 
 def graph_from(matrix: np.ndarray) -> Graph:
@@ -35,7 +36,7 @@ def matrices(draw, most: int = 30):
     return upper + upper.T
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(matrices(), st.data())
 def test_no_block_is_above_its_capacity_and_equal_blocks_are_filled(matrix, data):
     vertices = len(matrix)
@@ -90,7 +91,7 @@ def test_few_vertices_take_few_blocks():
     assert set(block.tolist()) <= {1, 3}
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(matrices(16), st.data())
 def test_cut_contraction_and_parts_are_those_of_the_matrix(matrix, data):
     graph = graph_from(matrix)
@@ -112,7 +113,7 @@ def test_cut_contraction_and_parts_are_those_of_the_matrix(matrix, data):
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(matrix)))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(matrices(16), st.data())
 def test_what_does_not_fit_is_moved_and_nothing_else(matrix, data):
     vertices = len(matrix)

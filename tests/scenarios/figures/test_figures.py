@@ -163,7 +163,7 @@ def test_no_backend_is_chosen() -> None:
     import sys
 
     code = (
-        "import sys, hopmap.scenarios.plots_network, hopmap.scenarios.report; "
+        "import sys, hopmap.scenarios.figures.network, hopmap.scenarios.report.report; "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

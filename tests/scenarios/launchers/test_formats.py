@@ -6,7 +6,7 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -14,6 +14,7 @@ from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.launchers.formats import LAUNCHERS, beside, export_mapping, recognise
 from hopmap.scenarios.launchers.mapping_files import named_hosts, named_topology, read_mapping
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
+from support.slow import examples
 
 NETWORKS = ["torus:2x3x2", "mesh:7", "haec:2x2x2", "cluster:3*2+1*4", "torus:2x3x4x1x2", "mesh:9x2"]
 FUGAKU_S = 3  # dimensions of a job
@@ -42,7 +43,7 @@ def fillable(node_of, names):
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(placement=placements())
 def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     """With one or several ranks a node, free slots, free nodes and names of their own.
@@ -297,7 +298,7 @@ def test_a_bad_file_is_answered_with_its_name_the_line_and_what_was_expected(
     assert str(file) in str(error.value)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     form=st.sampled_from([*LAUNCHERS, None]),
     text=st.text('0123 -,:;*#=()[]{}"\n abnodersklt', max_size=60),

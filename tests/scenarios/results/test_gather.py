@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.scenarios.results import claims, store
@@ -19,6 +19,7 @@ from hopmap.scenarios.results.plan_file import save_plan
 from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.results.tables import PARTS, TIMES, StoreError, loose_ids, part_files
 from hopmap.topologies import mesh
+from support.slow import examples
 
 LINE = mesh((3,))
 
@@ -72,7 +73,7 @@ def test_nothing_to_gather_touches_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([None, "broken"]), st.booleans()),

@@ -99,7 +99,7 @@ def test_a_file_that_is_being_written_is_finished_before_sigterm_ends_the_proces
     """Also where the signal comes to another thread than that which writes."""
     program = (
         "import threading, time\n"
-        "from hopmap.scenarios.tables import deaf_to_sigterm\n"
+        "from hopmap.scenarios.results.tables import deaf_to_sigterm\n"
         "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
         "with deaf_to_sigterm():\n"
         "    print('begun', flush=True)\n"

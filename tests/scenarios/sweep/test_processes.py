@@ -27,7 +27,7 @@ RUNS = 40
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.claims import claimed
+from hopmap.scenarios.results.claims import claimed
 with claimed(Path(sys.argv[1]), sys.argv[2]) as mine:
     print(mine, flush=True)
     time.sleep(600)
@@ -85,6 +85,7 @@ def test_killed_at_any_moment_it_resumes_and_ends_the_same(undisturbed, tmp_path
     assert fingerprint(results) == undisturbed
 
 
+@pytest.mark.slow
 def test_workers_do_not_outlive_a_killed_parent_even_while_compiled_code_runs(tmp_path):
     forever = [f"random_sampling(samples={count})" for count in (10**9, 10**9 + 1)]
     file, results = write(tmp_path, forever, 1), tmp_path / "out"
@@ -138,6 +139,7 @@ def test_a_run_that_another_process_has_is_waited_for_and_taken_over_when_that_d
     assert fingerprint(results) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_finds_the_same(undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
     file, results = write(tmp_path), tmp_path / "out"
@@ -188,6 +190,7 @@ def test_a_worker_that_dies_is_an_error_of_one_line():
         list(share(os._exit, [3, 4], workers=2))
 
 
+@pytest.mark.slow
 def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     words = ["run", str(file), "--out", str(results), "--slurm-array", "--tasks", "2", "--json"]

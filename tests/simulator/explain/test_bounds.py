@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import DeadlockError, Parameters, lower_bounds, program_of, simulate
 from hopmap.simulator.programs.from_traffic import program_of_traffic
 from hopmap.topologies import haec, mesh, topology_from_spec
 from hopmap.traces import Traffic
+from support.random_loops import any_runs
+from support.slow import examples
 
 FREE = Parameters(
     overhead_send=0.0,
@@ -24,10 +26,10 @@ FREE = Parameters(
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled", "flow"])
-@settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_no_replay_is_faster_than_any_bound(drawn_runs, engine, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@examples(100)
+@given(run=any_runs())
+def test_no_replay_is_faster_than_any_bound(engine, run):
+    program, topology, node_of, parameters = run
     bounds = lower_bounds(program, topology, node_of, parameters=parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine=engine)
@@ -38,10 +40,10 @@ def test_no_replay_is_faster_than_any_bound(drawn_runs, engine, data):
     assert list(bounds.values()) == sorted(bounds.values(), key=lambda b: -b.seconds)
 
 
-@settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_without_gaps_no_replay_is_faster_than_without_contention(drawn_runs, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@examples(100)
+@given(run=any_runs())
+def test_without_gaps_no_replay_is_faster_than_without_contention(run):
+    program, topology, node_of, parameters = run
     parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
     try:
         alone, packets = (
@@ -53,7 +55,7 @@ def test_without_gaps_no_replay_is_faster_than_without_contention(drawn_runs, da
     assert (alone.finish <= packets.finish * (1 + 1e-12)).all()
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.sampled_from(["mesh:3x3", "torus:4x2*2", "haec:2x2x2", "fattree:2x3:1x2"]),
     st.lists(st.tuples(*(st.integers(0, 7),) * 2, st.integers(1, 10**6)), min_size=1),

@@ -8,7 +8,6 @@ from math import fsum
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hopmap.simulator import (
     DeadlockError,
@@ -25,8 +24,10 @@ from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.run_plan import plan
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
+from support.random_loops import any_runs
+from support.slow import examples
 
-EXAMPLES = settings(max_examples=80, deadline=None)
+EXAMPLES = examples(80)
 COLUMNS = ("kind", "begin", "end", "rank", "message", "cargo", "server", "behind")
 
 
@@ -50,9 +51,9 @@ def told(path):
 
 
 @EXAMPLES
-@given(data=st.data())
-def test_segments_follow_one_another_from_the_beginning_to_the_makespan(drawn_runs, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_segments_follow_one_another_from_the_beginning_to_the_makespan(run):
+    program, topology, node_of, parameters = run
     try:
         result, path = followed(program, topology, node_of, parameters)
     except DeadlockError:
@@ -83,11 +84,9 @@ def test_segments_follow_one_another_from_the_beginning_to_the_makespan(drawn_ru
 
 
 @EXAMPLES
-@given(data=st.data())
-def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_path(
-    drawn_runs, data
-):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_path(run):
+    program, topology, node_of, parameters = run
     parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
     try:
         result, path = followed(program, topology, node_of, parameters)
@@ -100,9 +99,8 @@ def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_p
 
 
 @settings(max_examples=30, deadline=None)
-@given(data=st.data())
-def test_both_engines_of_packets_have_the_same_path(drawn_runs, data):
-    run = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_both_engines_of_packets_have_the_same_path(run):
     try:
         paths = [followed(*run, engine=engine)[1] for engine in ("simpy", "compiled")]
     except DeadlockError:
@@ -113,9 +111,9 @@ def test_both_engines_of_packets_have_the_same_path(drawn_runs, data):
 
 
 @EXAMPLES
-@given(data=st.data())
-def test_hops_are_served_first_come_first_served(drawn_runs, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_hops_are_served_first_come_first_served(run):
+    program, topology, node_of, parameters = run
     ready = plan(program, topology, node_of, parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine="compiled")

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hopmap.simulator import (
     KEYS,
@@ -25,6 +24,7 @@ from hopmap.simulator import (
 )
 from hopmap.topologies import haec, mesh, torus
 from hopmap.traces import read_trace
+from support.random_loops import any_runs
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,9 @@ def test_the_pairs_behind_a_server_carry_all_its_bytes(mg):
 
 
 @settings(max_examples=30, deadline=None)
-@given(data=st.data())
-def test_what_is_not_doubled_would_change_nothing(drawn_runs, data):
-    program, topology, node_of, parameters = data.draw(drawn_runs)
+@given(run=any_runs())
+def test_what_is_not_doubled_would_change_nothing(run):
+    program, topology, node_of, parameters = run
     parameters = replace(parameters, eager_limit=parameters.eager_limit or 700)
 
     def makespan(topology, parameters):

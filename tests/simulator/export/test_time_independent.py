@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import Op, Parameters, lower, program_of, simulate
@@ -12,6 +12,7 @@ from hopmap.simulator.export.time_independent import FLOPS, write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import TraceError, read_trace
 from hopmap.traces.nas.benchmarks import nas_folded
+from support.slow import examples
 
 
 def lines_of(folder):
@@ -119,7 +120,7 @@ def programs(draw):
     return lists
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(lists=programs(), eager=st.sampled_from([0, 10**4, 10**6]))
 def test_what_is_read_back_replays_alike(tmp_path_factory, lists, eager):
     program = program_of("random", lists)

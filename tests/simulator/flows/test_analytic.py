@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import ENGINES, DeadlockError, Parameters, program_of, simulate
 from hopmap.topologies import mesh, topology_from_spec
+from support.slow import examples
 
 EXACT = 1e-12
 SPECS = ["mesh:5", "torus:4x2*2", "mesh:3x3", "haec:2x2x2*2", "mesh:1*9"]
@@ -55,7 +56,7 @@ def relays(draw):
     return program_of("relay", lists), topology, np.arange(ranks), parameters
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(relays())
 def test_alone_messages_take_as_long_as_their_packets_do(run):
     program, topology, node_of, parameters = run

@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, program_of, simulate
 from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
 from hopmap.simulator.flows.max_min_state import empty_flows, first_rows, server_table
 from hopmap.topologies import mesh, topology_from_spec
+from support.slow import examples
 
 EXACT = 1e-12
 FREE = {
@@ -111,7 +112,7 @@ networks = st.integers(1, 6).flatmap(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(networks)
 def test_rates_are_those_of_a_naive_solver(network):
     capacity, paths = network
@@ -120,7 +121,7 @@ def test_rates_are_those_of_a_naive_solver(network):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks, st.lists(st.integers(1, 1000), min_size=8, max_size=8))
 def test_weighted_rates_are_those_of_a_naive_solver(network, weights):
     capacity, paths = network
@@ -128,7 +129,7 @@ def test_weighted_rates_are_those_of_a_naive_solver(network, weights):
     assert fair(capacity, paths, list(map(float, weights))) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(networks, st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=25))
 def test_rates_stay_fair_as_flows_come_and_go(network, changes):
     # Any number of changes between two looks, on what is left of the changes before.
@@ -322,7 +323,7 @@ def fluid(starts, sizes, capacity, paths):
     return ends
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(floods())
 def test_times_are_those_of_a_naive_simulation(run):
     messages, topology, ranks, ends = run

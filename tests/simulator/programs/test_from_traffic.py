@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import ENGINES, Op, ParameterError, Parameters, program_of_traffic, simulate
 from hopmap.topologies import torus
 from hopmap.traces import Traffic
+from support.slow import examples
 
 RANKS = 6
 rows = st.lists(
@@ -25,7 +26,7 @@ def traffic_of(drawn):
     return Traffic.from_pairs(RANKS, *columns)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rows, st.sampled_from(["rounds", "at_once"]), st.none() | st.integers(1, 20))
 def test_what_is_sent_is_the_traffic(drawn, mode, rounds):
     traffic = traffic_of(drawn)

@@ -3,11 +3,12 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import TopologyError, from_networkx, topology_from_spec
 from hopmap.topologies.families import graph as graphs
+from support.slow import examples
 
 
 @st.composite
@@ -21,7 +22,7 @@ def connected(draw) -> nx.Graph:
     return graph
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(connected())
 def test_routes_are_shortest_and_of_these_the_lowest_next_vertex(graph):
     topology = from_networkx(graph)

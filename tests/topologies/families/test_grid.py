@@ -17,6 +17,7 @@ from hopmap.topologies import (
     topology_from_spec,
     torus,
 )
+from support.slow import examples
 
 
 def all_pairs(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +55,7 @@ def assert_routes_have_length(topology, u, v, expected: list[int]) -> None:
     assert topology.diameter() == max(expected)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     dims=st.tuples(st.integers(1, 6), st.integers(1, 5), st.integers(1, 4)),
     d=st.integers(1, 3),

@@ -5,12 +5,13 @@ from math import prod
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate
 from hopmap.topologies import Topology, hierarchy, topology_from_spec, tree
 from hopmap.traces import Traffic
+from support.slow import examples
 
 trees = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 20)), min_size=1, max_size=4).map(
     lambda levels: ([a for a, _ in levels], np.cumsum([d for _, d in levels]).tolist())
@@ -34,7 +35,7 @@ def costed(topology: Topology, costs: list[int]) -> nx.Graph:
     return graph
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(trees)
 def test_distance_is_the_cost_of_the_path_and_hops_are_its_links(given_tree):
     sizes, costs = given_tree
@@ -58,7 +59,7 @@ def test_distance_is_the_cost_of_the_path_and_hops_are_its_links(given_tree):
         assert path[-1] == v[i]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(trees, st.data())
 def test_two_cores_are_as_far_apart_as_their_lowest_common_subsystem_says(given_tree, data):
     """Section 5.1: d_i for cores of one subsystem of level i and of two of level i - 1."""

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import (
@@ -15,6 +15,7 @@ from hopmap.topologies import (
     topology_from_spec,
 )
 from hopmap.topologies.families.partial_cube import recognised
+from support.slow import examples
 
 SIZE = st.integers(1, 5)
 EVEN = st.sampled_from([1, 2, 4, 6, 8])
@@ -58,13 +59,13 @@ def check_labels(topology: Topology, cube: PartialCube) -> None:
     assert (differ @ cube.price).tolist() == (cube.scale * topology.distance(u, v)).tolist()
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.one_of(SPECS.map(topology_from_spec), trees()))
 def test_hops_are_hamming_distances(topology):
     check_labels(topology, partial_cube(topology))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SPECS.filter(lambda spec: not spec.startswith("fattree")))
 def test_labels_without_a_search_have_the_cuts_that_the_search_finds(spec):
     topology = topology_from_spec(spec)
@@ -124,7 +125,7 @@ def test_all_small_graphs_are_recognised():
     assert min(found.values()) > 30
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(2, 5), st.integers(2, 5), st.randoms(use_true_random=False))
 def test_bipartite_graphs_are_recognised(left, right, random):
     every = [(u, left + v) for u in range(left) for v in range(right)]

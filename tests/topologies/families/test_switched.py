@@ -7,7 +7,7 @@ from math import prod
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import (
@@ -19,6 +19,7 @@ from hopmap.topologies import (
     hypercube,
     topology_from_spec,
 )
+from support.slow import examples
 
 
 def all_pairs(topology: Topology) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +80,7 @@ trees = st.integers(1, 3).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(trees, st.sampled_from(["dmodk", "ecmp"]), st.integers(0, 5))
 def test_fat_tree_routes_go_up_and_down_by_a_shortest_path(tree, routing, seed):
     m, w, p = tree
@@ -96,7 +97,7 @@ def test_fat_tree_routes_go_up_and_down_by_a_shortest_path(tree, routing, seed):
     assert ups == [counts[level + 1] * m[level] * p[level] for level in range(len(m))]
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(0, 3), st.data())
 def test_dragonfly_routes_are_the_shortest_with_one_global_link(p, a, h, data):
     groups = data.draw(st.integers(1, a * h + 1))

@@ -10,6 +10,7 @@ import pytest
 
 from hopmap.traces import TraceError, read_summary, read_trace
 from support import ROOT
+from support.slow import slow
 
 READERS = (read_trace, read_summary)
 
@@ -239,7 +240,7 @@ print(refused)
 """
 
 
-@pytest.mark.parametrize("kind", ["recorded", "hybrid"])
+@pytest.mark.parametrize("kind", [*slow("recorded"), "hybrid"])
 def test_flipped_and_lost_bytes_never_do_harm(kind, archive, hybrid_archive):
     """In a process of its own: a crash of libotf2 would take the test run with it."""
     target = archive if kind == "recorded" else hybrid_archive

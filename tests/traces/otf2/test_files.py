@@ -8,6 +8,7 @@ from otf2.enums import MetricMode, MetricType
 from hopmap.traces import TraceError, read_summary, read_trace
 from hopmap.traces.otf2 import files
 from hopmap.traces.otf2.files import is_complete
+from support.slow import slow
 
 CHUNK = 2**20  # bytes, what the wheel's writer takes
 EVENT = 18  # bytes of one send: time stamp, type, length, four numbers of one or two bytes
@@ -56,7 +57,7 @@ def test_files_that_may_not_be_read_are_named(data, monkeypatch):
         read_summary(data / "edge.X.8")
 
 
-@pytest.mark.parametrize("lost", [1, 2, 3])
+@pytest.mark.parametrize("lost", [1, *slow(2, 3)])
 def test_a_cut_in_a_later_chunk_is_not_filled_up(ring, lost):
     """The ranks before have left just what is missing where libotf2 would look for it."""
     archive = ring(messages=130_000)  # 2.2 chunks

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.traces import (
@@ -18,6 +18,7 @@ from hopmap.traces import (
     stencil_traffic,
     traffic_of_stencil,
 )
+from support.slow import examples
 
 
 def edges(traffic):
@@ -34,7 +35,7 @@ def grids(draw):
     return dims, vectors, draw(st.tuples(*[st.booleans()] * len(dims)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(grids())
 def test_every_rank_sends_to_itself_plus_every_vector(grid):
     """Lehr 2019, section 2.3.2: E = {(v, v + s)}, around the periodic borders."""

@@ -1,0 +1,139 @@
+"""What is in a trace, and its traffic: info and matrix, with collectives and without."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios.cli.app import app
+from hopmap.traces import (
+    Traffic,
+    load_traffic,
+    save_traffic,
+)
+from support import DATA
+from support.commands import LU, as_json, hopmap
+
+
+def test_info_of_a_recorded_trace():
+    facts = as_json("info", LU)
+    assert {key: facts[key] for key in ("ranks", "events", "messages", "bytes", "pairs")} == {
+        "ranks": 4,
+        "events": 28866,
+        "messages": 4520,
+        "bytes": 3305152,
+        "pairs": 8,
+    }
+    assert facts["collectives"]["BCAST"] > 0
+    assert facts["duration"] == pytest.approx(0.36, abs=0.005)
+    assert facts["wall_seconds"] > 0
+    text = hopmap("info", LU)
+    assert "4,520" in text
+    assert "BCAST" in text
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".mtx", ".graph"])
+def test_matrix_equals_the_recorded_pairs(tmp_path, suffix):
+    out = tmp_path / f"lu{suffix}"
+    facts = as_json("matrix", LU, "--out", out)
+    assert facts["out"] == str(out)
+    assert facts["messages"] == 4520
+    recorded = load_traffic(DATA / "lu.S.4.p2p.csv")
+    if suffix in (".npz", ".csv"):
+        assert load_traffic(out).same_as(recorded)
+    assert load_traffic(out).bytes.sum() == recorded.bytes.sum()
+
+
+def test_matrix_with_collectives_is_what_a_replay_sends(tmp_path, mapping):
+    recorded = load_traffic(DATA / "lu.S.4.p2p.csv")
+    plain, full = tmp_path / "plain.csv", tmp_path / "full.csv"
+    ignored = as_json("matrix", LU, "--out", plain, "--collectives", "ignore")
+    assert load_traffic(plain).same_as(recorded)
+    assert "algorithms" not in ignored
+    facts = as_json("matrix", LU, "--out", full, "--collectives", "expand")
+    replayed = as_json("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
+    assert (facts["messages"], facts["bytes"]) == (replayed["messages"], replayed["bytes"])
+    assert facts["algorithms"] == replayed["algorithms"]
+    assert facts.keys() == ignored.keys() | {"algorithms"}
+    expanded = load_traffic(full)
+    assert facts["messages"] == expanded.messages.sum() > recorded.messages.sum()
+    assert set(zip(recorded.src, recorded.dst, strict=True)) <= set(
+        zip(expanded.src, expanded.dst, strict=True)
+    )
+
+
+def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
+    said = (
+        "hopmap: ft.S.8: no point-to-point messages: count collectives with --collectives expand\n"
+    )
+    out = tmp_path / "map.csv"
+    for words in (
+        ["matrix", "ft.S.8"],
+        ["map", "ft.S.8", "-t", "mesh:8", "-m", "sweep", "--out", out],
+        ["evaluate", "ft.S.8", out, "-t", "mesh:8"],
+    ):
+        result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
+        assert (result.exit_code, result.stderr) == (0, said)
+        as_json(*words, "--collectives", "expand")
+
+
+def test_traffic_of_collectives_mostly_is_said_to_be_so(data, tmp_path):
+    """IS sorts by ALLTOALLV; its point-to-point messages are 4 bytes each."""
+    recorded = "60 B in messages and 8.72 MB in collectives"
+    generated = "15 point-to-point messages of 60 B in all"
+    out = tmp_path / "map.csv"
+    for source, said in ((data / "is.S.16", recorded), ("is.S.16", generated)):
+        for words in (
+            ["matrix", source],
+            ["map", source, "-t", "mesh:4x4", "-m", "sweep", "--out", out],
+            ["map", source, "-t", "mesh:4x4", "-m", "descend", "--objective", "makespan"],
+            ["evaluate", source, out, "-t", "mesh:4x4"],
+        ):
+            result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
+            assert result.exit_code == 0
+            how = "count collectives with --collectives expand"
+            assert result.stderr.splitlines()[-1] == f"hopmap: is.S.16: {said}: {how}"
+
+
+def test_a_program_of_messages_mostly_has_no_hint(data, tmp_path):
+    for source in (data / "mg.S.16", data / "lu.S.4", "cg.S.16", "lu.S.1"):
+        assert CliRunner().invoke(app, ["matrix", str(source), "--json"]).stderr == ""
+
+
+def test_a_file_of_traffic_has_no_collectives_to_count(tmp_path):
+    save_traffic(tmp_path / "silent.npz", Traffic.from_pairs(2, [], [], [], []))
+    assert as_json("matrix", tmp_path / "silent.npz")["messages"] == 0
+
+
+def test_an_error_comes_without_the_hints_of_a_result(tmp_path):
+    (tmp_path / "short.csv").write_text("rank,node\n0,0\n")
+    words = ["evaluate", "ft.S.8", str(tmp_path / "short.csv"), "-t", "mesh:8"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert re.fullmatch(r"hopmap: .*: expected 8.*\n", result.stderr)
+    words = ["generate", "ft", "--ranks", "8", "--out", str(tmp_path / "ft.npz")]
+    assert "hopmap matrix ft.S.8 --collectives expand" in CliRunner().invoke(app, words).stderr
+
+
+def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
+    words = ["--collectives", "expand", "--set", "collective.bcast=linear"]
+    facts = as_json("matrix", LU, *words)
+    calls = facts["collectives"]["BCAST"]
+    assert facts["algorithms"]["bcast"] == {"linear": calls}
+    assert re.search(
+        rf"bcast calls by linear +{calls}\n",
+        hopmap("matrix", LU, "--out", tmp_path / "m.npz", *words),
+    )
+    out = tmp_path / "map.csv"
+    placed = as_json("map", LU, "-t", "mesh:4", "-m", "sweep", "--out", out, *words)
+    metrics = as_json("evaluate", LU, out, "-t", "mesh:4", *words)
+    assert metrics["bytes"]["ieplc"]["total"] == facts["bytes"]
+    assert metrics["bytes"]["dilation"]["sum"] == placed["hop_bytes"]
+    assert placed["hop_bytes"] > as_json("map", LU, "-t", "mesh:4", "-m", "sweep")["hop_bytes"]
+    # A benchmark's steps stand in loops.
+    assert as_json("matrix", "lu.S.4", *words)["messages"] == facts["messages"]
+
+
+def test_matrix_draws_the_spy_plot(tmp_path):
+    assert "written" in hopmap("matrix", LU, "--plot", tmp_path / "spy.png")
+    assert (tmp_path / "spy.png").read_bytes().startswith(b"\x89PNG")

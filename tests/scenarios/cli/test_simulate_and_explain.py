@@ -1,0 +1,186 @@
+"""Runs that are simulated, what is written of them, and why they take so long."""
+
+import json
+import re
+
+import pyarrow.parquet as pq
+import pytest
+
+from hopmap.traces import (
+    nas_trace,
+    summarize,
+)
+from support.commands import LU, as_json, hopmap
+
+
+def test_simulate_has_designs_keys(mapping):
+    summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
+    assert summary.keys() == {
+        "engine",
+        "makespan",
+        "ranks",
+        "messages",
+        "bytes",
+        "events",
+        "wall_seconds",
+        "compile_seconds",
+        "links",
+        "energy",
+        "algorithms",
+        "link_kinds",
+    }
+    assert summary["links"].keys() == {"max_busy", "max_messages", "max_bytes"}
+    slow = as_json(
+        "simulate",
+        *(LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0"),
+        *("--set", "link.bandwidth=1 MB/s"),
+    )
+    assert slow["makespan"] > summary["makespan"]
+    assert "makespan" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2")
+
+
+def test_simulate_says_which_link_speeds_it_used_and_where_they_are_from(mapping, tmp_path):
+    words = ("simulate", LU, mapping, "-t")
+    assert "\nlinks: 10 GB/s, 100 ns, assumed\n" in hopmap(*words, "mesh:2x2")
+    same = hopmap(*words, "mesh:2x2", "--set", "link.bandwidth=10GB/s")
+    assert "\nlinks: 10 GB/s, 100 ns, bandwidth: set by the user; latency: assumed\n" in same
+    place = hopmap("map", LU, "-t", "fattree:2x2", "-m", "sweep", "--out", tmp_path / "fat.csv")
+    assert place
+    words = ("simulate", LU, tmp_path / "fat.csv", "-t", "fattree:2x2")
+    assert "\nlinks: 10 GB/s, 100 ns, assumed\n" in hopmap(*words)
+    slow = ("--set", "link.level2.latency=1us", "--set", "link.level2.bandwidth=1GB/s")
+    lines = hopmap(*words, *slow).splitlines()
+    assert "links level1: 10 GB/s, 100 ns, assumed" in lines
+    assert "links level2: 1 GB/s, 1 us, set by the user" in lines
+    assert as_json(*words, *slow)["link_kinds"][1] == {
+        "name": "level2",
+        "bandwidth": 1e9,
+        "latency": 1e-6,
+        "sources": ["set by the user", "set by the user"],
+    }
+
+
+def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
+    values = {e["name"]: e["parameters"][0]["default"] for e in as_json("list", "parameters")}
+    assert [name for name, value in values.items() if value is None] == []
+    assert (values["link.bandwidth"], values["link.latency"]) == (10e9, 100e-9)
+    assert "link.bandwidth" in (text := hopmap("list", "parameters"))
+    assert "value = 10000000000.0  (bytes/s)" in text
+    assert "optical 31250000000.0, wireless 12500000000.0" in text
+
+
+@pytest.mark.parametrize("engine", ["flow", "analytic"])
+def test_simulate_with_every_engine(mapping, engine):
+    assert engine in [entry["name"] for entry in as_json("list", "engines")]
+    settings = ("--set", "compute.scale=0")
+    summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", "--engine", engine, *settings)
+    packets = as_json("simulate", LU, mapping, "-t", "mesh:2x2", *settings)
+    assert summary["engine"] == engine
+    assert (summary["messages"], summary["bytes"]) == (packets["messages"], packets["bytes"])
+    assert summary["links"]["max_bytes"] == packets["links"]["max_bytes"]
+
+
+def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
+    words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
+    slow = hopmap(*words, "--set", "link.bandwidth=1MB/s")
+    assert re.search(
+        r"makespan +\S+ m?s\n  at least, link \d -> \d +\S+ m?s\n  at least, rank", slow
+    )
+    flows = hopmap(*words, "--set", "link.bandwidth=1MB/s", "--engine", "flow")
+    assert re.search("at least, link.*", flows)[0] == re.search("at least, link.*", slow)[0]
+    faster = hopmap(*words, "--engine", "flow", "--set", "flow.bandwidth_factor=2")
+    assert "at least, link" not in faster
+    # Without contention a link takes any number of messages at once.
+    alone = hopmap(*words, "--engine", "analytic")
+    assert "at least, rank" in alone
+    assert "at least, link" not in alone
+    # Only packets are served hop by hop.
+    assert "packet hops served" in slow
+    assert "packet hops" not in flows + alone
+
+
+def test_explain_says_why(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--set", "link.bandwidth=1MB/s")
+    found = as_json(*words)
+    makespan = found["makespan"]
+    assert sum(found["critical_path"]["seconds"].values()) == pytest.approx(makespan, rel=1e-12)
+    assert found["critical_path"]["servers"][0]["kind"] == "link"
+    assert found["loaded"][0]["place"] == found["bounds"]["link"]["place"]
+    assert all(bound["seconds"] <= makespan * (1 + 1e-12) for bound in found["bounds"].values())
+    changes = {row["key"]: row["change"] for row in found["doubled"]}
+    assert changes["link.bandwidth"] < 0 < changes["overhead.send"]
+    assert next(iter(changes)) == "link.bandwidth"
+    text = hopmap(*words)
+    for part in ("at least, no contention", "critical path", "queues", "most queued", "doubled"):
+        assert part in text
+    assert re.search(r"link.bandwidth +1 MB/s .* -\d", text)
+    assert text.endswith("\nlinks: 1 MB/s, 100 ns, bandwidth: set by the user; latency: assumed\n")
+
+
+def test_explain_without_servers_and_doubling(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--top", 0, "--no-doubled")
+    found = as_json(*words)
+    assert found["doubled"] == found["loaded"] == found["critical_path"]["servers"] == []
+    text = hopmap(*words)
+    assert "critical path" in text
+    assert "doubled" not in text
+
+
+def test_explain_sends_traffic_in_rounds(mapping, tmp_path):
+    traffic = tmp_path / "lu.npz"
+    hopmap("matrix", LU, "--out", traffic)
+    found = as_json("explain", traffic, mapping, "-t", "mesh:2x2", "--rounds", 1, "--no-doubled")
+    assert found["messages"] == 4520
+    assert found["critical_path"]["seconds"]["compute"] == 0
+
+
+def test_simulate_says_what_energy_a_run_takes(mapping):
+    figures = ("--set", "energy.link.per_byte=5 pJ/bit", "--set", "energy.node.idle=100 W")
+    summary = as_json("simulate", LU, mapping, "-t", "mesh:2x2", *figures)
+    energy = summary["energy"]
+    assert energy.keys() == {"total", "delay_product", "links", "nodes"}
+    assert energy["links"]["link"]["transfer"] > 0
+    assert energy["delay_product"] == energy["total"] * summary["makespan"]
+    assert "energy" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2", *figures)
+
+
+def test_simulate_sends_traffic_in_rounds(mapping, tmp_path):
+    traffic = tmp_path / "traffic.npz"
+    hopmap("matrix", LU, "--out", traffic)
+    words = ("simulate", traffic, mapping, "-t", "mesh:2x2", "--engine", "analytic")
+    rounds, at_once = as_json(*words), as_json(*words, "--rounds", 1)
+    for summary in (rounds, at_once):
+        assert (summary["messages"], summary["bytes"]) == (4520, 3305152)
+    assert rounds["makespan"] > at_once["makespan"]
+
+
+def test_simulate_writes_the_run(mapping, tmp_path):
+    files = [tmp_path / name for name in ("run.otf2", "run.json", "use.parquet", "use.svg")]
+    archive, timeline, table, figure = files
+    said = hopmap(
+        *("simulate", LU, mapping, "-t", "mesh:2x2", "--engine", "compiled"),
+        *("--otf2", archive, "--perfetto", timeline),
+        *("--links", table, "--links", figure, "--bins", 32),
+    )
+    assert said.splitlines()[-4:] == [f"written: {path}" for path in files]
+    before, after = as_json("info", LU), as_json("info", archive)
+    for key in ("ranks", "messages", "bytes", "pairs", "collectives"):
+        assert after[key] == before[key]
+    events = json.loads(timeline.read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == set(range(5))  # ranks and links
+    assert 16 < pq.read_table(table).num_rows / 8 <= 32
+    assert figure.read_text().count("<svg") == 1
+
+
+def test_simulate_writes_benchmarks_and_traffic_as_archives(mapping, tmp_path):
+    run = ("simulate", "lu.S.4", mapping, "-t", "mesh:2x2", "--engine", "flow", "--steps", 2)
+    summary = as_json(*run, "--otf2", tmp_path / "run")
+    counted, made = as_json("info", tmp_path / "run"), summarize(nas_trace("lu.S.4", steps=2))
+    assert counted["collectives"] == made.collectives
+    assert (counted["messages"], counted["bytes"]) == (made.messages, made.bytes)
+    assert counted["duration"] <= summary["makespan"] + 1e-9  # a tick of the archive's clock
+    hopmap("matrix", LU, "--out", tmp_path / "t.npz")
+    words = ("simulate", tmp_path / "t.npz", mapping, "-t", "mesh:2x2", "--engine", "analytic")
+    hopmap(*words, "--rounds", 4, "--otf2", tmp_path / "rounds")
+    rounds = as_json("info", tmp_path / "rounds")
+    assert (rounds["messages"], rounds["bytes"]) == (4520, 3305152)

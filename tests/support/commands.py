@@ -1,0 +1,29 @@
+"""The command line as users type it, in this process."""
+
+import json
+
+from typer.testing import CliRunner
+
+from hopmap.scenarios.cli.app import app
+from support import DATA
+
+LU = str(DATA / "lu.S.4")
+
+
+def hopmap(*words):
+    """Run a command that works; return what it prints."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+def noted(*words):
+    """Run a command that works; return what it says beside its result."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.stderr.splitlines()
+
+
+def as_json(*words):
+    return json.loads(hopmap(*words, "--json"))

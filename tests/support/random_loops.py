@@ -1,0 +1,70 @@
+"""Strategy of programs with loops, nested and not alike on all ranks, and where they run."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from hopmap.simulator import Parameters, program_of
+from hopmap.topologies import topology_from_spec
+from support.random_runs import random_runs
+
+RANKS = 5
+
+
+@st.composite
+def bodies(draw, depth=2):
+    """Operations of every rank, that belong together; loops within them, not all the same way."""
+    lists = [[] for _ in range(RANKS)]
+    rank, pause = st.integers(0, RANKS - 1), st.sampled_from([0.0, 1e-6, 2.3e-6])
+    for _ in range(draw(st.integers(0, 4))):
+        for operations in lists:
+            if draw(st.integers(0, 4)) == 0:
+                operations.append(("compute", draw(pause)))
+        if depth and draw(st.booleans()):
+            times, inner = draw(st.integers(1, 4)), draw(bodies(depth=depth - 1))
+            for operations, body in zip(lists, inner, strict=True):
+                if draw(st.integers(0, 3)) == 0:  # the same twice over
+                    operations.append(("repeat", times, [("repeat", 1, body)]))
+                elif draw(st.integers(0, 3)) == 0:
+                    operations.extend(
+                        [("repeat", times - 1, body)] if times > 1 else [],
+                    )
+                    operations.append(("repeat", 1, body))
+                else:
+                    operations.append(("repeat", times, body))
+            continue
+        source, target, tag = draw(rank), draw(rank), draw(st.integers(0, 1))
+        size = draw(st.sampled_from([0, 700, 3000]))
+        blocking = draw(st.booleans()) and source != target
+        sides = [("send", source, target), ("recv", target, source)]
+        if draw(st.integers(0, 20)) == 0:
+            sides.pop()
+        for word, here, peer in sides if blocking else sides[::-1]:
+            lists[here].append((word if blocking else f"i{word}", peer, size, tag))
+            if not blocking and draw(st.integers(0, 4)):
+                lists[here].append(("wait", len(lists[here]) - 1))
+    return lists
+
+
+@st.composite
+def random_loop_runs(draw):
+    """(program, topology, node_of, parameters) of programs whose loops are kept."""
+    topology = topology_from_spec(draw(st.sampled_from(["mesh:5", "torus:2x2*2", "haec:2x2x2"])))
+    slots = np.repeat(np.arange(topology.nodes), topology.slots)
+    node_of = np.array(draw(st.permutations(slots.tolist())))[:RANKS]
+    overhead = st.sampled_from([0.0, 2e-7])
+    parameters = Parameters(
+        overhead_send=draw(overhead),
+        overhead_recv=draw(overhead),
+        gap=draw(st.sampled_from([0.0, 1e-6])),
+        gap_per_byte=draw(st.sampled_from([0.0, 2e-10])),
+        eager_limit=draw(st.sampled_from([0, 1000, 10**6])),
+        packet_size=draw(st.sampled_from([500, 8192])),
+    )
+    return program_of("loops", draw(bodies())), topology, node_of, parameters
+
+
+def any_runs():
+    """With loops or without."""
+    return random_runs() | random_loop_runs()
