@@ -118,7 +118,7 @@ def test_a_table_says_what_the_objective_was_and_is(shuffled):
         ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
         (
             "--objective max_link_load --engine flow",
-            "engine flow: expected objective makespan with it",
+            "engine flow: expected objective makespan",
         ),
         ("--steps 2", "steps 2: expected objective makespan with it"),
     ],

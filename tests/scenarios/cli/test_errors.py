@@ -88,7 +88,7 @@ BAD = {
     "matrix good --out new.csv --plot nowhere/new.svg": "there is no folder nowhere",
     "matrix good --out empty": "empty: is a folder: expected a file to write",
     "map good -t mesh:4 -m auto --out nowhere/new.csv": "there is no folder nowhere",
-    "map good -t mesh:4 -m sweep --set link.latency=1": "link.latency: expected objective makespan with it",
+    "map good -t mesh:4 -m sweep --set link.latency=1": "link.latency: expected objective makespan",
     "export map.csv --to cray --out empty": "empty: is a folder: expected a file to write",
     "export map.csv --to cary": "launcher 'cary' (did you mean cray?): expected one of openmpi",
     f"{FLOW} --steps 2": "steps 2: good has none: only a benchmark",
