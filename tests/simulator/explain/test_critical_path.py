@@ -22,7 +22,7 @@ from hopmap.simulator import (
     simulate,
 )
 from hopmap.simulator.packets.compiled_engine import watch
-from hopmap.simulator.run_plan import plan
+from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 
@@ -116,7 +116,7 @@ def test_both_engines_of_packets_have_the_same_path(drawn_runs, data):
 @given(data=st.data())
 def test_hops_are_served_first_come_first_served(drawn_runs, data):
     program, topology, node_of, parameters = data.draw(drawn_runs)
-    ready = plan(program, topology, node_of, parameters)
+    ready = plan_run(program, topology, node_of, parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine="compiled")
     except DeadlockError:
