@@ -14,6 +14,12 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 
+def first_records(tables: Any) -> Any:
+    """Return a named tuple of tables, none of them empty, as kernels take it: row 0 of each."""
+    rows = (first_records(t) if isinstance(t, tuple) else t[0] for t in tables)
+    return type(tables)(*rows)
+
+
 def nth(first: Any, index: int) -> Any:
     """Row `index` of the table whose row 0 is `first`."""
     return first.base[index]
@@ -24,12 +30,12 @@ def recording(first: Any) -> bool:
 
     It is known when code is compiled, so that runs which record nothing pay nothing for it.
     """
-    return "blank" not in first.dtype.names
+    return "unrecorded" not in first.dtype.names
 
 
 @overload(recording)
 def _recording(first: Any) -> Any:
-    records = "blank" not in first.fields
+    records = "unrecorded" not in first.fields
 
     def answer(first: Any) -> bool:  # noqa: ARG001 (its type has said it)
         return records

@@ -11,14 +11,14 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
+from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT
 from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.strand_kernels import order_key
 
-from .heap_kernels import push
 from .link_use_kernels import use
 from .state import State
 
-order_key = njit(cache=False)(model.order_key)
 packet_count = njit(cache=False)(model.packet_count)
 packet_bytes = njit(cache=False)(model.packet_bytes)
 service_start = njit(cache=False)(model.service_start)
@@ -29,7 +29,7 @@ tail_arrival = njit(cache=False)(model.tail_arrival)
 
 @njit(cache=False)
 def take(run: State) -> int:
-    """Take a free slot; `compiled_kernels.RESERVE` sees to it that there is one."""
+    """Take a free slot; `loop_kernels.RESERVE` sees to it that there is one."""
     slot = run.loop["free"]
     run.loop["free"] = nth(run.packets, slot)["next"]
     run.loop["spare"] -= 1
@@ -73,7 +73,7 @@ def _serve(
         server["bytes"] += size
         if last:
             server["messages"] += 1
-    if recording(run.stamps) and place < run.loop["tracked"]:
+    if recording(run.operation_times) and place < run.loop["tracked"]:
         use(run, place, start, end)
     return start, end
 
@@ -128,7 +128,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> None:
         start, end = _serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
-        if recording(run.stamps) and loop["watch"]:
+        if recording(run.operation_times) and loop["watch"]:
             _watch(run, message["number"], cargo, packet, place, part, now, start, end)
     nth(run.packets, slot)["cargo"] = cargo
     if stop < 0:
@@ -169,14 +169,14 @@ def _forward(
     """Schedule a packet's arrival behind a server that serves it from start to end."""
     packet["tail"] = tail_arrival(end, latency)
     head = head_arrival(start, end, latency, run.loop["cut_through"])
-    push(run.heap, run.loop, head, key, slot)
+    push(run.heap, slot, head, key)
 
 
 @njit(cache=False)
 def _arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
     number = nth(run.messages, slot)["number"]
-    push(run.heap, run.loop, at, key_of(run, DELIVER, number, 0), slot)
+    push(run.heap, slot, at, key_of(run, DELIVER, number, 0))
 
 
 @njit(cache=False)
@@ -191,7 +191,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     run.loop["served"] += 1
     data = packet["cargo"] == DATA
     start, end = _serve(run, place, now, packet["size"], packet["tail"], data, last)
-    if recording(run.stamps) and run.loop["watch"]:
+    if recording(run.operation_times) and run.loop["watch"]:
         number, size = nth(run.messages, whole)["number"], packet["size"]
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         _watch(run, number, packet["cargo"], part, place, size, now, start, end)
