@@ -14,7 +14,7 @@ from hopmap.scenarios.results.claims import claimed
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.claims import claimed
+from hopmap.scenarios.results.claims import claimed
 with claimed(Path(sys.argv[1]), "a") as mine:
     print(mine, flush=True)
     time.sleep(600)

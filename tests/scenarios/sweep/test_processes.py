@@ -27,7 +27,7 @@ RUNS = 40
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.claims import claimed
+from hopmap.scenarios.results.claims import claimed
 with claimed(Path(sys.argv[1]), sys.argv[2]) as mine:
     print(mine, flush=True)
     time.sleep(600)
