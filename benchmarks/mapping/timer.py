@@ -1,0 +1,256 @@
+"""What TiMEr takes off hop-bytes: ``python benchmarks/mapping/timer.py [PART ...] [OPTION ...]``.
+
+PART is of partitions, hierarchies; both by default. OPTION is of
+
+- ``--networks FOLDER``: METIS graphs of many vertices in place of the generated ones of partitions.
+- ``--instances FOLDER``: METIS graphs of 256 and 512 vertices (communication graphs, a rank a node)
+  in place of the parts.
+- ``--even``: blocks of one size; else they are up to 3 % apart, as in the paper.
+- ``--starts NAME,NAME``: of scotch, bisection, recursive_bisection (of vertices) and other mappers
+  (of blocks); c1 to c4 by default. Scotch takes minutes on half a million edges with hubs.
+- ``--seeds N``: 1 by default.
+
+Starts as in the paper's section 7.1: c1 Scotch, where `scotch_gmap` is installed, and else
+bisections of ranks and boxes with KaHIP, c2 identity, c3 GreedyAllC and c4 GreedyMin on KaHIP's
+blocks. The paper's 15 complex networks are not among our files; generated are ones of 4,096
+vertices, with hubs (preferential attachment, without and with triangles), small worlds and random
+geometric graphs.
+Figures are quotients after/before of means over seeds, and geometric means of these over graphs.
+Seconds are processor seconds, compilers apart.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from itertools import pairwise
+from math import exp, fsum, log
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.partitions.partition import kaffpa
+from hopmap.mappers.partitions.partition_kernels import Graph, fit, induced
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.traces import Traffic, load_traffic
+
+VERTICES = 4096
+SPECS = ("mesh:16x16", "mesh:8x8x8", "torus:16x16", "torus:8x8x8", "hypercube:8")
+C1 = "scotch" if shutil.which("scotch_gmap") else "bisection"
+STARTS = (C1, "identity", "greedy_all_c", "greedy_min")
+
+
+def graph(edges: NDArray[np.int64], vertices: int = VERTICES) -> Traffic:
+    """Edges of weight 1."""
+    edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
+    ones = np.ones(len(edges), dtype=np.int64)
+    return Traffic.from_pairs(vertices, edges[:, 0], edges[:, 1], ones, ones)
+
+
+def graphs(vertices: int = VERTICES) -> dict[str, Traffic]:
+    """Application graphs."""
+    points = np.random.default_rng(0).random((vertices, 2))
+    near = cKDTree(points).query_pairs(np.sqrt(8 / vertices / np.pi), output_type="ndarray")
+    edges = {
+        "attachment": nx.barabasi_albert_graph(vertices, 4, seed=0).edges,
+        "triangles": nx.powerlaw_cluster_graph(vertices, 4, 0.8, seed=0).edges,
+        "small world": nx.watts_strogatz_graph(vertices, 8, 0.1, seed=0).edges,
+        "geometric": near,
+    }
+    return {name: graph(np.array(ends, dtype=np.int64), vertices) for name, ends in edges.items()}
+
+
+def bisection(traffic: Traffic, topology: Topology, seed: int) -> NDArray[np.int64]:
+    """Dual recursive bisection (Pellegrini 1994): boxes across their longest side, and ranks."""
+    rng = np.random.default_rng(seed)
+    model = cost_model(traffic, topology, "hop_bytes")
+    whole = Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
+    number = np.full(traffic.ranks, -1, dtype=np.int64)
+    share = np.diff(np.arange(topology.nodes + 1) * traffic.ranks // topology.nodes)
+    node_of = np.empty(traffic.ranks, dtype=np.int64)
+    parts = [(np.arange(traffic.ranks), np.arange(topology.nodes))]
+    while parts:
+        ranks, nodes = parts.pop()
+        if len(nodes) == 1 or not len(ranks):
+            node_of[ranks] = nodes[0]
+            continue
+        coords = topology.coords[nodes]
+        axis = int(np.argmax(np.ptp(coords, axis=0)))
+        high = coords[:, axis] > (coords[:, axis].min() + coords[:, axis].max()) // 2
+        sides = [nodes[~high], nodes[high]]
+        room = np.array([share[side].sum() for side in sides])
+        inside = induced(whole, ranks, number)
+        block = kaffpa(inside, 2, 0.01, rng, "fast")
+        if (2 * block.sum() > len(block)) == (room[0] > room[1]):
+            block = 1 - block  # the larger block to the larger side
+        fit(inside, block, room)
+        parts += [(ranks[block == b], side) for b, side in enumerate(sides)]
+    return node_of
+
+
+def scotch(traffic: Traffic, topology: Topology) -> NDArray[np.int64]:
+    """Scotch's mapping with its default strategy, which knows no seed."""
+    kind, _, sizes = topology.spec.partition("*")[0].partition(":")
+    dims = sizes.split("x")
+    name = "hcub" if kind == "hypercube" else f"{kind}{len(dims)}D"
+    model = cost_model(traffic, topology, "hop_bytes")
+    indptr = model.indptr[: traffic.ranks + 1]
+    rows = []
+    for start, end in pairwise(indptr.tolist()):
+        row = np.stack((model.weight[start:end], model.peer[start:end]), axis=1).ravel()
+        rows.append(" ".join(map(str, (end - start, *row))))
+    with tempfile.TemporaryDirectory() as folder:
+        graph_file, target, mapping = (Path(folder) / file for file in ("g.grf", "t.tgt", "m.map"))
+        head = f"0\n{traffic.ranks} {indptr[-1]}\n0 010\n"
+        graph_file.write_text(head + "\n".join(rows) + "\n")
+        target.write_text(f"{name} {' '.join(dims)}\n")
+        subprocess.run(["scotch_gmap", graph_file, target, mapping], check=True)
+        pairs = np.loadtxt(mapping, skiprows=1, dtype=np.int64)
+    node_of = np.empty(traffic.ranks, dtype=np.int64)
+    node_of[pairs[:, 0]] = pairs[:, 1]
+    return node_of
+
+
+def cut(traffic: Traffic, node_of: NDArray[np.int64]) -> int:
+    """Weight between nodes."""
+    pairs = traffic.without_self()
+    return int(pairs.bytes[node_of[pairs.src] != node_of[pairs.dst]].sum())
+
+
+class Starts:
+    """Starting mappings by name, KaHIP's seconds, and the slots that a node needs."""
+
+    def __init__(self, traffic: Traffic, nodes: int, seed: int, even: bool) -> None:
+        self.traffic, self.seed = traffic, seed
+        self.ranks, self.block = traffic, np.arange(nodes)
+        begin = time.process_time()
+        if traffic.ranks != nodes:
+            rng = np.random.default_rng(seed)
+            if even:
+                halves = [2] * (nodes - 1).bit_length()
+                self.block, self.ranks = multisection_model(traffic, halves, rng)
+            else:
+                self.block, self.ranks = bisection_model(traffic, nodes, rng)
+        self.seconds = time.process_time() - begin
+        self.slots = int(max(np.bincount(self.block).max(), -(-traffic.ranks // nodes)))
+
+    def on(self, topology: Topology, name: str) -> NDArray[np.int64]:
+        """Node of each vertex; the blocks go to one node each."""
+        if name == "scotch":
+            return scotch(self.traffic, topology)
+        if name == "bisection":
+            return bisection(self.traffic, topology, self.seed)
+        if name == "recursive_bisection":
+            return map_ranks(self.traffic, topology, name, seed=self.seed)
+        single = topology_from_spec(topology.spec.partition("*")[0])
+        return map_ranks(self.ranks, single, name)[self.block]
+
+
+def mean(values: list[float]) -> float:
+    """Geometric mean."""
+    return exp(fsum(map(log, values)) / len(values))
+
+
+def table(instances: dict[str, Traffic], names: tuple[str, ...], seeds: int, even: bool) -> None:
+    """Quotients of Coco and of the cut, and seconds, by network and start."""
+    print(f"{'':<30}" + "".join(f"{name:>22}" for name in names))
+    print(f"{'':<30}" + f"{'Coco   Cut  TiMEr s':>22}" * len(names) + "   KaHIP s")
+    rows: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    cached = cache(Starts)
+    for spec in SPECS:
+        nodes = topology_from_spec(spec).nodes
+        for label, traffic in instances.items():
+            if traffic.ranks < VERTICES and traffic.ranks != nodes:
+                continue
+            measured = {name: np.zeros((seeds, 5)) for name in names}
+            kahip = 0.0
+            for seed in range(seeds):
+                starts = cached(traffic, nodes, seed, even)
+                kahip += starts.seconds / seeds
+                for name in names:
+                    first = starts.on(topology_from_spec(f"{spec}*{starts.slots}"), name)
+                    fullest = np.bincount(first).max()
+                    topology = topology_from_spec(spec + f"*{fullest}" * bool(fullest > 1))
+                    begin = time.process_time()
+                    last = map_ranks(traffic, topology, "timer", initial=first, seed=seed)
+                    seconds = time.process_time() - begin
+                    coco = [evaluate(traffic, topology, m, "hop_bytes") for m in (last, first)]
+                    cuts = [cut(traffic, m) for m in (last, first)]
+                    measured[name][seed] = *coco, *cuts, seconds
+            cells = ""
+            for name in names:
+                coco_after, coco, cut_after, cut_before, seconds = measured[name].mean(axis=0)
+                quotients = np.array([coco_after / coco, cut_after / cut_before])
+                rows.setdefault((spec, name), []).append(quotients)
+                cells += "{:>9.3f}{:>6.2f}{:>7.2f}".format(*quotients, seconds)
+            print(f"{spec:<12}{label:<18}{cells}{kahip:>10.2f}", flush=True)
+    print("geometric means over graphs")
+    means = {key: np.exp(np.log(quotients).mean(axis=0)) for key, quotients in rows.items()}
+    for spec in SPECS:
+        cells = "".join("{:>9.3f}{:>6.2f}{:>7}".format(*means[spec, n], "") for n in names)
+        print(f"{spec:<30}{cells}")
+    every = [mean([means[spec, name][0] for spec in SPECS]) for name in names]
+    print(f"{'all networks':<30}" + "".join(f"{v:>9.3f}{'':>13}" for v in every), flush=True)
+
+
+def hierarchies() -> None:
+    """Coco and seconds by N_H from random and GreedyMin's mappings, a rank a node."""
+    print(
+        "\nN_H, Coco after/before and seconds: means over graphs, networks and seeds, a rank a node"
+    )
+    print("  N_H   random  greedy_min        s")
+    for count in (1, 2, 5, 10, 25, 50, 100, 200):
+        quotients: dict[str, list[float]] = {"random": [], "greedy_min": []}
+        seconds = []
+        for topology in map(topology_from_spec, SPECS):
+            for traffic in graphs(topology.nodes).values():
+                for seed in range(3):
+                    for name, values in quotients.items():
+                        first = map_ranks(traffic, topology, name, seed=seed)
+                        begin = time.process_time()
+                        stage = f"timer(hierarchies={count})"
+                        last = map_ranks(traffic, topology, stage, initial=first, seed=seed)
+                        seconds.append(time.process_time() - begin)
+                        coco = [evaluate(traffic, topology, m, "hop_bytes") for m in (last, first)]
+                        values.append(coco[0] / coco[1])
+        cells = "".join(f"{mean(values):>9.4f}" for values in quotients.values())
+        print(f"{count:>5}{cells}{fsum(seconds) / len(seconds):>9.4f}", flush=True)
+
+
+def main(words: list[str]) -> None:
+    """Run the parts."""
+    small = graph(np.array(nx.cycle_graph(20).edges), 20)
+    map_ranks(small, topology_from_spec("mesh:4x4*2"), "greedy_all_c | timer")  # compile
+    options = dict(pairwise(words))
+    names = tuple(options["--starts"].split(",")) if "--starts" in options else STARTS
+    seeds, even = int(options.get("--seeds", 1)), "--even" in words
+    chosen = [word for word in words if word in ("partitions", "hierarchies")]
+    if "--instances" in options:
+        print("\nCommunication graphs, a rank a node")
+        table(graphs_in(options["--instances"]), names, seeds, even)
+    elif not chosen:
+        chosen = ["partitions", "hierarchies"]
+    if "partitions" in chosen:
+        print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % apart'}")
+        named = graphs_in(options["--networks"]) if "--networks" in options else graphs()
+        table(named, names, seeds, even)
+    if "hierarchies" in chosen:
+        hierarchies()
+
+
+def graphs_in(folder: str) -> dict[str, Traffic]:
+    """METIS graphs by name."""
+    return {path.stem: load_traffic(path) for path in sorted(Path(folder).glob("*.graph"))}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,193 @@
+"""The tables of the VieM paper: ``python benchmarks/mapping/viem.py [PART ...] [--peers FOLDER]``.
+
+PART is of gains, neighbourhoods, models, scale; all but scale by default. With --peers, a folder
+of METIS graphs in instances/ and of peers.csv (instance, topology, tool, settings, best_J,
+mean_cpu_s), what topdown and N_10 reach on its hierarchies against the best of all tools.
+Seconds are processor seconds, compilers apart. Graphs are random geometric ones, 8 edges a vertex,
+but for Table 3 models of larger graphs, as in the paper (viem_graphs.py).
+"""
+
+from __future__ import annotations
+
+import csv
+import resource
+import sys
+import time
+from math import exp, fsum, log
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial import cKDTree
+from viem_graphs import inputs, modelled
+
+from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.traces import Traffic, load_traffic
+
+PIPELINE = "topdown | local_search(neighbourhood=10)"
+
+
+def geometric(vertices: int, edges: float = 8.0) -> Traffic:
+    """Random points of the unit square, joined where they are near; random weights."""
+    rng = np.random.default_rng(0)
+    points = rng.random((vertices, 2))
+    near = np.sqrt(2 * edges / vertices / np.pi)
+    pairs = cKDTree(points).query_pairs(near, output_type="ndarray")
+    weight = rng.integers(1, 200, len(pairs))
+    return Traffic.from_pairs(vertices, pairs[:, 0], pairs[:, 1], np.ones_like(weight), weight)
+
+
+def timed(traffic: Traffic, topology: Topology, pipeline: str, **keywords: object):
+    """Mapping, its J and processor seconds."""
+    begin = time.process_time()
+    node_of = map_ranks(traffic, topology, pipeline, **keywords)
+    seconds = time.process_time() - begin
+    return node_of, evaluate(traffic, topology, node_of, "hop_bytes"), seconds
+
+
+def machine(ranks: int) -> Topology:
+    """S = 4:16:k, D = 1:10:100."""
+    return topology_from_spec(f"tree:4:16:{ranks // 64}@1:10:100")
+
+
+def gains(largest: int = 8192) -> None:
+    """Table 2: local search in N_p with gains in O(n) and O(degree)."""
+    print(
+        "\nTable 2: Mueller-Merbach and N_p\n"
+        "     n   m/n   slow [s]   fast [s]  speed-up  same mapping"
+    )
+    for ranks in (2**e for e in range(6, largest.bit_length())):
+        traffic, topology = geometric(ranks), machine(ranks)
+        start = map_ranks(traffic, topology, "mueller_merbach")
+        (slow, _, t_slow), (fast, _, t_fast) = (
+            timed(traffic, topology, f"local_search(neighbourhood=Np, gain={gain})", initial=start)
+            for gain in ("dense", "sparse")
+        )
+        same = np.array_equal(slow, fast)
+        dense = traffic.undirected().pairs / ranks
+        print(
+            f"{ranks:>6}{dense:>6.1f}{t_slow:>11.3f}{t_fast:>11.4f}{t_slow / t_fast:>10.1f}"
+            f"  {same}",
+            flush=True,
+        )
+
+
+def neighbourhoods(largest: int = 4096) -> None:
+    """Table 3: what each neighbourhood takes off Mueller-Merbach's J, and its time.
+
+    Geometric means over the models of five graphs, of several partitions each as time allows;
+    seconds are arithmetic means. "better" is on how many models N2 ends below N10.
+    """
+    names = ("N2", "Np", "1", "2", "10")
+    graphs = inputs()
+    print("\nTable 3: mean improvement of Mueller-Merbach [%], and seconds")
+    print("     n  models   m/n" + "".join(f"{name:>16}" for name in names) + "  better")
+    means = []
+    for ranks in (2**e for e in range(6, largest.bit_length())):
+        topology = machine(ranks)
+        logs, seconds, density = [], [], []
+        for seed in range(min(max(4096 // ranks, 1), 5)):
+            for graph in graphs.values():
+                traffic = modelled(graph, ranks, seed)
+                density.append(traffic.pairs / ranks)
+                start, before, _ = timed(traffic, topology, "mueller_merbach")
+                found = [
+                    timed(
+                        traffic,
+                        topology,
+                        f"local_search(neighbourhood={name})",
+                        initial=start,
+                        seed=seed,
+                    )
+                    for name in names
+                ]
+                logs.append([log(before / after) for _, after, _ in found])
+                seconds.append([spent for _, _, spent in found])
+        means.append(np.mean(logs, axis=0))
+        wins = sum(row[0] > row[-1] for row in logs)
+        cells = zip(100 * np.expm1(means[-1]), np.mean(seconds, axis=0), strict=True)
+        print(
+            f"{ranks:>6}{len(logs):>8}{np.mean(density):>6.1f}"
+            + "".join(f"{gain:>8.2f}{spent:>8.3f}" for gain, spent in cells)
+            + f"{wins:>8}",
+            flush=True,
+        )
+    overall = 100 * np.expm1(np.mean(means, axis=0))
+    print(f"{'overall':<20}" + "".join(f"{gain:>8.2f}{'':>8}" for gain in overall))
+
+
+def models() -> None:
+    """Section 5.2: J of the identity mapping by the way that the model was made."""
+    print(
+        "\nSection 5.2: J of identity, S = 4:16:k\n   k   bisection multisection  improvement [%]"
+    )
+    graph = geometric(2**14)
+    for k in range(2, 10):
+        topology = machine(64 * k)
+        values = []
+        for model in (
+            bisection_model(graph, 64 * k, np.random.default_rng(0)),
+            multisection_model(graph, [4, 16, k], np.random.default_rng(0)),
+        ):
+            values.append(timed(model.traffic, topology, "identity")[1])
+        gain = 100 * (values[0] / values[1] - 1)
+        print(f"{k:>4}{values[0]:>12}{values[1]:>13}{gain:>13.1f}", flush=True)
+
+
+def scale() -> None:
+    """Topdown and N_10 at n = 32,768."""
+    traffic, topology = geometric(2**15), machine(2**15)
+    node_of = None
+    for stage in PIPELINE.split(" | "):
+        node_of, value, seconds = timed(traffic, topology, stage, initial=node_of)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"n = 32768: {stage:<34} J {value}  {seconds:.1f} s  peak {peak} MiB", flush=True)
+
+
+def peers(folder: Path, seeds: int = 3) -> None:
+    """J of topdown and N_10 over the best known, and VieM's processor seconds."""
+    with (folder / "peers.csv").open() as stream:
+        rows = [row for row in csv.DictReader(stream) if row["topology"].startswith("hier:")]
+    print(f"\n{PIPELINE}, best of {seeds} seeds")
+    print(f"{'':<18}{'hierarchy':<26}{'J':>9}{'best peer':>11}{'J/best':>9}{'s':>7}{'VieM s':>8}")
+    ratios = []
+    for instance, name in sorted({(row["instance"], row["topology"]) for row in rows}):
+        traffic = load_traffic(folder / "instances" / f"{instance}.graph")
+        topology = topology_from_spec(name.replace("hier:", "tree:").replace("/", "@"))
+        here = [row for row in rows if (row["instance"], row["topology"]) == (instance, name)]
+        best = min(int(float(row["best_J"])) for row in here)
+        strong = "con=hierarchytopdown,pre=strong,ls=communication,d=10"
+        viem = [float(row["mean_cpu_s"]) for row in here if row["settings"] == strong]
+        results = [timed(traffic, topology, PIPELINE, seed=seed) for seed in range(seeds)]
+        value = min(result[1] for result in results)
+        seconds = fsum(result[2] for result in results) / seeds
+        ratios.append(value / best)
+        print(
+            f"{instance:<18}{name:<26}{value:>9}{best:>11}{value / best:>9.4f}{seconds:>7.2f}"
+            f"{viem[0] if viem else float('nan'):>8.2f}",
+            flush=True,
+        )
+    print(f"geometric mean of J/best: {exp(fsum(map(log, ratios)) / len(ratios)):.4f}")
+
+
+PARTS = {"gains": gains, "neighbourhoods": neighbourhoods, "models": models, "scale": scale}
+
+
+def main(words: list[str]) -> None:
+    """Run the parts."""
+    folder = Path(words[words.index("--peers") + 1]) if "--peers" in words else None
+    small, topology = geometric(128), machine(128)
+    for pipeline in ("mueller_merbach", PIPELINE):  # compile
+        node_of = map_ranks(small, topology, pipeline)
+    map_ranks(small, topology, "local_search(gain=dense)", initial=node_of)
+    chosen = [word for word in words if word in PARTS]
+    if not chosen and folder is None:
+        chosen = ["gains", "neighbourhoods", "models"]
+    for part in chosen:
+        PARTS[part]()
+    if folder is not None:
+        peers(folder)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
