@@ -66,7 +66,7 @@ HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 
 
-@mapper("auto", source="this project", initial="optional")
+@mapper("auto", source="this project")
 def auto(
     traffic: Traffic,
     topology: Topology,
@@ -129,7 +129,7 @@ def portfolio(
         # Compiles what walks routes on such a network, so that no budget pays for it.
         congestion(traffic, topology, rng=np.random.default_rng(0), moves=0)
         budget = Budget(moves, seconds, clock, progress)
-        start = sweep(traffic, topology, rng=rng) if initial is None else initial
+        start = sweep(traffic, topology) if initial is None else initial
         if not callable(objective):
             return portfolio_of_loads(traffic, topology, start, hop_bytes, budget, rng)
         return portfolio_of_function(
@@ -138,7 +138,7 @@ def portfolio(
     watch = Watch(seconds, progress, clock)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
-    order = sweep(traffic, topology, rng=rng)
+    order = sweep(traffic, topology)
     search = Search(traffic, topology, order if initial is None else initial, objective, rng, watch)
     steps: list[Step] = []
     met: list[Mapping] = []
@@ -170,10 +170,10 @@ def _members(
     search.sit(with_free_slots(order, topology))
     yield "sweep"
     for curve in CURVES if topology.dims else ():
-        search.sit(with_free_slots(curve(traffic, topology, rng=rng), topology))
+        search.sit(with_free_slots(curve(traffic, topology), topology))
         yield curve.__name__
     levels = bool(spans_of(topology))
-    for name, node_of in cartesian_orders(traffic, topology, rng):
+    for name, node_of in cartesian_orders(traffic, topology):
         search.sit(with_free_slots(node_of, topology))
         yield name
     starts = []

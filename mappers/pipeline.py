@@ -159,18 +159,18 @@ def map_ranks(
     )
     end = None if seconds is None else time.perf_counter() + seconds
     for index, stage in enumerate(stages):
-        keywords = dict(stage.parameters)
+        keywords = {p.name: p.default for p in stage.info.parameters} | stage.parameters
         if end is not None and stage.info.has("seconds"):
             searches = sum(later.info.has("seconds") for later in stages[index:])
             share = max(end - time.perf_counter(), 0.0) / searches
             own = keywords.get("seconds")
             keywords["seconds"] = share if own is None else min(own, share)
-        if stage.info.takes_progress:
-            keywords["progress"] = progress
         rng = np.random.default_rng(np.random.SeedSequence([seed, _key(index, stage)]))
+        offered = {"rng": rng, "initial": mapping, "progress": progress}
+        keywords |= {what: offered[what] for what in stage.info.passed}
         name = f"mapper {stage.info.name}"
         try:
-            made = stage.info.function(traffic, topology, rng=rng, initial=mapping, **keywords)
+            made = stage.info.function(traffic, topology, **keywords)
         except Interrupted as stop:
             if not keep_interrupted:
                 raise

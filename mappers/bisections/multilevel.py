@@ -62,7 +62,7 @@ class Level(NamedTuple):
     weight: NDArray[np.int64]
 
 
-@mapper("multilevel", source="Schulz, Traeff 2017, section 6", initial="optional")
+@mapper("multilevel", source="Schulz, Traeff 2017, section 6")
 def multilevel(
     traffic: Traffic,
     topology: Topology,

@@ -31,7 +31,6 @@ def recursive_bisection(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
     tries: Count = 1,
 ) -> Mapping:
@@ -41,14 +40,11 @@ def recursive_bisection(
     ----------
     traffic, topology, rng
         See `map_ranks`.
-    initial : ndarray, optional
-        Ignored.
     objective : str
         What weighs a pair: its bytes, its messages, or 1 (cardinality).
     tries : int
         Bisections of which the best is taken, at every step.
     """
-    del initial
     model = with_table(cost_model(traffic, topology, objective), topology)
     return bisected(model, topology, rng, tries)[: traffic.ranks]
 

@@ -27,15 +27,8 @@ Splitter = Callable[[Sequence[int]], int]
 
 
 @mapper("kd_tree", source="Lehr 2019, chapter 5")
-def kd_tree(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: halves across the longest dimension, again and again."""
-    del rng, initial
     grid = cartesian(traffic, "kd_tree")
     return placed(grid, kd_tree_all(grid.dims), topology)
 

@@ -53,7 +53,7 @@ from .astar_kernels import CUT, DONE, FAR, STATES, Search, States
 START_SLOTS = 1024  # largest machine on which MAPPER improves the mapping to start from
 
 
-@mapper("astar", source="Shen and Tsai 1985; HAEC thesis, section 5.1", initial="optional")
+@mapper("astar", source="Shen and Tsai 1985; HAEC thesis, section 5.1")
 def astar(
     traffic: Traffic,
     topology: Topology,
@@ -100,7 +100,7 @@ def search(
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     watch = Watch(seconds, progress)
-    best = minmd(traffic, topology, rng=rng, rule="connected")
+    best = minmd(traffic, topology, rule="connected")
     if initial is not None and _cost(model, initial) < _cost(model, best):
         best = initial.copy()
     if topology.slots.sum() <= START_SLOTS:

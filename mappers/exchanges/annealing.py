@@ -26,7 +26,7 @@ from .annealing_run import Search
 PER_RANK = 20_000
 
 
-@mapper("annealing", source="Kirkpatrick, Gelatt, Vecchi 1983", initial="optional")
+@mapper("annealing", source="Kirkpatrick, Gelatt, Vecchi 1983")
 def annealing(
     traffic: Traffic,
     topology: Topology,

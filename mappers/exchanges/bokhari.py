@@ -48,7 +48,7 @@ from .bokhari_kernels import Seats
 SLICE = 1 << 20  # exchanges examined between two looks at the clock
 
 
-@mapper("bokhari", source="Bokhari 1981; HAEC thesis, Algorithm 1", initial="optional")
+@mapper("bokhari", source="Bokhari 1981; HAEC thesis, Algorithm 1")
 def bokhari(
     traffic: Traffic,
     topology: Topology,
@@ -85,7 +85,7 @@ def bokhari(
         Time budget, and whom to tell.
     """
     if initial is None:
-        initial = sweep(traffic, topology, rng=rng)
+        initial = sweep(traffic, topology)
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)

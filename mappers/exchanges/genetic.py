@@ -32,7 +32,7 @@ from . import genetic_kernels
 BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
 
 
-@mapper("genetic", source="HAEC thesis, Algorithm 3", initial="optional")
+@mapper("genetic", source="HAEC thesis, Algorithm 3")
 def genetic(
     traffic: Traffic,
     topology: Topology,

@@ -109,7 +109,7 @@ def function_of(
     return lambda node_of: sign * evaluate(traffic, topology, node_of, named)
 
 
-@mapper("descend", source="this project", initial="optional")
+@mapper("descend", source="this project")
 def descend(
     traffic: Traffic,
     topology: Topology,
@@ -146,7 +146,7 @@ def descend(
     watch = Watch(seconds, progress, clock)
     if evaluations is None and seconds is None:
         evaluations = EVALUATIONS
-    start = sweep(traffic, topology, rng=rng) if initial is None else initial
+    start = sweep(traffic, topology) if initial is None else initial
     valued = Valued(function_of(objective, traffic, topology), evaluations, watch)
     try:
         if not valued.over():

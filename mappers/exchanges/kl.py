@@ -45,7 +45,7 @@ SLICE = 64  # swaps between two looks at the clock
 PER_CANDIDATE = 36  # bytes: two seats, twice its number, gain, tree
 
 
-@mapper("kl", source="KL for hop-bytes; Kernighan and Lin 1970", initial="optional")
+@mapper("kl", source="KL for hop-bytes; Kernighan and Lin 1970")
 def kl(
     traffic: Traffic,
     topology: Topology,

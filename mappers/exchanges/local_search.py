@@ -45,13 +45,13 @@ from .local_search_kernels import ALL, BLOCKS, WITHIN, Search, floors, improve
 SLICE = 1 << 18  # pairs tried between two looks at the clock
 
 
-@mapper("local_search", source="Schulz, Traeff, von Kirchbach 2017", initial="needed")
+@mapper("local_search", source="Schulz, Traeff, von Kirchbach 2017")
 def local_search(
     traffic: Traffic,
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
+    initial: Mapping,
     neighbourhood: str = "10",
     s: Count = 64,
     objective: ObjectiveName = "hop_bytes",
@@ -83,8 +83,6 @@ def local_search(
     MappingError
         A neighbourhood that is none of these.
     """
-    if initial is None:
-        raise MappingError("mapper local_search: expected a mapping to start from")
     kind, reach = _neighbourhood(neighbourhood, s)
     model = cost_model(traffic, topology, objective)
     search = started(model, initial, topology, rng, dense=gain == "dense")

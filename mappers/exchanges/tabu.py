@@ -37,7 +37,7 @@ MOST = 2048
 WORK = 3_000_000  # exchanges looked at between two looks at the clock
 
 
-@mapper("tabu", source="Taillard 1991", initial="optional")
+@mapper("tabu", source="Taillard 1991")
 def tabu(
     traffic: Traffic,
     topology: Topology,

@@ -41,8 +41,6 @@ def mueller_merbach(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
 ) -> Mapping:
     """Rank with most traffic to those placed, node with least distance to them (Mueller-Merbach).
@@ -51,12 +49,9 @@ def mueller_merbach(
     ----------
     traffic, topology
         See `map_ranks`.
-    rng, initial
-        Not used.
     weight : {"bytes", "messages"}
         What traffic is.
     """
-    del rng, initial
     return _greedy("mueller_merbach", MUELLER_MERBACH, traffic, topology, weight)
 
 
@@ -65,18 +60,15 @@ def greedy_all_c(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
 ) -> Mapping:
     """Rank with most traffic to those placed, node with least traffic times distance (GreedyAllC).
 
     Parameters
     ----------
-    traffic, topology, rng, initial, weight
+    traffic, topology, weight
         As for `mueller_merbach`.
     """
-    del rng, initial
     return _greedy("greedy_all_c", ALL_C, traffic, topology, weight)
 
 
@@ -85,18 +77,15 @@ def greedy_min(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
 ) -> Mapping:
     """Rank with most traffic to one that is placed, node nearest to that one (GreedyMin).
 
     Parameters
     ----------
-    traffic, topology, rng, initial, weight
+    traffic, topology, weight
         As for `mueller_merbach`.
     """
-    del rng, initial
     return _greedy("greedy_min", MIN, traffic, topology, weight)
 
 

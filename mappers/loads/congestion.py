@@ -36,7 +36,7 @@ SLICE = 1 << 11  # proposals between two looks at the clock, and at who crosses 
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
-@mapper("congestion", source="this project", initial="optional")
+@mapper("congestion", source="this project")
 def congestion(
     traffic: Traffic,
     topology: Topology,

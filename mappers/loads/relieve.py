@@ -18,7 +18,7 @@ import numpy as np
 from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import LOAD, LoadName
-from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .congestion_kernels import highest
@@ -27,13 +27,13 @@ from .link_loads_kernels import crossing
 from .relieve_kernels import exchange
 
 
-@mapper("relieve", source="this project, after Deveci et al. 2015", initial="needed")
+@mapper("relieve", source="this project, after Deveci et al. 2015")
 def relieve(
     traffic: Traffic,
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
+    initial: Mapping,
     objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
     candidates: Count = 8,
     seconds: Seconds = None,
@@ -54,8 +54,6 @@ def relieve(
     seconds, progress
         Time budget, and whom to tell.
     """
-    if initial is None:
-        raise MappingError("mapper relieve: expected a mapping to start from")
     watch = Watch(seconds, progress)
     loads, seating = loads_and_seats(traffic, topology, initial, rng)
     bound = load_bound(traffic, topology)
