@@ -52,6 +52,9 @@ from hopmap.mappers.partitions.treematch import treematch as treematch
 from .auto import auto as auto
 from .budget import Interrupted as Interrupted
 from .budget import Progress as Progress
+from .lookup import all_mappers as all_mappers
+from .lookup import mapper_named as mapper_named
+from .lookup import mapper_source as mapper_source
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
-from hopmap.plugins import source_file
+from hopmap.plugins import place_of, same_function
 from hopmap.topologies import Mapping, MappingError, did_you_mean
 
 from .objectives import Function, LoadName, ObjectiveName
@@ -152,10 +152,10 @@ def mapper(name: str, *, source: str = "", initial: Initial | None = None) -> Ca
 
     def register(function: F) -> F:
         known = MAPPERS.get(name)
-        if known is not None and not _same(known.function, function):
+        if known is not None and not same_function(known.function, function):
             raise MappingError(
-                f"two mappers are called {name!r}: {_place(known.function)} and "
-                f"{_place(function)}: expected a name of its own"
+                f"two mappers are called {name!r}: {place_of(known.function)} and "
+                f"{place_of(function)}: expected a name of its own"
             )
         asked = _arguments(name, function)
         keywords = [p for p in asked if p.name not in _PASSED]
@@ -179,27 +179,6 @@ def mapper(name: str, *, source: str = "", initial: Initial | None = None) -> Ca
     return register
 
 
-def mapper_source(name: str) -> str:
-    """Return the file that a mapper is defined in; empty where there is none, as in a session."""
-    return source_file(MAPPERS[name].function)
-
-
-def _same(known: MapperFunction, new: MapperFunction) -> bool:
-    """Whether they are one function defined twice: by its module or by its file."""
-    if _place(known) == _place(new):
-        return True
-    file = source_file(new)
-    return _qualname(known) == _qualname(new) and file != "" and file == source_file(known)
-
-
-def _qualname(function: MapperFunction) -> str:
-    return getattr(function, "__qualname__", type(function).__qualname__)
-
-
-def _place(function: MapperFunction) -> str:
-    return f"{function.__module__}.{_qualname(function)}"
-
-
 def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
     """Return what a mapper asks for besides traffic and topology."""
     given = inspect.signature(function).parameters.values()
@@ -208,7 +187,7 @@ def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
     if len(by_place) < 2 or any(p.kind is p.POSITIONAL_ONLY for p in single[2:]):
         raise MappingError(
             f"mapper {name}: expected a function of traffic and topology, and of more by name only "
-            f"if at all, not {_qualname(function)}{inspect.signature(function)}"
+            f"if at all, not {place_of(function)}{inspect.signature(function)}"
         )
     return single[2:]
 

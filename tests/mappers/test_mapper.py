@@ -7,25 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from hopmap.mappers import MAPPERS, map_ranks, mapper, parse_pipeline
-from hopmap.mappers.mapper import mapper_source
+from hopmap.mappers import MAPPERS, map_ranks, mapper, mapper_source, parse_pipeline
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
     from nowhere import Unknown
 
+pytestmark = pytest.mark.usefixtures("forgetting")
+
 RING = Traffic.from_pairs(4, range(4), [1, 2, 3, 0], [1] * 4, [8] * 4)
 SQUARE = topology_from_spec("mesh:2x2")
-
-
-@pytest.fixture(autouse=True)
-def _known(monkeypatch):
-    """Forget the mappers of a test."""
-    before = dict(MAPPERS)
-    yield
-    MAPPERS.clear()
-    MAPPERS.update(before)
 
 
 def test_a_mapper_may_ask_for_traffic_and_topology_alone():
