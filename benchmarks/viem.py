@@ -20,9 +20,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 from viem_graphs import inputs, modelled
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers import evaluate, map_ranks
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
+
+sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
+
+from communication_model import bisection_model, multisection_model
 
 PIPELINE = "topdown | local_search(neighbourhood=10)"
 

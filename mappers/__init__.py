@@ -24,10 +24,10 @@ from hopmap.mappers.exchanges.tabu import tabu as tabu
 from hopmap.mappers.exchanges.timer import timer as timer
 from hopmap.mappers.greedy.fhgreedy import fhgreedy as fhgreedy
 from hopmap.mappers.greedy.greedy import greedy_embedding as greedy_embedding
-from hopmap.mappers.greedy.heaviest_first import greedy_all_c as greedy_all_c
-from hopmap.mappers.greedy.heaviest_first import greedy_min as greedy_min
-from hopmap.mappers.greedy.heaviest_first import mueller_merbach as mueller_merbach
+from hopmap.mappers.greedy.greedy_all_c import greedy_all_c as greedy_all_c
+from hopmap.mappers.greedy.greedy_min import greedy_min as greedy_min
 from hopmap.mappers.greedy.minmd import minmd as minmd
+from hopmap.mappers.greedy.mueller_merbach import mueller_merbach as mueller_merbach
 from hopmap.mappers.greedy.topo_aware import topo_aware as topo_aware
 from hopmap.mappers.greedy.udfs import udfs as udfs
 from hopmap.mappers.loads.congestion import congestion as congestion
@@ -42,9 +42,6 @@ from hopmap.mappers.orders.rcm import rcm as rcm
 from hopmap.mappers.orders.scan import scan as scan
 from hopmap.mappers.orders.sweep import sweep as sweep
 from hopmap.mappers.partitions.bottomup import bottomup as bottomup
-from hopmap.mappers.partitions.communication_model import Model as Model
-from hopmap.mappers.partitions.communication_model import bisection_model as bisection_model
-from hopmap.mappers.partitions.communication_model import multisection_model as multisection_model
 from hopmap.mappers.partitions.pacmap import pacmap as pacmap
 from hopmap.mappers.partitions.topdown import topdown as topdown
 from hopmap.mappers.partitions.treematch import treematch as treematch

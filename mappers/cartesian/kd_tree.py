@@ -6,7 +6,7 @@ core) as long as each holds consecutive numbers.
 
 Source: Lehr 2019, chapter 5, listing 5.1. O(d log n) a rank; all ranks in O(d n), as subgrids of
 one shape are numbered alike and the halvings meet few shapes. Its bounds are in
-`cartesian_bounds.py`.
+`benchmarks/models/cartesian_bounds.py`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from communication_model import bisection_model, multisection_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers import evaluate, map_ranks
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 

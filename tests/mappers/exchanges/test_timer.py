@@ -5,10 +5,11 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
+from communication_model import bisection_model
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks
+from hopmap.mappers import evaluate, map_ranks
 from hopmap.mappers.exchanges.timer import extended
 from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
