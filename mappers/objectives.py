@@ -2,7 +2,7 @@
 
 | name | value of a mapping | better |
 |---|---|---|
-| cardinality | unordered rank pairs that talk and sit at most one hop apart | higher |
+| cardinality | unordered rank pairs that talk and are at most one hop apart | higher |
 | hop_messages | messages times hops, over all directed pairs | lower |
 | hop_bytes | bytes times hops, over all directed pairs | lower |
 | max_link_load | bytes on the busiest directed link | lower |

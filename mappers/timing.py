@@ -95,9 +95,9 @@ def _compile(
 ) -> None:
     """Map something small for a moment, so that all that needs compiling is compiled."""
     small = replace(_small(kind), slots=np.repeat(slots, 4).astype(np.int64))
-    seats = np.repeat(np.arange(8), small.slots)
-    ranks = np.arange(len(seats))
-    start = np.random.default_rng(0).permutation(seats)  # one that can be improved
+    places = np.repeat(np.arange(8), small.slots)
+    ranks = np.arange(len(places))
+    start = np.random.default_rng(0).permutation(places)  # one that can be improved
     grid = np.reshape(ranks, (-1, 4))  # of two axes, which mappers of grids recognise
     source = np.concatenate((grid[:, :-1].ravel(), grid[:-1].ravel()))
     target = np.concatenate((grid[:, 1:].ravel(), grid[1:].ravel()))

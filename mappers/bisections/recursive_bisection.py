@@ -54,10 +54,10 @@ def bisected(
 ) -> NDArray[np.int64]:
     """Node of every rank and dummy by recursive bisection."""
     nodes, domains = halves(model, topology)
-    seat_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
+    slot_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
     items = rng.permutation(len(model.indptr) - 1).astype(np.int64)
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    bisection_kernels.split_ranks(model, nodes, domains, seat_indptr, items, tries, draws)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    bisection_kernels.split_ranks(model, nodes, domains, slot_indptr, items, tries, random)
     places = np.empty_like(items)
     places[items] = np.repeat(nodes, topology.slots[nodes])
     return places

@@ -21,7 +21,7 @@ from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .annealing_run import Search
+from .annealing_run import AnnealingSearch
 
 PER_RANK = 20_000
 
@@ -67,7 +67,7 @@ def annealing(
         initial = random_mapping(traffic, topology, rng=rng)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
-    search = Search(traffic, topology, initial, objective, rng, watch)
+    search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     try:
         scale = search.scale()
         search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.left())

@@ -40,7 +40,7 @@ from hopmap.mappers.objectives import (
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .local_search_kernels import ALL, BLOCKS, WITHIN, Search, floors, improve
+from .local_search_kernels import ALL, BLOCKS, WITHIN, LocalSearch, floors, improve
 
 SLICE = 1 << 18  # pairs tried between two looks at the clock
 
@@ -112,14 +112,14 @@ def started(
     rng: np.random.Generator,
     *,
     dense: bool = False,
-) -> Search:
+) -> LocalSearch:
     """State of a search that has tried nothing yet."""
     places = with_free_slots(initial, topology)
     slots = len(places)
     rows = slots if dense else 0
     degree = np.diff(model.indptr)
     silent = np.flatnonzero(degree == 0)
-    return Search(
+    return LocalSearch(
         places=places,
         own=cost_kernels.own_costs(model, places),
         least=floors(model, nearest(topology)),

@@ -88,7 +88,7 @@ def tabu(
     best_cost = cost
     gains = np.zeros((slots, slots), dtype=np.int64)
     until = np.zeros((slots, topology.nodes), dtype=np.int64)
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1
     some = max(1, WORK // (slots * slots))
     done = 0
@@ -100,7 +100,7 @@ def tabu(
             last = min(done + some, steps)
             cost, best_cost = tabu_kernels.tabu_steps(
                 model, places, gains, until, shortest, longest, int(aspiration * slots**2),
-                cost, best, best_cost, done + 1, last + 1, draws,
+                cost, best, best_cost, done + 1, last + 1, random,
             )  # fmt: skip
             done = last
     except KeyboardInterrupt:

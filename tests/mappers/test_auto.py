@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import evaluate, map_ranks
 from hopmap.mappers.auto import portfolio
-from hopmap.mappers.bisections.multilevel import _grouped, seat_layers
+from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
 from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.scenarios.launchers.mapping_files import read_mapping
@@ -80,10 +80,10 @@ def test_a_time_budget_ends_it(clock):
 
 
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:7x3", "haec:2x3x3", "mesh:2x3*3", "tree:3:5"])
-def test_layers_split_every_group_down_to_single_seats(spec):
+def test_layers_split_every_group_down_to_single_slots(spec):
     topology = topology_from_spec(spec)
     model = with_table(cost_model(some_traffic(4, 0), topology, "hop_bytes"), topology)
-    nodes, layers = seat_layers(model, topology)
+    nodes, layers = slot_layers(model, topology)
     assert sorted(nodes) == list(range(topology.nodes))
     assert layers[0].tolist() == [0, topology.slots.sum()]
     assert np.array_equal(layers[-1], np.arange(topology.slots.sum() + 1))
@@ -97,9 +97,9 @@ def test_layers_split_every_group_down_to_single_seats(spec):
 def test_matching_leaves_exactly_as_many_groups_as_are_asked_for(n, seed):
     model = cost_model(some_traffic(n, seed), topology_from_spec(f"mesh:{n}"), "hop_bytes")
     groups = int(np.random.default_rng(seed).integers(-(-n // 2), n + 1))
-    draws = np.array([seed + 1], dtype=np.uint64)
+    random = np.array([seed + 1], dtype=np.uint64)
     size = np.ones(n, dtype=np.int64)
-    group_of = _grouped(model.indptr, model.peer, model.weight, size, groups, draws)
+    group_of = _grouped(model.indptr, model.peer, model.weight, size, groups, random)
     assert np.array_equal(np.unique(group_of), np.arange(groups))
     assert np.bincount(group_of).max() <= 2
 
