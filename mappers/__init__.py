@@ -60,7 +60,7 @@ from .objectives import LOAD as LOAD
 from .objectives import OBJECTIVES as OBJECTIVES
 from .objectives import Function as Function
 from .objectives import Objective as Objective
-from .objectives import evaluate as evaluate
+from .objectives import objective_value as objective_value
 from .pipeline import Stage as Stage
 from .pipeline import map_ranks as map_ranks
 from .pipeline import parse_pipeline as parse_pipeline

@@ -116,7 +116,9 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
     return CostModel(topology.router, chosen.kind, indptr, peer[order], both)
 
 
-def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str) -> int:
+def objective_value(
+    traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str
+) -> int:
     """Value of a mapping: the cardinality, a sum of messages or bytes times hops, or a load.
 
     Parameters

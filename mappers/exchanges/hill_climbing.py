@@ -26,7 +26,7 @@ from hopmap.mappers.objectives import (
     LoadName,
     ObjectiveName,
     cost_model,
-    evaluate,
+    objective_value,
     with_free_slots,
 )
 from hopmap.mappers.orders.sweep import sweep
@@ -106,7 +106,7 @@ def function_of(
         return objective
     named = objective
     sign = -1 if named in OBJECTIVES and OBJECTIVES[named].maximised else 1
-    return lambda node_of: sign * evaluate(traffic, topology, node_of, named)
+    return lambda node_of: sign * objective_value(traffic, topology, node_of, named)
 
 
 @mapper("descend", source="this project")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, bisect, combine, contract, evolve
 from hopmap.mappers.bisections.recursive_bisection import halves
@@ -100,7 +100,7 @@ def test_a_line_ends_up_in_order(compiled):
     """31 pairs of neighbours on a line of 32 nodes: nothing is better than one hop each."""
     traffic, topology = grid_traffic(32, 1), topology_from_spec("mesh:32")
     node_of = map_ranks(traffic, topology, "recursive_bisection(tries=4)")
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == 31
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == 31
 
 
 def cut_of(traffic: Traffic, block) -> int:

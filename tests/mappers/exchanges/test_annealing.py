@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, total_cost
@@ -67,9 +67,9 @@ def test_blocks_that_move_save_what_they_say(spec):
 def test_six_ranks_are_placed_as_well_as_in_any_order(mapper):
     topology, traffic = topology_from_spec("mesh:3x2"), some_traffic(6, 4)
     orders = permutations(range(6))
-    least = min(evaluate(traffic, topology, np.array(p), "hop_bytes") for p in orders)
+    least = min(objective_value(traffic, topology, np.array(p), "hop_bytes") for p in orders)
     found = map_ranks(traffic, topology, mapper, seed=1)
-    assert evaluate(traffic, topology, found, "hop_bytes") == least
+    assert objective_value(traffic, topology, found, "hop_bytes") == least
 
 
 @pytest.mark.parametrize("mapper", ["annealing", "multilevel", "auto"])
@@ -77,7 +77,7 @@ def test_more_moves_from_the_same_start_are_not_worse_on_average(mapper, compile
     topology, traffic = topology_from_spec("torus:4x4x2"), some_traffic(32, 7)
     few, many = (
         sum(
-            evaluate(
+            objective_value(
                 traffic, topology, map_ranks(traffic, topology, f"{mapper}(moves={n})", seed=s),
                 "hop_bytes",
             )
@@ -100,7 +100,7 @@ def test_tabu_goes_uphill_to_leave_a_local_optimum():
         traffic = some_traffic(9, seed)
         stuck = map_ranks(traffic, topology, "random | local_search(neighbourhood=N2)", seed=seed)
         better = map_ranks(traffic, topology, "tabu(steps=100)", initial=stuck, seed=seed)
-        values = [evaluate(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
+        values = [objective_value(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
         assert values[1] <= values[0]
         found.append(values[1] < values[0])
     assert any(found)

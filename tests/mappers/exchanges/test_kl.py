@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
+from hopmap.mappers import OBJECTIVES, map_ranks, objective_value
 from hopmap.mappers.cost_kernels import swap_gain, total_cost
 from hopmap.mappers.exchanges.kl import find_candidates, initial_state
 from hopmap.mappers.exchanges.kl_kernels import (
@@ -212,7 +212,9 @@ def test_improvement_over_random_grows_with_t_and_is_the_papers(compiled):
         for seed in range(3):
             start = map_ranks(traffic, topology, "random", seed=seed)
             end = map_ranks(traffic, topology, f"kl(t={t})", initial=start)
-            before, after = (evaluate(traffic, topology, m, "hop_bytes") for m in (start, end))
+            before, after = (
+                objective_value(traffic, topology, m, "hop_bytes") for m in (start, end)
+            )
             shares.append(1 - after / before)
         better.append(np.mean(shares))
     assert 0.4 < better[0] < better[1] < better[2] < 0.75

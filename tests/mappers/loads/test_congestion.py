@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.loads.congestion_kernels import anneal_loads, highest
 from hopmap.mappers.loads.link_loads import load_bound, loads_and_assignment
 from hopmap.mappers.loads.link_loads_kernels import crossing, forget, reroute, settle
@@ -116,7 +116,7 @@ def test_the_busiest_link_never_gets_busier(mapper, spec, start):
     last = map_ranks(traffic, topology, mapper, initial=first, objective="max_link_load")
     before, after = (congestion_of(traffic, topology, m) for m in (first, last))
     assert after <= before
-    assert evaluate(traffic, topology, last, "max_link_load") == after
+    assert objective_value(traffic, topology, last, "max_link_load") == after
 
 
 @settings(max_examples=30, deadline=None)
