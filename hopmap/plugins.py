@@ -21,10 +21,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from .errors import HopmapError, HopmapWarning
+
 VARIABLE = "HOPMAP_PLUGINS"
 
 
-class PluginError(ValueError):
+class PluginError(HopmapError, ValueError):
     """A plugin is not there, or fails as it is loaded."""
 
 
@@ -74,7 +76,9 @@ def load_entry_points(group: str, enter: Callable[[str, Any], None]) -> None:
             enter(point.name, point.load())
         except Exception as error:
             warnings.warn(
-                f"{group}: {point.name} ({point.value}) is left out: {_said(error)}", stacklevel=3
+                f"{group}: {point.name} ({point.value}) is left out: {_said(error)}",
+                HopmapWarning,
+                stacklevel=3,
             )
 
 
@@ -146,5 +150,5 @@ def _run(file: Path) -> None:
 
 
 def _said(error: Exception) -> str:
-    own = type(error).__module__.partition(".")[0] == "hopmap"
+    own = isinstance(error, HopmapError)
     return str(error) if own else f"{type(error).__name__}: {error}"
