@@ -109,6 +109,8 @@ def test_a_plugin_that_cannot_be_loaded_is_one_line(text, said, tmp_path):
     assert result.stderr.startswith(f"hopmap: plugin {file}")
     assert result.stderr.count("\n") == 1
     assert said in result.stderr
+    file.write_text(OWN.format(name="mended"))
+    assert "mended" in hopmap("--plugin", file, "list", "mappers")
     missing = CliRunner().invoke(app, ["--plugin", "own_nowhere", "list", "mappers"])
     assert "No module named 'own_nowhere'" in missing.stderr
     assert missing.exit_code == 2

@@ -15,8 +15,9 @@ from typing import Annotated
 import numpy as np
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic

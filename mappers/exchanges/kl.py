@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_kernels import CostModel
-from hopmap.mappers.mapper import AtLeast, Count, Seconds, mapper
+from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, require_memory

@@ -18,7 +18,7 @@ import numpy as np
 
 from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
@@ -26,6 +26,7 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic

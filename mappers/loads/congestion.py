@@ -18,8 +18,9 @@ import numpy as np
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.exchanges.annealing_run import between
-from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import LOAD, LoadName
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic

@@ -115,6 +115,10 @@ def test_what_is_defined_again_replaces(tmp_path, monkeypatch):
     cell(1)
     cell(-1)
     assert map_ranks(RING, SQUARE, "mine").tolist() == [3, 2, 1, 0]
+    for cell_number in (1, 2):  # each is a file of its own
+        text = "@mapper('told')\ndef told(traffic, topology): return [0, 1, 2, 3]"
+        names = {"mapper": mapper, "__name__": "__main__"}
+        exec(compile(text, f"cell {cell_number}", "exec"), names)
     text = "from hopmap.mappers import mapper\n@mapper('lies')\ndef lies(traffic, topology):\n"
     (tmp_path / "lies_here.py").write_text(f"{text}    return [0, 1, 2, 3]\n")
     monkeypatch.syspath_prepend(tmp_path)
