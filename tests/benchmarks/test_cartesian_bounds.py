@@ -13,7 +13,7 @@ from cartesian_bounds import (
     strips_bound,
     surface,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
