@@ -24,10 +24,10 @@ from hopmap.mappers.exchanges.tabu import tabu as tabu
 from hopmap.mappers.exchanges.timer import timer as timer
 from hopmap.mappers.greedy.fhgreedy import fhgreedy as fhgreedy
 from hopmap.mappers.greedy.greedy import greedy_embedding as greedy_embedding
-from hopmap.mappers.greedy.heaviest_first import greedy_all_c as greedy_all_c
-from hopmap.mappers.greedy.heaviest_first import greedy_min as greedy_min
-from hopmap.mappers.greedy.heaviest_first import mueller_merbach as mueller_merbach
+from hopmap.mappers.greedy.greedy_all_c import greedy_all_c as greedy_all_c
+from hopmap.mappers.greedy.greedy_min import greedy_min as greedy_min
 from hopmap.mappers.greedy.minmd import minmd as minmd
+from hopmap.mappers.greedy.mueller_merbach import mueller_merbach as mueller_merbach
 from hopmap.mappers.greedy.topo_aware import topo_aware as topo_aware
 from hopmap.mappers.greedy.udfs import udfs as udfs
 from hopmap.mappers.loads.congestion import congestion as congestion
@@ -42,9 +42,6 @@ from hopmap.mappers.orders.rcm import rcm as rcm
 from hopmap.mappers.orders.scan import scan as scan
 from hopmap.mappers.orders.sweep import sweep as sweep
 from hopmap.mappers.partitions.bottomup import bottomup as bottomup
-from hopmap.mappers.partitions.communication_model import Model as Model
-from hopmap.mappers.partitions.communication_model import bisection_model as bisection_model
-from hopmap.mappers.partitions.communication_model import multisection_model as multisection_model
 from hopmap.mappers.partitions.pacmap import pacmap as pacmap
 from hopmap.mappers.partitions.topdown import topdown as topdown
 from hopmap.mappers.partitions.treematch import treematch as treematch
@@ -52,6 +49,9 @@ from hopmap.mappers.partitions.treematch import treematch as treematch
 from .auto import auto as auto
 from .budget import Interrupted as Interrupted
 from .budget import Progress as Progress
+from .lookup import all_mappers as all_mappers
+from .lookup import mapper_named as mapper_named
+from .lookup import mapper_source as mapper_source
 from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter
@@ -60,7 +60,7 @@ from .objectives import LOAD as LOAD
 from .objectives import OBJECTIVES as OBJECTIVES
 from .objectives import Function as Function
 from .objectives import Objective as Objective
-from .objectives import evaluate as evaluate
+from .objectives import objective_value as objective_value
 from .pipeline import Stage as Stage
 from .pipeline import map_ranks as map_ranks
 from .pipeline import parse_pipeline as parse_pipeline

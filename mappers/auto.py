@@ -7,7 +7,7 @@
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
-   of some subsystems are split anew, level by level (see `sections`), and then annealed cold.
+   of some subsystems are split anew, level by level (see `ruin_recreate`), and then annealed cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.bisections.recursive_bisection import bisected
-from hopmap.mappers.bisections.ruin_recreate import spans_of, split_anew
+from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of
 from hopmap.mappers.cartesian.cartesian_orders import cartesian_orders
 from hopmap.mappers.cartesian.fold import best_fold
-from hopmap.mappers.exchanges.annealing_run import Search
+from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.loads.congestion import congestion
 from hopmap.mappers.orders.gray import gray
 from hopmap.mappers.orders.hilbert import hilbert
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 PER_RANK = 20_000  # proposals without any budget
 FOLDS = 400
-ROUND, SECTIONS = 60_000, 100_000  # proposals a rank that make a round; on hierarchies
+ROUND, NESTED_ROUND = 60_000, 100_000  # proposals a rank that make a round; on hierarchies
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
@@ -66,7 +66,7 @@ HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 
 
-@mapper("auto", source="this project", initial="optional")
+@mapper("auto", source="this project")
 def auto(
     traffic: Traffic,
     topology: Topology,
@@ -129,7 +129,7 @@ def portfolio(
         # Compiles what walks routes on such a network, so that no budget pays for it.
         congestion(traffic, topology, rng=np.random.default_rng(0), moves=0)
         budget = Budget(moves, seconds, clock, progress)
-        start = sweep(traffic, topology, rng=rng) if initial is None else initial
+        start = sweep(traffic, topology) if initial is None else initial
         if not callable(objective):
             return portfolio_of_loads(traffic, topology, start, hop_bytes, budget, rng)
         return portfolio_of_function(
@@ -138,15 +138,17 @@ def portfolio(
     watch = Watch(seconds, progress, clock)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
-    order = sweep(traffic, topology, rng=rng)
-    search = Search(traffic, topology, order if initial is None else initial, objective, rng, watch)
+    order = sweep(traffic, topology)
+    search = AnnealingSearch(
+        traffic, topology, order if initial is None else initial, objective, rng, watch
+    )
     steps: list[Step] = []
     met: list[Mapping] = []
     try:
         for member in _members(search, traffic, order, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
-            met.append(search.seating.places[: traffic.ranks].copy())
+            met.append(search.assignment.places[: traffic.ranks].copy())
             log.info("%s: %d, best %d, %d moves, %.2f s", *steps[-1])
             search.report()
             if search.done():
@@ -157,7 +159,7 @@ def portfolio(
 
 
 def _members(
-    search: Search,
+    search: AnnealingSearch,
     traffic: Traffic,
     order: Mapping,
     objective: ObjectiveName,
@@ -167,54 +169,54 @@ def _members(
     """Run one member after another on the search, and name it when it is done."""
     topology, watch = search.topology, search.watch
     yield "given order"
-    search.sit(with_free_slots(order, topology))
+    search.assign(with_free_slots(order, topology))
     yield "sweep"
     for curve in CURVES if topology.dims else ():
-        search.sit(with_free_slots(curve(traffic, topology, rng=rng), topology))
+        search.assign(with_free_slots(curve(traffic, topology), topology))
         yield curve.__name__
     levels = bool(spans_of(topology))
-    for name, node_of in cartesian_orders(traffic, topology, rng):
-        search.sit(with_free_slots(node_of, topology))
+    for name, node_of in cartesian_orders(traffic, topology):
+        search.assign(with_free_slots(node_of, topology))
         yield name
     starts = []
     for name, start in _starts(search, traffic, objective, levels, rng):
         starts.append(start)
-        search.sit(start)
+        search.assign(start)
         yield name
     if levels:
         starts.append(search.best.copy())
-    starts = sorted(starts, key=search.sit)[:ROUNDS]
-    search.sit(search.best)
-    scale, talkers = search.scale(), max(len(search.seating.talkers), 1)
+    starts = sorted(starts, key=search.assign)[:ROUNDS]
+    search.assign(search.best)
+    scale, active = search.scale(), max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
-    search.cool(0.0, 0.0, moves=10 * talkers)
+    search.cool(0.0, 0.0, moves=10 * active)
     yield "descent"
     total = moves
     if total is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         total = int(rate * (watch.left() or 0.0))
-    rounds = min(max(total // ((SECTIONS if levels else ROUND) * talkers), 1), ROUNDS)
+    rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     for k in range(rounds):
         left = watch.left()
         share = None if left is None else left / (rounds - k)
         budget = None if moves is None else max(moves // rounds, 1)
         fresh = k % 2 == 0
-        search.sit(starts[k // 2 % len(starts)] if fresh else search.best)
+        search.assign(starts[k // 2 % len(starts)] if fresh else search.best)
         if levels:
-            trials = None if budget is None else max(budget // (PER_TRIAL * talkers), 1)
+            trials = None if budget is None else max(budget // (PER_TRIAL * active), 1)
             most = None if share is None else LEVELS * share
-            split_anew(search, rng, hot=HOT if fresh else WARM, trials=trials, seconds=most)
+            ruin_and_recreate(search, rng, hot=HOT if fresh else WARM, trials=trials, seconds=most)
             rest = None if share is None else (1 - LEVELS) * share
             search.cool(0.02 * scale, 0.0005 * scale, moves=budget, seconds=rest)
         else:
-            hot = _hot(total / rounds / talkers, fresh)
+            hot = _hot(total / rounds / active, fresh)
             search.cool(hot * scale, COLD * scale, moves=budget, seconds=share)
-            exchange_blocks(search, BLOCKS * talkers)
+            exchange_blocks(search, BLOCKS * active)
         yield f"annealing from {'a start' if fresh else 'the best'}"
 
 
 def _starts(
-    search: Search,
+    search: AnnealingSearch,
     traffic: Traffic,
     objective: ObjectiveName,
     levels: bool,
@@ -257,7 +259,7 @@ def _compile() -> None:
     ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, ranks + 1)
     rng = np.random.default_rng(0)
     for topology in (torus([2, 2, 4]), tree([4, 4])):
-        search = Search(ring, topology, ranks, "hop_bytes", rng, Watch())
+        search = AnnealingSearch(ring, topology, ranks, "hop_bytes", rng, Watch())
         search.bound = None
         for _ in _members(search, ring, ranks, "hop_bytes", 1000, rng):
             pass

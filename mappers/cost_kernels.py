@@ -54,7 +54,7 @@ def priced(kind: int, hops: int) -> int:
 
 @njit
 def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -> int:
-    """Cost of all pairs of a rank if it sat on the node and everybody else stayed."""
+    """Cost of all pairs of a rank if it were on the node and everybody else stayed."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
     cost = 0
     for i in range(model.indptr[rank], model.indptr[rank + 1]):

@@ -1,52 +1,50 @@
 """What a mapper is, and the table of all of them.
 
-A mapper is a function ``(traffic, topology, *, rng, initial=None, **parameters) -> mapping``.
-`@mapper` enters it in `MAPPERS`; its parameters are its keyword arguments with their annotations:
-bool, int, float, str, ``Literal[...]``, each also ``| None``, `Annotated` with `AtLeast`, and a
-``Callable``, which no text can name.
-Two more keywords are passed by `map_ranks` where the function has them:
-``seconds`` (time budget, also a parameter) and ``progress`` (see `Progress`).
+A mapper is a function ``(traffic, topology) -> mapping``. `@mapper` enters it in `MAPPERS`, and
+`map_ranks` passes what else it asks for by name, all of it optional:
+
+| argument | is |
+|---|---|
+| rng | the random numbers of this stage |
+| initial | the mapping to start from; without a default the mapper is a refiner that needs one |
+| progress | whom to tell, see `Progress` |
+| seconds | time budget |
+| objective | what to work for: a name, or a function of the mapping |
+
+All other arguments are its parameters, which have defaults, and annotations where the default does
+not say the type: bool, int, float, str, ``Literal[...]``, each also ``| None``, `Annotated` with
+`AtLeast`, and a ``Callable``, which no text can name. ``seconds`` and ``objective`` are parameters
+as well.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
+from hopmap.plugins import place_of, same_function
 from hopmap.topologies import Mapping, MappingError, did_you_mean
+
+from .objectives import Function, LoadName, ObjectiveName
+from .options import AtLeast, converted, type_text
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 F = TypeVar("F", bound=MapperFunction)
 
 Initial: TypeAlias = Literal["ignored", "optional", "needed"]
 
-_PASSED = ("traffic", "topology", "rng", "initial", "progress")
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """Annotation of a parameter with a lowest allowed value."""
-
-    least: float
+_PASSED = ("rng", "initial", "progress")
 
 
 Count: TypeAlias = Annotated[int, AtLeast(1)]
 CountOrZero: TypeAlias = Annotated[int, AtLeast(0)]
 Seconds: TypeAlias = Annotated[float, AtLeast(0)] | None
+AnyObjective: TypeAlias = ObjectiveName | LoadName | Function | None
+
+_KNOWN: dict[str, Any] = {"seconds": Seconds, "objective": AnyObjective}
 
 
 class Parameter(NamedTuple):
@@ -75,6 +73,10 @@ class MapperInfo:
         What may be set, in order.
     initial : {"ignored", "optional", "needed"}
         Whether it starts from a given mapping.
+    passed : tuple of str
+        Which of ``rng``, ``initial`` and ``progress`` it asks for.
+    hints : tuple
+        Types of the parameters.
     """
 
     name: str
@@ -83,7 +85,7 @@ class MapperInfo:
     source: str
     parameters: tuple[Parameter, ...]
     initial: Initial
-    takes_progress: bool = False
+    passed: tuple[str, ...] = ()
     hints: tuple[Any, ...] = ()
 
     @property
@@ -101,7 +103,7 @@ class MapperInfo:
         if parameter not in names:
             return False
         try:
-            _converted(value, self.hints[names.index(parameter)])
+            converted(value, self.hints[names.index(parameter)])
         except ValueError:
             return False
         return True
@@ -119,7 +121,7 @@ class MapperInfo:
             )
         index = names.index(name)
         try:
-            return _converted(value, self.hints[index])
+            return converted(value, self.hints[index])
         except ValueError:
             raise MappingError(
                 f"mapper {self.name}: {name}={value}: expected {self.parameters[index].type}"
@@ -129,8 +131,8 @@ class MapperInfo:
 MAPPERS: dict[str, MapperInfo] = {}
 
 
-def mapper(name: str, *, source: str, initial: Initial = "ignored") -> Callable[[F], F]:
-    """Enter the decorated function in `MAPPERS`.
+def mapper(name: str, *, source: str = "", initial: Initial | None = None) -> Callable[[F], F]:
+    """Enter the decorated function in `MAPPERS`; it replaces itself where it is defined again.
 
     Parameters
     ----------
@@ -138,103 +140,91 @@ def mapper(name: str, *, source: str, initial: Initial = "ignored") -> Callable[
         As pipelines write it.
     source : str
         Where the algorithm was published.
-    initial : {"ignored", "optional", "needed"}
-        Constructors ignore a given mapping, searches may start from it, refiners need it.
+    initial : {"ignored", "optional", "needed"}, optional
+        Constructors ignore a given mapping, searches may start from it, refiners need it; by
+        default as the argument of that name says: not there, with a default, or without one.
 
     Raises
     ------
-    ValueError
-        The name is taken.
+    MappingError
+        The name is another function's, or an argument that nothing says the type of.
     """
 
     def register(function: F) -> F:
-        if name in MAPPERS:
-            raise ValueError(
-                f"two mappers are called {name!r}: {MAPPERS[name].function.__module__} and "
-                f"{function.__module__}"
+        known = MAPPERS.get(name)
+        if known is not None and not same_function(known.function, function):
+            raise MappingError(
+                f"two mappers are called {name!r}: {place_of(known.function)} and "
+                f"{place_of(function)}: expected a name of its own"
             )
-        hints = get_type_hints(function, include_extras=True)
-        keywords = [
-            p
-            for p in inspect.signature(function).parameters.values()
-            if p.kind is p.KEYWORD_ONLY and p.name not in _PASSED
-        ]
+        asked = _arguments(name, function)
+        keywords = [p for p in asked if p.name not in _PASSED]
+        hints = tuple(_hint(name, p, function) for p in keywords)
+        defaults = (None if p.default is p.empty else p.default for p in keywords)
         MAPPERS[name] = MapperInfo(
             name=name,
             function=function,
             summary=(inspect.getdoc(function) or "").partition("\n")[0],
             source=source,
-            parameters=tuple(Parameter(p.name, _text(hints[p.name]), p.default) for p in keywords),
-            initial=initial,
-            takes_progress="progress" in hints,
-            hints=tuple(hints[p.name] for p in keywords),
+            parameters=tuple(
+                Parameter(p.name, type_text(hint), default)
+                for p, hint, default in zip(keywords, hints, defaults, strict=True)
+            ),
+            initial=initial or _initial(asked),
+            passed=tuple(p.name for p in asked if p.name in _PASSED),
+            hints=hints,
         )
         return function
 
     return register
 
 
-def _text(hint: Any) -> str:
-    """Return a type as the command line shows it: "int >= 1", "first|last", "float or none"."""
-    if hint is NoneType:
-        return "none"
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(_text(part) for part in get_args(hint))
-    if get_origin(hint) is Literal:
-        return "|".join(map(str, get_args(hint)))
-    if get_origin(hint) is Callable:
-        return "a function"
-    if get_origin(hint) is Annotated:
-        base, *extras = get_args(hint)
-        least = [f" >= {extra.least:g}" for extra in extras if isinstance(extra, AtLeast)]
-        return _text(base) + "".join(least)
-    return str(hint.__name__)
+def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
+    """Return what a mapper asks for besides traffic and topology."""
+    given = inspect.signature(function).parameters.values()
+    single = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    by_place = [p for p in single[:2] if p.kind is not p.KEYWORD_ONLY]
+    if len(by_place) < 2 or any(p.kind is p.POSITIONAL_ONLY for p in single[2:]):
+        raise MappingError(
+            f"mapper {name}: expected a function of traffic and topology, and of more by name only "
+            f"if at all, not {place_of(function)}{inspect.signature(function)}"
+        )
+    return single[2:]
 
 
-def _converted(value: object, hint: Any) -> Any:
-    """Return the value as the annotated type, or raise ValueError."""
-    text = str(value).strip()
-    if get_origin(hint) in (Union, UnionType):
-        for part in get_args(hint):
-            try:
-                return _converted(value, part)
-            except ValueError:
-                continue
-        raise ValueError
-    if get_origin(hint) is Annotated:
-        base, *extras = get_args(hint)
-        converted = _converted(value, base)
-        if any(isinstance(e, AtLeast) and not converted >= e.least for e in extras):
-            raise ValueError
-        return converted
-    if get_origin(hint) is Callable:
-        if callable(value):
-            return value
-        raise ValueError
-    if hint is NoneType:
-        known: dict[str, Any] = {"none": None}
-    elif hint is bool:
-        known = {"true": True, "false": False}
-    elif get_origin(hint) is Literal:
-        known = {str(choice): choice for choice in get_args(hint)}
-    elif hint is str:
-        return text
-    elif hint in (int, float) and not isinstance(value, bool):
-        return hint(text) if isinstance(value, str) else _number(value, hint)
-    else:
-        raise ValueError
-    key = text if get_origin(hint) is Literal else text.lower()
-    if key not in known:
-        raise ValueError
-    return known[key]
+def _initial(asked: Sequence[inspect.Parameter]) -> Initial:
+    """Say by its argument what a mapper does with a given mapping."""
+    for argument in asked:
+        if argument.name == "initial":
+            return "needed" if argument.default is argument.empty else "optional"
+    return "ignored"
 
 
-def _number(value: Any, kind: type) -> Any:
-    """Return a number as int or float without losing a fraction."""
-    try:
-        number = kind(value)
-    except TypeError:
-        raise ValueError from None
-    if number != value:
-        raise ValueError
-    return number
+def _hint(name: str, parameter: inspect.Parameter, function: MapperFunction) -> Any:
+    """Return the type of a parameter: as annotated, else that of its default.
+
+    Raises
+    ------
+    MappingError
+        Neither says it.
+    """
+    said = f"mapper {name}: parameter {parameter.name}"
+    known = _KNOWN.get(parameter.name)
+    if parameter.default is parameter.empty and known is None:
+        raise MappingError(f"{said}: expected a default, like {parameter.name}=1")
+    why = "no annotation"
+    if parameter.annotation is not parameter.empty:
+        annotated: Any = SimpleNamespace(__annotations__={"it": parameter.annotation})
+        names = getattr(inspect.unwrap(function), "__globals__", {})
+        try:
+            return get_type_hints(annotated, names, include_extras=True)["it"]
+        except Exception as error:  # whatever a text means where it is not looked at
+            why = f"annotation {parameter.annotation!r} ({type(error).__name__}: {error})"
+    if known is not None:
+        return known
+    if type(parameter.default) not in (bool, int, float, str):
+        raise MappingError(
+            f"{said}: {why}, default {parameter.default!r}: expected an annotation like int or "
+            "Literal['a', 'b'], or a default that is a number, true, false or a text"
+        )
+    return type(parameter.default)

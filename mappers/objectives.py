@@ -2,7 +2,7 @@
 
 | name | value of a mapping | better |
 |---|---|---|
-| cardinality | unordered rank pairs that talk and sit at most one hop apart | higher |
+| cardinality | unordered rank pairs that talk and are at most one hop apart | higher |
 | hop_messages | messages times hops, over all directed pairs | lower |
 | hop_bytes | bytes times hops, over all directed pairs | lower |
 | max_link_load | bytes on the busiest directed link | lower |
@@ -116,7 +116,9 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
     return CostModel(topology.router, chosen.kind, indptr, peer[order], both)
 
 
-def evaluate(traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str) -> int:
+def objective_value(
+    traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str
+) -> int:
     """Value of a mapping: the cardinality, a sum of messages or bytes times hops, or a load.
 
     Parameters

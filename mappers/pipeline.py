@@ -19,12 +19,12 @@ from hopmap.topologies import (
     Topology,
     check_fits,
     check_mapping,
-    did_you_mean,
 )
 from hopmap.traces import Traffic
 
 from .budget import Interrupted, Progress
-from .mapper import MAPPERS, MapperInfo
+from .lookup import all_mappers, mapper_named
+from .mapper import MapperInfo
 from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
 
 
@@ -74,13 +74,7 @@ def _stage(part: str, text: str) -> Stage:
             f"mapper pipeline {text!r}: {part!r}: expected a mapper like random or "
             "bokhari(jumps=8), several joined by |"
         )
-    name = match[1]
-    if name not in MAPPERS:
-        raise MappingError(
-            f"unknown mapper {name!r}{did_you_mean(name, MAPPERS)}; "
-            f"expected one of {', '.join(sorted(MAPPERS))}"
-        )
-    info = MAPPERS[name]
+    info = mapper_named(match[1])
     parameters: dict[str, Any] = {}
     for setting in (match[2] or "").split(","):
         if not setting.strip() and not (match[2] or "").strip():
@@ -159,18 +153,18 @@ def map_ranks(
     )
     end = None if seconds is None else time.perf_counter() + seconds
     for index, stage in enumerate(stages):
-        keywords = dict(stage.parameters)
+        keywords = {p.name: p.default for p in stage.info.parameters} | stage.parameters
         if end is not None and stage.info.has("seconds"):
             searches = sum(later.info.has("seconds") for later in stages[index:])
             share = max(end - time.perf_counter(), 0.0) / searches
             own = keywords.get("seconds")
             keywords["seconds"] = share if own is None else min(own, share)
-        if stage.info.takes_progress:
-            keywords["progress"] = progress
         rng = np.random.default_rng(np.random.SeedSequence([seed, _key(index, stage)]))
+        offered = {"rng": rng, "initial": mapping, "progress": progress}
+        keywords |= {what: offered[what] for what in stage.info.passed}
         name = f"mapper {stage.info.name}"
         try:
-            made = stage.info.function(traffic, topology, rng=rng, initial=mapping, **keywords)
+            made = stage.info.function(traffic, topology, **keywords)
         except Interrupted as stop:
             if not keep_interrupted:
                 raise
@@ -187,7 +181,7 @@ def _with_objective(stages: tuple[Stage, ...], objective: str | Function) -> tup
         raise unknown_objective(str(objective), known)
     able = [stage.info.takes("objective", objective) for stage in stages]
     if not any(able):
-        names = sorted(n for n, info in MAPPERS.items() if info.takes("objective", objective))
+        names = sorted(n for n, info in all_mappers().items() if info.takes("objective", objective))
         raise MappingError(
             f"mapper {' | '.join(map(str, stages))}: does not work for "
             f"{f'objective {objective}' if named else 'a function as objective'}: expected one of "

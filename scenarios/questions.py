@@ -11,8 +11,7 @@ from pathlib import Path
 from hopmap.errors import HopmapWarning
 from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
-from hopmap.mappers.objectives import evaluate as objective_value
-from hopmap.mappers.objectives import unknown_objective
+from hopmap.mappers.objectives import objective_value, unknown_objective
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress
 from hopmap.scenarios.launchers.node_names import nodes_named

@@ -1,5 +1,6 @@
 """What tests share: the recorded archives of the repository, and those that are too big for it."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,24 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no folder {folder.name!r} beside the repository, which holds the recordings")
     return folder
+
+
+@pytest.fixture
+def forgetting(monkeypatch):
+    """Forget the plugins, mappers and families of topologies that a test brings."""
+    from hopmap.mappers import MAPPERS
+    from hopmap.plugins import VARIABLE, load_entry_points
+    from hopmap.topologies import FAMILIES
+
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    tables = [(table, dict(table)) for table in (MAPPERS, FAMILIES)]
+    modules = set(sys.modules)
+    yield
+    load_entry_points.cache_clear()
+    for table, before in tables:
+        table.clear()
+        table.update(before)
+    for name in set(sys.modules) - modules:
+        if name.startswith(("own", "/")):
+            del sys.modules[name]

@@ -1,8 +1,9 @@
 """Every command of the README and of docs/ does what the page says it does.
 
 Commands stand in blocks of ``$ `` lines; the blocks of a page share a folder that begins with
-tests/ in it. What is printed below a command has to come out, but for times; ``...`` ends a
-beginning. A block after ``<!-- not run: REASON -->`` needs what a test does not have.
+tests/ in it, and every block of the page whose first line is ``# NAME.py`` or ``# NAME.toml``. What
+is printed below a command has to come out, but for times; ``...`` ends a beginning. A block after
+``<!-- not run: REASON -->`` needs what a test does not have.
 """
 
 import os
@@ -11,17 +12,14 @@ import shlex
 import subprocess
 import sys
 import tomllib
-import types
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.mappers import MAPPERS, map_ranks
+from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep.scenario import Scenario
-from hopmap.topologies import topology_from_spec
-from hopmap.traces import nas_traffic
 from support import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -73,9 +71,13 @@ WITH_COMMANDS = [page for page in PAGES if any(steps(page))]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+@pytest.mark.usefixtures("forgetting")
 def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for _, _, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if file := re.match(r"# (\w+\.(?:py|toml))\n", text):
+            (tmp_path / file[1]).write_text(text, encoding="utf-8")
     for command, printed in steps(page):
         lines = comparable(output_of(command))
         if printed.endswith("..."):
@@ -89,7 +91,7 @@ def test_the_scenarios_of_the_pages_have_known_keys_only():
     found = 0
     for page in PAGES:
         for skipped, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if language == "toml" and "mappers" in text and not skipped:
+            if language == "toml" and "\nmappers = " in text and not skipped:
                 Scenario.model_validate(tomllib.loads(text))
                 found += 1
     assert found
@@ -99,22 +101,6 @@ def test_the_scenarios_of_the_pages_have_known_keys_only():
 def test_the_links_of_a_page_lead_somewhere(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
-
-
-def test_the_mapper_of_the_example_works():
-    (text,) = [
-        text
-        for _, language, text in BLOCK.findall((ROOT / "docs/NEW_MAPPER.md").read_text("utf-8"))
-        if language == "python"
-    ]
-    module = types.ModuleType("busiest_first")
-    sys.modules[module.__name__] = module  # annotations are looked up there
-    exec(compile(text, "busiest_first.py", "exec"), module.__dict__)
-    try:
-        node_of = map_ranks(nas_traffic("lu.S.4"), topology_from_spec("mesh:2x2"), "busiest_first")
-        assert sorted(node_of) == [0, 1, 2, 3]
-    finally:
-        MAPPERS.pop("busiest_first")
 
 
 def python_of(page):

@@ -25,7 +25,9 @@ from .presets import Preset as Preset
 from .routing import Router as Router
 from .spec import FAMILIES as FAMILIES
 from .spec import Family as Family
+from .spec import all_families as all_families
 from .spec import did_you_mean as did_you_mean
+from .spec import topology_family as topology_family
 from .spec import topology_from_spec as topology_from_spec
 from .topology import LinkKind as LinkKind
 from .topology import Topology as Topology

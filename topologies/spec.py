@@ -2,18 +2,20 @@
 
 A spec is ``FAMILY:SHAPE``, then ``*S`` for S slots a node, then ``,KEY=VALUE`` for every option. A
 family is a row of `FAMILIES`, which says how its shape is read. A topology's own ``spec`` is
-canonical: it names the same topology.
+canonical: it names the same topology. Families of one's own are entered by `topology_family` or
+an entry point of the group ``hopmap.topologies``; all that is behind their colon is theirs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
+from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
 from hopmap.topologies.families.grid import TIES, haec, mesh, torus
 from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.families.hypercube import hypercube
@@ -42,6 +44,8 @@ class Family:
         Values of every option; an empty tuple stands for a whole number.
     slots : bool
         Whether *S is understood.
+    whole : bool
+        Whether all behind the colon is the shape, commas as well.
     """
 
     build: Callable[..., Topology]
@@ -50,6 +54,7 @@ class Family:
     examples: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     slots: bool = True
+    whole: bool = False
 
     @property
     def summary(self) -> str:
@@ -145,8 +150,70 @@ FAMILIES: dict[str, Family] = {
         "a path",
         ("net.graphml", "topology.yaml#NAME"),
         slots=False,
+        whole=True,
     ),
 }
+
+
+F = TypeVar("F", bound=Callable[[str], Topology])
+
+
+def topology_family(name: str) -> Callable[[F], F]:
+    """Enter the decorated function, from the words behind the colon to a topology, in `FAMILIES`.
+
+    Parameters
+    ----------
+    name : str
+        As specs begin.
+
+    Raises
+    ------
+    TopologyError
+        The name is another function's.
+    """
+
+    def register(function: F) -> F:
+        @wraps(function)
+        def build(words: str) -> Topology:
+            try:
+                built = function(words)
+            except ValueError as error:
+                raise TopologyError(str(error)) from error
+            if not isinstance(built, Topology):
+                raise TopologyError(f"{function.__name__} returns {built!r}: expected a Topology")
+            return replace(built, spec=f"{name}:{words}")
+
+        known = FAMILIES.get(name)
+        if known is not None and not same_function(known.build, function):
+            raise TopologyError(
+                f"two families are called {name!r}: {place_of(known.build)} and "
+                f"{place_of(function)}: expected a name of its own"
+            )
+        FAMILIES[name] = Family(
+            build, lambda text: (text,), f"words for {name}", ("WORDS",), slots=False, whole=True
+        )
+        _build_once.cache_clear()
+        return function
+
+    return register
+
+
+def all_families() -> dict[str, Family]:
+    """Return `FAMILIES`, with those of plugins and installed packages.
+
+    Raises
+    ------
+    PluginError
+        A plugin cannot be loaded.
+    """
+    load_plugins()
+    load_entry_points("hopmap.topologies", _enter)
+    return FAMILIES
+
+
+def _enter(name: str, offered: Any) -> None:
+    if callable(offered) and name not in FAMILIES:
+        topology_family(name)(offered)
 
 
 def topology_from_spec(spec: str) -> Topology:
@@ -167,14 +234,14 @@ def topology_from_spec(spec: str) -> Topology:
 
 def _build(spec: str) -> Topology:
     name, colon, rest = spec.strip().partition(":")
-    if name not in FAMILIES:
+    if name not in FAMILIES and name not in all_families():
         raise TopologyError(
             f"topology {spec!r}: unknown family {name!r}{did_you_mean(name, FAMILIES)}; "
             "expected one of "
             f"{', '.join(FAMILIES)}, like torus:4x4x4"
         )
     family = FAMILIES[name]
-    shape, *options = [rest] if family.build is from_file else rest.split(",")
+    shape, *options = [rest] if family.whole else rest.split(",")
     plain, star, slots = shape.partition("*") if family.slots else (shape, "", "")
     if not colon or (star and not re.fullmatch(r"\d{1,9}", slots)):
         plain = ""

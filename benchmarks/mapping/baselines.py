@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
@@ -55,12 +55,12 @@ def maplib(folder: Path) -> None:
             for family in families:
                 topology = topology_from_spec(f"{family}:4x4x4")
                 node_of = map_ranks(traffic, topology, pipeline)
-                text = f"{evaluate(traffic, topology, node_of, 'hop_bytes') / 1e9:.3f}"
+                text = f"{objective_value(traffic, topology, node_of, 'hop_bytes') / 1e9:.3f}"
                 if theirs:
                     name = f"Mapping.p2p.size.csv.{theirs}.{family}.4x4x4.csv"
                     where = f"mapping-matters-Mappings/size/{app}MAP{family}/{name}"
                     stored = read_mapping(folder / "maplib" / where, topology, traffic.ranks)
-                    value = evaluate(traffic, topology, stored, "hop_bytes") / 1e9
+                    value = objective_value(traffic, topology, stored, "hop_bytes") / 1e9
                     text += f" / {value:.3f}" + ("=" if np.array_equal(stored, node_of) else " ")
                 cells.append(f"{text:>22}")
             print(f"{pipeline:<30}" + "".join(cells), flush=True)
@@ -71,7 +71,7 @@ def timed(traffic: Traffic, topology: Topology, pipeline: str) -> tuple[int, flo
     begin = time.process_time()
     node_of = map_ranks(traffic, topology, pipeline)
     seconds = time.process_time() - begin
-    return evaluate(traffic, topology, node_of, "hop_bytes"), seconds
+    return objective_value(traffic, topology, node_of, "hop_bytes"), seconds
 
 
 def hierarchies(folder: Path) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import Delaunay
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, hypergraph_of, partition_hypergraph, pattern_of, spmv_traffic
 
@@ -141,12 +141,12 @@ def improvements(traffic: Traffic, spec: str, first: int = 0) -> Case:
     seconds = dict.fromkeys(DISTANCES, 0.0)
     for seed in range(first, first + SEEDS):
         start = map_ranks(traffic, topology, "random", seed=seed)
-        before = evaluate(traffic, topology, start, "hop_bytes")
+        before = objective_value(traffic, topology, start, "hop_bytes")
         for t in DISTANCES:
             begin = time.process_time()
             end = map_ranks(traffic, topology, f"kl(t={t})", initial=start)
             seconds[t] += (time.process_time() - begin) / SEEDS
-            after = evaluate(traffic, topology, end, "hop_bytes")
+            after = objective_value(traffic, topology, end, "hop_bytes")
             gains[t] += 100 * (1 - after / before) / SEEDS
     degree = 2 * traffic.without_self().undirected().pairs / traffic.ranks
     return Case(degree, gains, seconds)

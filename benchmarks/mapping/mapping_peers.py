@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 
@@ -61,7 +61,7 @@ def main() -> None:
             begin = time.process_time()
             node_of = map_ranks(traffic, topology, mapper)
             spent = time.process_time() - begin
-            value = evaluate(traffic, topology, node_of, "hop_bytes")
+            value = objective_value(traffic, topology, node_of, "hop_bytes")
             family = row.topology.partition(":")[0]
             kind = "LU" if row.instance.startswith("lu_") and family != "hier" else family
             ratios.setdefault((kind, seconds), []).append(value / row.best_J)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.simulator import Parameters, Program, lower, program_of_traffic, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
@@ -77,7 +77,8 @@ def main(seconds: float = 20.0) -> None:
                 stage = f"auto(seconds={seconds}, clock=cpu)"
                 node_of = map_ranks(traffic, topology, stage, objective=goal)
             sums, load = (
-                evaluate(traffic, topology, node_of, o) for o in ("hop_bytes", "max_link_load")
+                objective_value(traffic, topology, node_of, o)
+                for o in ("hop_bytes", "max_link_load")
             )
             print(f"{label:<16}{sums:>16,}{load:>18,}{1000 * makespan(node_of):>14.4g}", flush=True)
 

@@ -22,7 +22,7 @@ import pandas as pd
 from mapping_peers import shuffled, spec_of
 from quality_time_figure import NAMES, draw
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.scenarios.figures.style import svg_text
 from hopmap.topologies import topology_from_spec
 
@@ -60,7 +60,7 @@ def measured(folder: Path, pairs: pd.MultiIndex, out: Path) -> pd.DataFrame:
                     begin = time.process_time()
                     node_of = map_ranks(traffic, topology, mapper, seed=seed)
                     seconds.append(time.process_time() - begin)
-                    values.append(evaluate(traffic, topology, node_of, "hop_bytes"))
+                    values.append(objective_value(traffic, topology, node_of, "hop_bytes"))
                     if seconds[0] > LONG and curve != "topdown | N_10":
                         break
                 rows.append(

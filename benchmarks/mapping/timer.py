@@ -36,12 +36,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.partitions.partition import kaffpa
 from hopmap.mappers.partitions.partition_kernels import Graph, fit, induced
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
+
+sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
+
+from communication_model import bisection_model, multisection_model
 
 VERTICES = 4096
 SPECS = ("mesh:16x16", "mesh:8x8x8", "torus:16x16", "torus:8x8x8", "hypercube:8")
@@ -183,7 +187,9 @@ def table(instances: dict[str, Traffic], names: tuple[str, ...], seeds: int, eve
                     begin = time.process_time()
                     last = map_ranks(traffic, topology, "timer", initial=first, seed=seed)
                     seconds = time.process_time() - begin
-                    coco = [evaluate(traffic, topology, m, "hop_bytes") for m in (last, first)]
+                    coco = [
+                        objective_value(traffic, topology, m, "hop_bytes") for m in (last, first)
+                    ]
                     cuts = [cut(traffic, m) for m in (last, first)]
                     measured[name][seed] = *coco, *cuts, seconds
             cells = ""
@@ -220,7 +226,10 @@ def hierarchies() -> None:
                         stage = f"timer(hierarchies={count})"
                         last = map_ranks(traffic, topology, stage, initial=first, seed=seed)
                         seconds.append(time.process_time() - begin)
-                        coco = [evaluate(traffic, topology, m, "hop_bytes") for m in (last, first)]
+                        coco = [
+                            objective_value(traffic, topology, m, "hop_bytes")
+                            for m in (last, first)
+                        ]
                         values.append(coco[0] / coco[1])
         cells = "".join(f"{mean(values):>9.4f}" for values in quotients.values())
         print(f"{count:>5}{cells}{fsum(seconds) / len(seconds):>9.4f}", flush=True)

@@ -20,9 +20,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 from viem_graphs import inputs, modelled
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
+
+sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
+
+from communication_model import bisection_model, multisection_model
 
 PIPELINE = "topdown | local_search(neighbourhood=10)"
 
@@ -42,7 +46,7 @@ def timed(traffic: Traffic, topology: Topology, pipeline: str, **keywords: objec
     begin = time.process_time()
     node_of = map_ranks(traffic, topology, pipeline, **keywords)
     seconds = time.process_time() - begin
-    return node_of, evaluate(traffic, topology, node_of, "hop_bytes"), seconds
+    return node_of, objective_value(traffic, topology, node_of, "hop_bytes"), seconds
 
 
 def machine(ranks: int) -> Topology:

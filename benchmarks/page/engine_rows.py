@@ -62,7 +62,7 @@ def metrics() -> Rows:
         return int((hops[node_of[traffic.src], node_of[traffic.dst]] * traffic.bytes).sum())
 
     def computed() -> int:
-        return objectives.evaluate(traffic, topology, node_of, "hop_bytes")
+        return objectives.objective_value(traffic, topology, node_of, "hop_bytes")
 
     assert dense() == computed()
     theirs, ours = best(dense, 2), best(computed)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from mapping_peers import shuffled, spec_of
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 
 FOLDER = Path(__file__).parents[3] / "shared" / "mapping"
@@ -55,4 +55,4 @@ def _mapped(row: object, mapper: str) -> tuple[int, float]:
     map_ranks(traffic, topology, mapper, seconds=0.0)  # compile
     begin = time.process_time()
     node_of = map_ranks(traffic, topology, mapper)
-    return evaluate(traffic, topology, node_of, "hop_bytes"), time.process_time() - begin
+    return objective_value(traffic, topology, node_of, "hop_bytes"), time.process_time() - begin

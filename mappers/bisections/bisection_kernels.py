@@ -1,7 +1,7 @@
 """Compiled dual bisection: halves of the network and, for each, the ranks that go there.
 
-A domain is a range of seats of the nodes in the order that `halve_nodes` finds, with the ranks and
-dummies that sit there in any order. Domains are split breadth first, all of one depth in turn.
+A domain is a range of slots of the nodes in the order that `halve_nodes` finds, with the ranks and
+dummies that are there in any order. Domains are split breadth first, all of one depth in turn.
 """
 
 from __future__ import annotations
@@ -192,14 +192,14 @@ def split_ranks(
     model: CostModel,
     nodes: NDArray[np.int64],
     domains: NDArray[np.int64],
-    seat_indptr: NDArray[np.int64],
+    slot_indptr: NDArray[np.int64],
     items: NDArray[np.int64],
     tries: int,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> None:
-    """Bring the ranks and dummies into the order of the seats, in place.
+    """Bring the ranks and dummies into the order of the slots, in place.
 
-    `seat_indptr` counts the seats of `nodes` in their order. A pair that leaves a domain pulls its
+    `slot_indptr` counts the slots of `nodes` in their order. A pair that leaves a domain pulls its
     rank towards the half that is nearer to the other rank's domain.
     """
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
@@ -210,7 +210,7 @@ def split_ranks(
         lo, mid, hi, first = domains[d]
         if mid == hi:
             continue
-        start, stop = seat_indptr[lo], seat_indptr[hi]
+        start, stop = slot_indptr[lo], slot_indptr[hi]
         here = items[start:stop].copy()
         n = len(here)
         entries = 0
@@ -238,9 +238,9 @@ def split_ranks(
                     farther -= mean_hops(router, nodes, lo, mid, there, end, SAMPLES)
                     bias[i] += weight[k] * farther
             sub_indptr[i + 1] = count
-        target = seat_indptr[mid] - start
+        target = slot_indptr[mid] - start
         sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
-        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, draws)
+        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, random)
         left, right = start, start + target
         for i in range(n):
             local[here[i]] = -1

@@ -34,7 +34,7 @@ def match(
     size: NDArray[np.int64],
     largest: int,
     label: NDArray[np.int8],
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> tuple[NDArray[np.int32], int]:
     """Match each vertex with its heaviest free peer, in random order; return groups, their number.
 
@@ -43,12 +43,12 @@ def match(
     """
     n = len(size)
     order = np.arange(n)
-    state = draws[0]
+    state = random[0]
     for i in range(n - 1, 0, -1):
         state = following(state)
         j = below(state, i + 1)
         order[i], order[j] = order[j], order[i]
-    draws[0] = state
+    random[0] = state
     group = np.full(n, -1, dtype=np.int32)
     groups = 0
     for k in range(n):
@@ -120,7 +120,7 @@ def coarsen(
     weight: NDArray[np.float64],
     bias: NDArray[np.float64],
     label: NDArray[np.int8],
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> list[Level]:
     """Graphs from the finest to the coarsest, matched again and again within labels."""
     n = len(bias)
@@ -129,7 +129,7 @@ def coarsen(
     largest = max(n // 16, 1)
     while len(levels[-1][3]) > COARSE:
         ip, pe, we, sz, bi, _ = levels[-1]
-        group, groups = match(ip, pe, we, sz, largest, label, draws)
+        group, groups = match(ip, pe, we, sz, largest, label, random)
         if groups > 0.95 * len(sz):
             break
         ip2, pe2, we2 = contract(ip, pe, we, group, groups)
@@ -166,13 +166,13 @@ def bisect(
     weight: NDArray[np.float64],
     bias: NDArray[np.float64],
     target: int,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> NDArray[np.int8]:
     """Side (0 or 1) of every vertex, `target` of them on side 0, with little between the sides."""
     n = len(bias)
     if target == 0 or target == n:
         return np.full(n, 1 if target == 0 else 0, dtype=np.int8)
-    levels = coarsen(indptr, peer, weight, bias, np.zeros(n, dtype=np.int8), draws)
+    levels = coarsen(indptr, peer, weight, bias, np.zeros(n, dtype=np.int8), random)
     ip, pe, we, sz, bi, _ = levels[-1]
     best = np.empty(0, dtype=np.int8)
     best_cost = np.inf
@@ -180,8 +180,8 @@ def bisect(
     biased = np.abs(bi).max() > 0
     for attempt in range(TRIES):
         side = np.ones(len(sz), dtype=np.int8)
-        draws[0] = following(draws[0])
-        seed = -1 if biased and attempt == 0 else below(draws[0], len(sz))
+        random[0] = following(random[0])
+        seed = -1 if biased and attempt == 0 else below(random[0], len(sz))
         grow(ip, pe, we, sz, bi, side, target, seed)
         refine(ip, pe, we, sz, bi, side, target, slack, slack == 1)
         cost = cut_cost(ip, pe, we, bi, side)
@@ -199,11 +199,11 @@ def combine(
     target: int,
     first: NDArray[np.int8],
     second: NDArray[np.int8],
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> NDArray[np.int8]:
     """Refine `first` where only pairs that neither parent cuts are contracted; seldom worse."""
     label = (2 * first + second).astype(np.int8)
-    levels = coarsen(indptr, peer, weight, bias, label, draws)
+    levels = coarsen(indptr, peer, weight, bias, label, random)
     side = first
     for k in range(1, len(levels)):
         group = levels[k][5]
@@ -225,7 +225,7 @@ def evolve(
     bias: NDArray[np.float64],
     target: int,
     tries: int,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> tuple[NDArray[np.int8], float]:
     """Best of so many bisections, and its cost; of more than a few, most combine two earlier ones.
 
@@ -235,16 +235,16 @@ def evolve(
     sides = np.empty((fresh, len(bias)), dtype=np.int8)
     costs = np.empty(fresh)
     for k in range(fresh):
-        sides[k] = bisect(indptr, peer, weight, bias, target, draws)
+        sides[k] = bisect(indptr, peer, weight, bias, target, random)
         costs[k] = cut_cost(indptr, peer, weight, bias, sides[k])
     for _ in range(fresh, tries):
-        draws[0] = following(draws[0])
-        a = below(draws[0], fresh)
-        draws[0] = following(draws[0])
-        b = below(draws[0], fresh)
+        random[0] = following(random[0])
+        a = below(random[0], fresh)
+        random[0] = following(random[0])
+        b = below(random[0], fresh)
         if costs[b] < costs[a]:
             a, b = b, a
-        child = combine(indptr, peer, weight, bias, target, sides[a], sides[b], draws)
+        child = combine(indptr, peer, weight, bias, target, sides[a], sides[b], random)
         cost = cut_cost(indptr, peer, weight, bias, child)
         replaced = a if a == b else int(costs.argmax())
         if cost < costs[replaced]:

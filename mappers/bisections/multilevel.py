@@ -23,8 +23,8 @@ from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.mappers.exchanges import annealing_kernels
-from hopmap.mappers.exchanges.annealing_run import SAMPLE, Cooling, Search
-from hopmap.mappers.exchanges.assignment import seated_in_groups, table_router
+from hopmap.mappers.exchanges.annealing_run import SAMPLE, AnnealingSearch, Cooling
+from hopmap.mappers.exchanges.assignment import assignment_to_groups, table_router
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName
 from hopmap.mappers.orders.random_mapping import random_mapping
@@ -48,7 +48,7 @@ class Level(NamedTuple):
     Attributes
     ----------
     starts : ndarray(int64, shape=(groups + 1,))
-        Group g holds seats ``starts[g]:starts[g + 1]`` in the order of the halves.
+        Group g holds slots ``starts[g]:starts[g + 1]`` in the order of the halves.
     group_of : ndarray(int64)
         Group of each item of the next finer level.
     indptr, peer, weight : ndarray(int64)
@@ -62,7 +62,7 @@ class Level(NamedTuple):
     weight: NDArray[np.int64]
 
 
-@mapper("multilevel", source="Schulz, Traeff 2017, section 6", initial="optional")
+@mapper("multilevel", source="Schulz, Traeff 2017, section 6")
 def multilevel(
     traffic: Traffic,
     topology: Topology,
@@ -96,13 +96,13 @@ def multilevel(
         moves = PER_RANK * traffic.ranks
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
-    search = Search(traffic, topology, initial, objective, rng, watch)
+    search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     try:
         share = None if watch.left() is None else 0.4 * (watch.left() or 0.0)
         hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
         rest = None if moves is None else moves * 3 // 5
         search.cool(hot, COLD * hot, moves=rest, seconds=watch.left())
-        search.sit(search.best)
+        search.assign(search.best)
         exchange_blocks(search, 200 * traffic.ranks if moves is None else moves // 10)
     except KeyboardInterrupt:
         raise Interrupted(search.mapping) from None
@@ -110,15 +110,15 @@ def multilevel(
 
 
 def place_by_levels(
-    search: Search, rng: np.random.Generator, moves: int | None, seconds: float | None
+    search: AnnealingSearch, rng: np.random.Generator, moves: int | None, seconds: float | None
 ) -> float:
-    """Seat everybody from the coarsest level down; return the temperature to go on from.
+    """Assign everybody from the coarsest level down; return the temperature to go on from.
 
     Moves and seconds are shared by the levels, half of what is left to each coarser one.
     """
-    nodes, layers = seat_layers(search.model, search.topology)
+    nodes, layers = slot_layers(search.model, search.topology)
     slots = search.topology.slots
-    seat_nodes = np.repeat(nodes, slots[nodes])
+    slot_nodes = np.repeat(nodes, slots[nodes])
     levels = _coarsen(search.model, layers, rng)
     end = None if seconds is None else search.watch.now() + seconds
     place: NDArray[np.int64] | None = None
@@ -128,7 +128,7 @@ def place_by_levels(
             place = rng.permutation(groups).astype(np.int64)
         if groups <= MOST and not search.watch.over():
             hops = multilevel_kernels.group_hops(
-                search.model.router, seat_nodes, level.starts, 4, SCALE
+                search.model.router, slot_nodes, level.starts, 4, SCALE
             )
             model = CostModel(
                 table_router(hops), cost_kernels.HOPS, level.indptr, level.peer, level.weight
@@ -142,18 +142,18 @@ def place_by_levels(
         finer = levels[depth + 1].starts if depth + 1 < len(levels) else layers[-1]
         place = _expanded(level, finer, place)
     if place is None:  # too small for levels
-        search.sit(rng.permutation(seat_nodes))
+        search.assign(rng.permutation(slot_nodes))
         return HOT * search.scale()
-    search.sit(seat_nodes[place])
+    search.assign(slot_nodes[place])
     return WARM * search.scale()
 
 
-def seat_layers(
+def slot_layers(
     model: CostModel, topology: Topology
 ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Nodes in the order of the halves, and for every depth where the groups of seats start.
+    """Nodes in the order of the halves, and for every depth where the groups of slots start.
 
-    The last layer is of single seats.
+    The last layer is of single slots.
     """
     nodes, domains = halves(model, topology)
     indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
@@ -172,22 +172,22 @@ def seat_layers(
     return nodes, layers
 
 
-def exchange_blocks(search: Search, proposals: int) -> None:
+def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
     """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
-    nodes, layers = seat_layers(search.model, search.topology)
-    indptr = search.seating.seat_indptr
+    nodes, layers = slot_layers(search.model, search.topology)
+    indptr = search.assignment.slot_indptr
     slots = search.topology.slots[nodes]
     first = np.cumsum(slots) - slots
-    seats = np.repeat(indptr[nodes] - first, slots) + np.arange(int(slots.sum()))
+    order = np.repeat(indptr[nodes] - first, slots) + np.arange(int(slots.sum()))
     layers = [starts for starts in layers[:-1] if len(starts) > 4]
-    if not len(search.seating.talkers):
+    if not len(search.assignment.active):
         return
     for starts in layers:
-        tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(seats))
+        tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(order))
         while tries > 0 and not search.done():
             some = min(tries, max(1, (len(starts) - 1) * 10))
             saved = multilevel_kernels.move_blocks(
-                search.model, search.seating, seats, starts, 0.0, some
+                search.model, search.assignment, order, starts, 0.0, some
             )
             tries -= some
             search.gained(saved)
@@ -197,7 +197,7 @@ def _coarsen(
     model: CostModel, layers: list[NDArray[np.int64]], rng: np.random.Generator
 ) -> list[Level]:
     """Group the ranks, as many groups as there are of nodes, coarsest level first."""
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     indptr, peer, weight = model.indptr, model.peer, model.weight
     size = np.ones(len(indptr) - 1, dtype=np.int64)
     levels: list[Level] = []
@@ -205,7 +205,7 @@ def _coarsen(
         groups = len(starts) - 1
         if groups < COARSEST:
             break
-        group_of = _grouped(indptr, peer, weight, size, groups, draws)
+        group_of = _grouped(indptr, peer, weight, size, groups, random)
         indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group_of, groups)
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
         levels.append(Level(starts, group_of, indptr, peer, weight))
@@ -218,12 +218,12 @@ def _grouped(
     weight: NDArray[np.int64],
     size: NDArray[np.int64],
     groups: int,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> NDArray[np.int64]:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
     largest = 2 * -(-int(size.sum()) // len(size))
     label = np.zeros(len(size), dtype=np.int8)
-    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, label, draws)
+    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, label, random)
     group_of = matched.astype(np.int64)
     if count > groups:
         # Singles that found no peer are paired in the order of their sizes, smallest first.
@@ -278,10 +278,10 @@ def _annealed(
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Anneal one level."""
-    seating = seated_in_groups(model, np.ones(len(place), dtype=np.int64), place, rng)
-    if not len(seating.talkers):
+    assignment = assignment_to_groups(model, np.ones(len(place), dtype=np.int64), place, rng)
+    if not len(assignment.active):
         return place
-    scale = annealing_kernels.uphill(model, seating, SAMPLE)
-    cooling = Cooling(model, seating, watch)
+    scale = annealing_kernels.uphill(model, assignment, SAMPLE)
+    cooling = Cooling(model, assignment, watch)
     cooling.cool(hot * scale, COLD * hot * scale, moves=moves, seconds=seconds)
     return cooling.best

@@ -1,6 +1,6 @@
 """Compiled parts of the multilevel mapper: mean distances of groups, descent, blocks that move.
 
-A block is a range of seats in an order in which groups of nodes are ranges. Blocks of equal size
+A block is a range of slots in an order in which groups of nodes are ranges. Blocks of equal size
 exchange their ranks, two of them, or three in a cycle; every rank keeps its position in the block.
 """
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel, priced
-from hopmap.mappers.exchanges.annealing_kernels import Seating
+from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
 
@@ -41,45 +41,50 @@ def group_hops(
 @njit
 def move_blocks(
     model: CostModel,
-    seating: Seating,
-    seats: NDArray[np.int64],
+    assignment: Assignment,
+    order: NDArray[np.int64],
     starts: NDArray[np.int64],
     temperature: float,
     proposals: int,
 ) -> int:
-    """Propose exchanges of blocks ``seats[starts[b]:starts[b + 1]]``; return the cost saved.
+    """Propose exchanges of blocks ``slots[starts[b]:starts[b + 1]]``; return the cost saved.
 
     A block is proposed next to one that it talks to. The cost is exact, from true distances;
     what costs no more than `temperature` is accepted.
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
-    places, seat_of, item_at, own = seating.places, seating.seat_of, seating.item_at, seating.own
-    near_indptr, near, talkers = seating.near_indptr, seating.near, seating.talkers
-    node_of_seat = np.empty(len(seats), dtype=np.int64)
-    node_of_seat[seat_of] = places
-    block_of = np.empty(len(seats), dtype=np.int64)
+    places, slot_of, item_at, own = (
+        assignment.places,
+        assignment.slot_of,
+        assignment.item_at,
+        assignment.own,
+    )
+    near_indptr, near, active = assignment.near_indptr, assignment.near, assignment.active
+    node_of_slot = np.empty(len(order), dtype=np.int64)
+    node_of_slot[slot_of] = places
+    block_of = np.empty(len(order), dtype=np.int64)
     for b in range(len(starts) - 1):
-        block_of[seats[starts[b] : starts[b + 1]]] = b
+        block_of[order[starts[b] : starts[b + 1]]] = b
     goes = np.full(len(places), -1, dtype=np.int64)
     moving = np.empty(3 * np.max(np.diff(starts)), dtype=np.int64)
     chosen = np.empty(3, dtype=np.int64)
-    state = seating.draws[0]
+    state = assignment.random[0]
     saved = 0
     for _ in range(proposals):
         state = following(state)
-        u = talkers[below(state, len(talkers))]
+        u = active[below(state, len(active))]
         count = 1 + below(following(state), 2)
-        chosen[0] = block_of[seat_of[u]]
+        chosen[0] = block_of[slot_of[u]]
         fits = True
         for k in range(1, count + 1):
             state = following(state)
             p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
             x = places[p]
             state = following(state)
-            seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
-            chosen[k] = block_of[seat]
-            u = item_at[seat]
+            slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+            chosen[k] = block_of[slot]
+            u = item_at[slot]
             if indptr[u + 1] == indptr[u] and k < count:
                 fits = False
                 break
@@ -96,20 +101,20 @@ def move_blocks(
         for k in range(count + 1):
             here, there = starts[chosen[k]], starts[chosen[(k + 1) % (count + 1)]]
             for i in range(length):
-                item = item_at[seats[here + i]]
-                goes[item] = seats[there + i]
+                item = item_at[order[here + i]]
+                goes[item] = order[there + i]
                 moving[moved] = item
                 moved += 1
         # Pairs within the blocks are met twice, from either end.
         doubled = 0
         for m in range(moved):
             u = moving[m]
-            a, b = places[u], node_of_seat[goes[u]]
+            a, b = places[u], node_of_slot[goes[u]]
             for i in range(indptr[u], indptr[u + 1]):
                 q = peer[i]
                 now = priced(kind, distance(router, a, places[q]))
                 if goes[q] >= 0:
-                    then = priced(kind, distance(router, b, node_of_seat[goes[q]]))
+                    then = priced(kind, distance(router, b, node_of_slot[goes[q]]))
                     doubled += weight[i] * (then - now)
                 else:
                     then = priced(kind, distance(router, b, places[q]))
@@ -117,7 +122,7 @@ def move_blocks(
         if doubled <= 2 * temperature:
             for m in range(moved):
                 u = moving[m]
-                a, b = places[u], node_of_seat[goes[u]]
+                a, b = places[u], node_of_slot[goes[u]]
                 for i in range(indptr[u], indptr[u + 1]):
                     q = peer[i]
                     if goes[q] < 0:
@@ -125,9 +130,9 @@ def move_blocks(
                         own[q] += weight[i] * (more - priced(kind, distance(router, a, places[q])))
             for m in range(moved):
                 u = moving[m]
-                seat_of[u] = goes[u]
+                slot_of[u] = goes[u]
                 item_at[goes[u]] = u
-                places[u] = node_of_seat[goes[u]]
+                places[u] = node_of_slot[goes[u]]
             for m in range(moved):
                 u = moving[m]
                 own[u] = 0
@@ -136,5 +141,5 @@ def move_blocks(
             saved -= doubled // 2
         for m in range(moved):
             goes[moving[m]] = -1
-    seating.draws[0] = state
+    assignment.random[0] = state
     return saved

@@ -31,7 +31,6 @@ def recursive_bisection(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
     tries: Count = 1,
 ) -> Mapping:
@@ -41,14 +40,11 @@ def recursive_bisection(
     ----------
     traffic, topology, rng
         See `map_ranks`.
-    initial : ndarray, optional
-        Ignored.
     objective : str
         What weighs a pair: its bytes, its messages, or 1 (cardinality).
     tries : int
         Bisections of which the best is taken, at every step.
     """
-    del initial
     model = with_table(cost_model(traffic, topology, objective), topology)
     return bisected(model, topology, rng, tries)[: traffic.ranks]
 
@@ -58,10 +54,10 @@ def bisected(
 ) -> NDArray[np.int64]:
     """Node of every rank and dummy by recursive bisection."""
     nodes, domains = halves(model, topology)
-    seat_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
+    slot_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
     items = rng.permutation(len(model.indptr) - 1).astype(np.int64)
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    bisection_kernels.split_ranks(model, nodes, domains, seat_indptr, items, tries, draws)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    bisection_kernels.split_ranks(model, nodes, domains, slot_indptr, items, tries, random)
     places = np.empty_like(items)
     places[items] = np.repeat(nodes, topology.slots[nodes])
     return places

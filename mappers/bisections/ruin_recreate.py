@@ -1,8 +1,9 @@
 """Sections of a hierarchy: who goes to which subsystem, improved a few subsystems at a time.
 
 From the largest level down, the ranks of a few subsystems with a common parent are thrown together
-and split anew (`recreate_kernels`), hot at first and then colder. In a hierarchy that is exact:
-what is outside is equally far from all of them. The levels below start from where their ranks sit.
+and split anew (`ruin_recreate_kernels`), hot at first and then colder. In a hierarchy that is
+exact: what is outside is equally far from all of them. The levels below start from where their
+ranks are.
 Multisection along a hierarchy is Schulz and Traeff's (2017, section 3.1).
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.exchanges.annealing_run import Search
+from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.topologies import Topology, hierarchy
 
 from . import ruin_recreate_kernels
@@ -29,8 +30,8 @@ def spans_of(topology: Topology) -> list[int]:
     return [int(span) for span in spans[::-1] if least <= span < topology.nodes]
 
 
-def split_anew(
-    search: Search,
+def ruin_and_recreate(
+    search: AnnealingSearch,
     rng: np.random.Generator,
     *,
     hot: float,
@@ -42,7 +43,7 @@ def split_anew(
     Parameters
     ----------
     search, rng
-        Whose seating is improved, and what for.
+        Whose assignment is improved, and what for.
     hot : float
         First temperature, in mean weights of a pair.
     trials, seconds : int or float, optional
@@ -50,12 +51,12 @@ def split_anew(
         left goes to each. At least one is needed.
     """
     topology, model, now = search.topology, search.model, search.watch.now
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     end = None if seconds is None else now() + seconds
     above, spans = topology.nodes, spans_of(topology)
     heat = hot * float(model.weight.mean()) if len(model.weight) else 0.0
     for span in spans:
-        block = search.seating.places // span
+        block = search.assignment.places // span
         groups = topology.nodes // span
         parent = np.arange(groups) // (above // span)
         most = min(MOST, above // span)
@@ -67,21 +68,21 @@ def split_anew(
         while part < 1 and not search.done():
             ruin_recreate_kernels.recreate(
                 model.indptr, model.peer, model.weight, block, parent, most, some,
-                heat * (1 - part), draws,
+                heat * (1 - part), random,
             )  # fmt: skip
             made += some
             search.report()
             part = 0.0 if trials is None else made / (trials * groups)
             if share is not None:
                 part = max(part, (now() - begin) / share if share > 0 else 1.0)
-        search.sit(_in_order(block, search.seating.seat_of, topology))
+        search.assign(_in_order(block, search.assignment.slot_of, topology))
 
 
 def _in_order(
-    group: NDArray[np.int64], seat_of: NDArray[np.int64], topology: Topology
+    group: NDArray[np.int64], slot_of: NDArray[np.int64], topology: Topology
 ) -> NDArray[np.int64]:
-    """Node of everybody: within their group in the order in which they sit now."""
-    seats = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
-    places = np.empty_like(seats)
-    places[np.lexsort((seat_of, group))] = seats
+    """Node of everybody: within their group in the order in which they are now."""
+    nodes = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
+    places = np.empty_like(nodes)
+    places[np.lexsort((slot_of, group))] = nodes
     return places

@@ -35,7 +35,7 @@ def recreate(
     most: int,
     trials: int,
     temperature: float,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> float:
     """Split a few blocks anew, so many times, in place; return the weight saved.
 
@@ -56,9 +56,9 @@ def recreate(
     local = np.full(len(block), -1, dtype=np.int64)
     saved = 0.0
     for _ in range(trials):
-        draws[0] = following(draws[0])
-        wanted = int(2.0 * (most / 2.0) ** (below(draws[0], FINE) / FINE) + 0.5)
-        chosen = choose(indptr, peer, block, parent, starts, members, wanted, draws)
+        random[0] = following(random[0])
+        wanted = int(2.0 * (most / 2.0) ** (below(random[0], FINE) / FINE) + 0.5)
+        chosen = choose(indptr, peer, block, parent, starts, members, wanted, random)
         if len(chosen) < 2:
             continue
         here = np.empty(0, dtype=np.int64)
@@ -72,14 +72,14 @@ def recreate(
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
                 if block[here[sub_peer[i]]] != block[here[u]]:
                     before += sub_weight[i] / 2
-        part = divide(sub_indptr, sub_peer, sub_weight, room, local, draws)
+        part = divide(sub_indptr, sub_peer, sub_weight, room, local, random)
         after = 0.0
         for u in range(len(here)):
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
                 if part[sub_peer[i]] != part[u]:
                     after += sub_weight[i] / 2
-        draws[0] = following(draws[0])
-        slack = -temperature * log((1.0 + below(draws[0], FINE)) / (1.0 + FINE))
+        random[0] = following(random[0])
+        slack = -temperature * log((1.0 + below(random[0], FINE)) / (1.0 + FINE))
         if after > before + slack:
             continue
         saved += before - after
@@ -112,26 +112,26 @@ def choose(
     starts: NDArray[np.int64],
     members: NDArray[np.int64],
     wanted: int,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> NDArray[np.int64]:
     """Draw blocks with a common parent, each but the first talking to one drawn before."""
     chosen = np.empty(wanted, dtype=np.int64)
-    draws[0] = following(draws[0])
-    chosen[0] = below(draws[0], len(parent))
+    random[0] = following(random[0])
+    chosen[0] = below(random[0], len(parent))
     count = 1
     for _ in range(DRAWS * wanted):
         if count == wanted:
             break
-        draws[0] = following(draws[0])
-        b = chosen[below(draws[0], count)]
+        random[0] = following(random[0])
+        b = chosen[below(random[0], count)]
         if starts[b + 1] == starts[b]:
             continue
-        draws[0] = following(draws[0])
-        u = members[starts[b] + below(draws[0], starts[b + 1] - starts[b])]
+        random[0] = following(random[0])
+        u = members[starts[b] + below(random[0], starts[b + 1] - starts[b])]
         if indptr[u + 1] == indptr[u]:
             continue
-        draws[0] = following(draws[0])
-        other = block[peer[indptr[u] + below(draws[0], indptr[u + 1] - indptr[u])]]
+        random[0] = following(random[0])
+        other = block[peer[indptr[u] + below(random[0], indptr[u + 1] - indptr[u])]]
         if parent[other] == parent[b] and not (chosen[:count] == other).any():
             chosen[count] = other
             count += 1
@@ -174,7 +174,7 @@ def divide(
     weight: NDArray[np.float64],
     room: NDArray[np.int64],
     local: NDArray[np.int64],
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> NDArray[np.int64]:
     """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
     parts = len(room) - 1
@@ -193,7 +193,7 @@ def divide(
                 mid = cut
         here = vertices[room[lo] : room[hi]].copy()
         ip, pe, we = within(indptr, peer, weight, here, local)
-        side, _ = evolve(ip, pe, we, np.zeros(len(here)), room[mid] - room[lo], 1, draws)
+        side, _ = evolve(ip, pe, we, np.zeros(len(here)), room[mid] - room[lo], 1, random)
         left, right = room[lo], room[mid]
         for k in range(len(here)):
             if side[k] == 0:

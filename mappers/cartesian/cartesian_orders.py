@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -13,9 +11,7 @@ from .grid import cartesian
 from .grid_portfolio import PUBLISHED
 
 
-def cartesian_orders(
-    traffic: Traffic, topology: Topology, rng: np.random.Generator
-) -> Iterator[tuple[str, Mapping]]:
+def cartesian_orders(traffic: Traffic, topology: Topology) -> Iterator[tuple[str, Mapping]]:
     """Map a grid by all mappers that take it; other traffic by none.
 
     The grid is looked for once, and the mappers get nothing but its metadata.
@@ -33,6 +29,6 @@ def cartesian_orders(
     bare = Traffic.from_pairs(traffic.ranks, [], [], [], [], metadata)
     for name, mapper in PUBLISHED.items():
         try:
-            yield name, mapper(bare, topology, rng=rng)[grid.cells]
+            yield name, mapper(bare, topology)[grid.cells]
         except MappingError:
             continue

@@ -29,15 +29,8 @@ from .gropp import equal_size
 
 
 @mapper("factorisation", source="Niethammer, Rabenseifner 2019")
-def factorisation(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def factorisation(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: boxes within boxes, by factors for every level of the machine."""
-    del rng, initial
     grid = cartesian(traffic, "factorisation")
     sizes = node_sizes(topology, traffic.ranks)
     size = equal_size(sizes, "factorisation")

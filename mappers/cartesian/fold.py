@@ -40,7 +40,6 @@ def fold(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
     tries: Count = 1000,
 ) -> Mapping:
@@ -50,14 +49,11 @@ def fold(
     ----------
     traffic, topology, rng
         See `map_ranks`.
-    initial : ndarray, optional
-        Ignored.
     objective : str
         What is minimised or maximised.
     tries : int
         Most folds to look at.
     """
-    del initial
     model = with_table(cost_model(traffic, topology, objective), topology)
     folded = best_fold(traffic, topology, model, objective, tries)
     return bisected(model, topology, rng)[: traffic.ranks] if folded is None else folded

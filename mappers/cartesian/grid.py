@@ -3,7 +3,7 @@
 The thesis and its successors number the processes node by node ("block" allocation) and compute a
 new coordinate for every number. Here the i-th number is the i-th slot in the order of the nodes,
 and an algorithm is a function that gives the coordinates of all numbers; the rank at number i's
-coordinates then sits on the node of slot i. Any topology works; where it has more slots than
+coordinates then is on the node of slot i. Any topology works; where it has more slots than
 ranks, the last ones stay empty.
 
 Source: Lehr, Efficient process mapping for Cartesian topologies, Diplomarbeit TU Wien 2019,

@@ -55,7 +55,7 @@ PER_ROOT, MOST = 2_500_000, 160_000_000  # proposals without any budget
 VIEWS = 24  # orders of the dimensions, mirrored or not
 
 
-@mapper("grid_portfolio", source="this project", initial="optional")
+@mapper("grid_portfolio", source="this project")
 def grid_portfolio(
     traffic: Traffic,
     topology: Topology,
@@ -92,7 +92,7 @@ def grid_portfolio(
     items = max(int(topology.slots.sum()), traffic.ranks)
     peers = peers_of(traffic, amount, items)
     starts = [] if initial is None else [initial]
-    for node_of in published(grid, topology, rng):
+    for node_of in published(grid, topology):
         starts.append(node_of)
         if watch.over():
             break
@@ -112,7 +112,7 @@ def grid_portfolio(
     return best.places[: traffic.ranks]
 
 
-def published(grid: Grid, topology: Topology, rng: np.random.Generator) -> Iterator[Mapping]:
+def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
     """Map by all mappers of grids, for all views of the grid; those that refuse it are left out."""
     d, ranks = len(grid.dims), len(grid.cells)
     views = list(product(permutations(range(d)), product((1, -1), repeat=d)))
@@ -133,7 +133,7 @@ def published(grid: Grid, topology: Topology, rng: np.random.Generator) -> Itera
         view = Traffic.from_pairs(ranks, [], [], [], [], metadata)
         for function in PUBLISHED.values():
             try:
-                node_at = function(view, topology, rng=rng).reshape(shape)
+                node_at = function(view, topology).reshape(shape)
             except MappingError:
                 continue
             node_at = node_at.transpose(np.argsort(order))

@@ -32,15 +32,8 @@ Vectors = Sequence[Sequence[int]]
 
 
 @mapper("hyperplane", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020")
-def hyperplane(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def hyperplane(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: cut in two between nodes, across dimensions of little traffic."""
-    del rng, initial
     grid = cartesian(traffic, "hyperplane")
     size = dividing_mean(node_sizes(topology, traffic.ranks))
     return placed(grid, hyperplane_all(grid.dims, size, grid.stencil), topology)

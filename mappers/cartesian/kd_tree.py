@@ -6,7 +6,7 @@ core) as long as each holds consecutive numbers.
 
 Source: Lehr 2019, chapter 5, listing 5.1. O(d log n) a rank; all ranks in O(d n), as subgrids of
 one shape are numbered alike and the halvings meet few shapes. Its bounds are in
-`cartesian_bounds.py`.
+`benchmarks/models/cartesian_bounds.py`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,8 @@ Splitter = Callable[[Sequence[int]], int]
 
 
 @mapper("kd_tree", source="Lehr 2019, chapter 5")
-def kd_tree(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: halves across the longest dimension, again and again."""
-    del rng, initial
     grid = cartesian(traffic, "kd_tree")
     return placed(grid, kd_tree_all(grid.dims), topology)
 

@@ -43,10 +43,10 @@ class Nodes(NamedTuple):
     ----------
     places : ndarray(int64, shape=(items,))
         Node of every item.
-    seat_of, item_at : ndarray(int64, shape=(items,))
-        Seat of every item and the reverse; seats are numbered node by node.
+    slot_of, item_at : ndarray(int64, shape=(items,))
+        Slot of every item and the reverse; slots are numbered node by node.
     first : ndarray(int64, shape=(nodes + 1,))
-        Seats of node x are ``first[x]:first[x + 1]``.
+        Slots of node x are ``first[x]:first[x + 1]``.
     apart : ndarray(int64, shape=(items,))
         What every item sends to and gets from other nodes.
     load : ndarray(int64, shape=(nodes,))
@@ -55,12 +55,12 @@ class Nodes(NamedTuple):
         What an exchange that is looked at adds (else 0), and to which nodes.
     marked : ndarray(bool, shape=(nodes,))
         Whether a node is among them.
-    draws : ndarray(uint64, shape=(1,))
+    random : ndarray(uint64, shape=(1,))
         State of the random numbers; never zero.
     """
 
     places: NDArray[np.int64]
-    seat_of: NDArray[np.int64]
+    slot_of: NDArray[np.int64]
     item_at: NDArray[np.int64]
     first: NDArray[np.int64]
     apart: NDArray[np.int64]
@@ -68,7 +68,7 @@ class Nodes(NamedTuple):
     change: NDArray[np.int64]
     touched: NDArray[np.int64]
     marked: NDArray[np.bool_]
-    draws: NDArray[np.uint64]
+    random: NDArray[np.uint64]
 
 
 class Best(NamedTuple):
@@ -104,10 +104,10 @@ def anneal(
     Returns the mean of the increases that were proposed; 0 if none was.
     """
     indptr, peer, sent, got = peers.indptr, peers.peer, peers.sent, peers.got
-    places, seat_of, item_at, first = nodes.places, nodes.seat_of, nodes.item_at, nodes.first
+    places, slot_of, item_at, first = nodes.places, nodes.slot_of, nodes.item_at, nodes.first
     apart, load, change = nodes.apart, nodes.load, nodes.change
     touched, marked = nodes.touched, nodes.marked
-    state = nodes.draws[0]
+    state = nodes.random[0]
     total, least, goal = load.sum(), best.measures[0], best.measures[1]
     reach, above = _reaching(load, goal)
     uphill, climbs = 0.0, 0
@@ -164,9 +164,9 @@ def anneal(
         total += more
         _move(indptr, peer, sent, got, places, apart, u, a, b)
         _move(indptr, peer, sent, got, places, apart, v, b, a)
-        seat_of[u], seat_of[v] = seat_of[v], seat_of[u]
-        item_at[seat_of[u]] = u
-        item_at[seat_of[v]] = v
+        slot_of[u], slot_of[v] = slot_of[v], slot_of[u]
+        item_at[slot_of[u]] = u
+        item_at[slot_of[v]] = v
         if sum_first:
             better = total < least or (total == least and reach == 0)
         else:
@@ -188,7 +188,7 @@ def anneal(
         u, v = exchanged[k]
         best.places[u], best.places[v] = best.places[v], best.places[u]
     best.measures[0], best.measures[1] = least, goal
-    nodes.draws[0] = state
+    nodes.random[0] = state
     return uphill / climbs if climbs else 0.0
 
 

@@ -1,11 +1,11 @@
 """Rounds that lower what leaves the nodes; see `grid_portfolio`.
 
 Every other round starts from the best so far, those between from the given mappings, best first.
-A round throws the ranks of a few nodes together and splits them anew (`recreate_kernels`), again
-and again: that lowers the sum far more than exchanges do in the same time, and knows no worst node.
-Then it anneals by exchanges (`off_node_kernels`), which know both: nearly cold where the sum comes
-first, longer and hotter where the worst node does. Temperatures of exchanges are in units of the
-mean increase that is proposed at the start. With few proposals nothing is split or annealed:
+A round throws the ranks of a few nodes together and splits them anew (`ruin_recreate_kernels`),
+again and again: that lowers the sum far more than exchanges do in the same time, and knows no worst
+node. Then it anneals by exchanges (`off_node_kernels`), which know both: nearly cold where the sum
+comes first, longer and hotter where the worst node does. Temperatures of exchanges are in units of
+the mean increase that is proposed at the start. With few proposals nothing is split or annealed:
 exchanges that gain, from the best, until none does.
 """
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hopmap.mappers.bisections.ruin_recreate_kernels import recreate
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.exchanges.annealing_run import between
+from hopmap.mappers.exchanges.assignment import in_slots
 from hopmap.topologies import Topology
 
 from .off_node import Measure, leaving, value
@@ -79,13 +80,13 @@ def refine(
         share = None if left is None else left / (rounds - k)
         if few:
             exchange(
-                peers, seated(peers, topology, best.places, rng), best, first, (0.0, 0.0),
+                peers, assignment_of(peers, topology, best.places, rng), best, first, (0.0, 0.0),
                 number, share, watch, tell,
             )  # fmt: skip
             break
         places = (best.places if k % 2 else starts[k // 2 % len(starts)]).copy()
         now, then = SPLIT[first], 1 - SPLIT[first]
-        split_anew(
+        ruin_and_recreate(
             peers, topology.nodes, places, _part(number, now), _part(share, now), watch, tell, rng
         )
         load = leaving(peers, places, topology.nodes)
@@ -94,12 +95,12 @@ def refine(
             best.measures[:] = load.sum(), load.max()
         hot = HOTTER if first == "worst" and k % 4 == 2 else HOT[first]
         exchange(
-            peers, seated(peers, topology, places, rng), best, first, (hot, COLD),
+            peers, assignment_of(peers, topology, places, rng), best, first, (hot, COLD),
             _part(number, then), _part(share, then), watch, tell,
         )  # fmt: skip
 
 
-def split_anew(
+def ruin_and_recreate(
     peers: Peers,
     nodes: int,
     places: NDArray[np.int64],
@@ -114,7 +115,7 @@ def split_anew(
     if nodes < 2 or not len(weight):
         return
     heat, parent = HEAT * float(weight.mean()), np.zeros(nodes, dtype=np.int64)
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     most = min(MOST, nodes)
     # A trial takes 2 to `most` nodes, all powers between them alike: so many on the average.
     chosen = (most - 2) / np.log(most / 2) if most > 2 else 2.0
@@ -127,7 +128,7 @@ def split_anew(
     made, part = 0.0, 0.0
     while part < 1 and not watch.over():
         recreate(
-            peers.indptr, peers.peer, weight, places, parent, most, count, heat * (1 - part), draws
+            peers.indptr, peers.peer, weight, places, parent, most, count, heat * (1 - part), random
         )
         made += count * cost
         part = _done(made, number, watch.now() - begin, seconds)
@@ -184,7 +185,7 @@ def _tell(watch: Watch, done: int, rounds: int, best: Best) -> None:
     watch.report(done, rounds, f"sum {best.measures[0]}, worst node {best.measures[1]}")
 
 
-def seated(
+def assignment_of(
     peers: Peers, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
 ) -> Nodes:
     """Everybody at their places."""
@@ -193,12 +194,10 @@ def seated(
     away = places[rank] != places[peers.peer]
     apart = np.zeros(items, dtype=np.int64)
     np.add.at(apart, rank[away], (peers.sent + peers.got)[away])
-    item_at = np.argsort(places, kind="stable")
-    seat_of = np.empty(items, dtype=np.int64)
-    seat_of[item_at] = np.arange(items)
+    item_at, slot_of = in_slots(places)
     return Nodes(
         places=places.copy(),
-        seat_of=seat_of,
+        slot_of=slot_of,
         item_at=item_at,
         first=np.concatenate(([0], np.cumsum(topology.slots))).astype(np.int64),
         apart=apart,
@@ -206,5 +205,5 @@ def seated(
         change=np.zeros(nodes, dtype=np.int64),
         touched=np.zeros(nodes, dtype=np.int64),
         marked=np.zeros(nodes, dtype=np.bool_),
-        draws=rng.integers(1, 2**63, size=1, dtype=np.uint64),
+        random=rng.integers(1, 2**63, size=1, dtype=np.uint64),
     )

@@ -6,8 +6,6 @@ The last dimension varies fastest, so that a node of n cores gets n consecutive 
 
 from __future__ import annotations
 
-import numpy as np
-
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -16,14 +14,7 @@ from .grid import all_row_major, cartesian, placed
 
 
 @mapper("row_major", source="Lehr 2019, section 7.1.3")
-def row_major_mapper(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def row_major_mapper(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: ranks in MPI's order, the last dimension fastest."""
-    del rng, initial
     grid = cartesian(traffic, "row_major")
     return placed(grid, all_row_major(grid.dims), topology)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -23,15 +21,8 @@ Vectors = Sequence[Sequence[int]]
 
 
 @mapper("skewed_kd_tree", source="Lehr 2019, section 5.4")
-def skewed_kd_tree(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def skewed_kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: halves across long dimensions that the stencil rarely goes along."""
-    del rng, initial
     grid = cartesian(traffic, "skewed_kd_tree")
     return placed(grid, skewed_kd_tree_all(grid.dims, grid.stencil), topology)
 

@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -37,8 +35,6 @@ def squarest_strips(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     carry: Carry = "wider",
     path: Path = "rows",
 ) -> Mapping:
@@ -46,14 +42,13 @@ def squarest_strips(
 
     Parameters
     ----------
-    traffic, topology, rng, initial
+    traffic, topology
         See `map_ranks`.
     carry : {"wider", "narrower"}
         Which width of a dimension's strips counts for the next dimension.
     path : {"rows", "snake"}
         Slices row by row as published, or ranks so that each is a neighbour of the one before.
     """
-    del rng, initial
     grid = cartesian(traffic, "squarest_strips")
     size = max(node_sizes(topology, traffic.ranks))
     return placed(grid, squarest_strips_all(grid.dims, size, carry, path), topology)

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -28,15 +26,8 @@ Vectors = Sequence[Sequence[int]]
 
 
 @mapper("stencil_strips", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020")
-def stencil_strips(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def stencil_strips(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: columns of the stencil's proportions, filled up and down."""
-    del rng, initial
     grid = cartesian(traffic, "stencil_strips")
     sizes = node_sizes(topology, traffic.ranks)
     size = traffic.ranks // len(sizes)

@@ -8,7 +8,7 @@ A state places the first ranks of a fixed order; its children place the next one
 room. Pairs fall into three kinds, and no pair into two:
 
 1. Both ranks placed: their cost is known.
-2. One placed: every unplaced rank will sit on some node that has room now, so that its pairs with
+2. One placed: every unplaced rank will be on some node that has room now, so that its pairs with
    placed ranks cost at least the least of their sums over these nodes.
 3. None placed: rank u has unplaced peers of weights w1 >= w2 >= ...; no two of these get the same
    slot, so that of any k of them the cheapest costs at least as much as the k-th cheapest slot does
@@ -48,12 +48,12 @@ from hopmap.topologies.box_kernels import BoxRouter
 from hopmap.traces import Traffic
 
 from . import astar_bound_kernels, astar_kernels
-from .astar_kernels import CUT, DONE, FAR, STATES, Search, States
+from .astar_kernels import CUT, DONE, FAR, STATES, SearchTask, States
 
 START_SLOTS = 1024  # largest machine on which MAPPER improves the mapping to start from
 
 
-@mapper("astar", source="Shen and Tsai 1985; HAEC thesis, section 5.1", initial="optional")
+@mapper("astar", source="Shen and Tsai 1985; HAEC thesis, section 5.1")
 def astar(
     traffic: Traffic,
     topology: Topology,
@@ -100,7 +100,7 @@ def search(
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     watch = Watch(seconds, progress)
-    best = minmd(traffic, topology, rng=rng, rule="connected")
+    best = minmd(traffic, topology, rule="connected")
     if initial is not None and _cost(model, initial) < _cost(model, best):
         best = initial.copy()
     if topology.slots.sum() <= START_SLOTS:
@@ -140,12 +140,12 @@ def _cost(model: CostModel, node_of: Mapping) -> int:
     return int(cost_kernels.total_cost(model, node_of))
 
 
-def _task(model: CostModel, topology: Topology, best: Mapping) -> Search:
+def _task(model: CostModel, topology: Topology, best: Mapping) -> SearchTask:
     ranks = len(best)
     worst = 0 if model.kind == cost_kernels.NEAR else topology.diameter()
     order = placing_order(model, ranks)
     most = astar_bound_kernels.closest(model, topology.slots, worst)
-    return Search(
+    return SearchTask(
         order=order,
         slots=topology.slots,
         first=first_nodes(topology),

@@ -40,7 +40,7 @@ class States(NamedTuple):
     heap: NDArray[np.int64]
 
 
-class Search(NamedTuple):
+class SearchTask(NamedTuple):
     """What a search needs besides its states.
 
     Attributes
@@ -116,7 +116,7 @@ def _pop(states: States, counters: NDArray[np.int64]) -> int:
 
 
 @njit
-def start(search: Search, states: States) -> None:
+def start(search: SearchTask, states: States) -> None:
     """Open the state that places nobody."""
     states.parent[0] = -1
     states.node[0] = -1
@@ -128,7 +128,7 @@ def start(search: Search, states: States) -> None:
 
 
 @njit
-def expand(model: CostModel, search: Search, states: States, beam: int, steps: int) -> bool:
+def expand(model: CostModel, search: SearchTask, states: States, beam: int, steps: int) -> bool:
     """Expand up to `steps` states, at most `beam` of each depth if beam > 0; True when finished.
 
     The arrays of `states` must have room for steps * nodes more states.
@@ -155,7 +155,9 @@ def expand(model: CostModel, search: Search, states: States, beam: int, steps: i
 
 
 @njit
-def _expand_one(model: CostModel, search: Search, states: States, state: int, beam: int) -> None:
+def _expand_one(
+    model: CostModel, search: SearchTask, states: States, state: int, beam: int
+) -> None:
     """Open the children of a state: its next rank on every node with room."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight

@@ -70,7 +70,6 @@ def exact_partition(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     measure: Measure = "sum",
     amount: Amount = "bytes",
 ) -> Mapping:
@@ -78,7 +77,7 @@ def exact_partition(
 
     Parameters
     ----------
-    traffic, topology, rng, initial
+    traffic, topology, rng
         See `map_ranks`.
     measure : {"sum", "worst"}
         Of what leaves all nodes, or the worst of them.
@@ -90,7 +89,6 @@ def exact_partition(
     MappingError
         No Cartesian grid, or one that is too large.
     """
-    del initial
     grid = cartesian(traffic, "exact_partition")
     if traffic.ranks > MOST_RANKS:
         raise _too_large(f"{traffic.ranks} ranks")

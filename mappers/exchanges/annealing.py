@@ -15,18 +15,19 @@ from typing import Annotated
 import numpy as np
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .annealing_run import Search
+from .annealing_run import AnnealingSearch
 
 PER_RANK = 20_000
 
 
-@mapper("annealing", source="Kirkpatrick, Gelatt, Vecchi 1983", initial="optional")
+@mapper("annealing", source="Kirkpatrick, Gelatt, Vecchi 1983")
 def annealing(
     traffic: Traffic,
     topology: Topology,
@@ -67,7 +68,7 @@ def annealing(
         initial = random_mapping(traffic, topology, rng=rng)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
-    search = Search(traffic, topology, initial, objective, rng, watch)
+    search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     try:
         scale = search.scale()
         search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.left())

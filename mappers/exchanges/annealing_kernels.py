@@ -1,7 +1,7 @@
 """Compiled simulated annealing: exchanges that bring a rank next to one that it talks to.
 
-A proposal draws a rank u, one of its peers p and a node near p's; u and whoever sits there may
-exchange their seats. What every rank's pairs cost at present is kept, so that a proposal looks at
+A proposal draws a rank u, one of its peers p and a node near p's; u and whoever is there may
+exchange their slots. What every rank's pairs cost at present is kept, so that a proposal looks at
 the peers of u and v once each; the gain is exact. Accepted if it costs less than an exponentially
 distributed threshold with mean `temperature` (the Metropolis rule).
 """
@@ -20,51 +20,58 @@ from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
 
 
-class Seating(NamedTuple):
-    """Who sits where, both ways, what that costs, and what may be tried.
+class Assignment(NamedTuple):
+    """Which rank is where, both ways, what that costs, and what may be tried.
 
     Attributes
     ----------
     places : ndarray(int64, shape=(slots,))
         Node of every rank and dummy.
-    seat_of, item_at : ndarray(int64, shape=(slots,))
-        Seat of every rank and dummy, and the reverse; seats are numbered node by node.
-    seat_indptr : ndarray(int64, shape=(nodes + 1,))
-        Seats of node x are ``seat_indptr[x]:seat_indptr[x + 1]``.
+    slot_of, item_at : ndarray(int64, shape=(slots,))
+        Slot of every rank and dummy, and the reverse; slots are numbered node by node.
+    slot_indptr : ndarray(int64, shape=(nodes + 1,))
+        Slots of node x are ``slot_indptr[x]:slot_indptr[x + 1]``.
     own : ndarray(int64, shape=(slots,))
         Present cost of every rank's pairs.
-    talkers : ndarray(int64)
+    active ranks : ndarray(int64)
         Items with peers.
     near_indptr : ndarray(int64, shape=(nodes + 1,))
     near : ndarray(int32)
-        ``near[near_indptr[x]:near_indptr[x + 1]]``: seats near node x, those of x itself included
+        ``near[near_indptr[x]:near_indptr[x + 1]]``: slots near node x, those of x itself included
         where it has several.
-    draws : ndarray(uint64, shape=(1,))
+    random : ndarray(uint64, shape=(1,))
         State of the random numbers (xorshift64*, Vigna 2016); never zero.
     """
 
     places: NDArray[np.int64]
-    seat_of: NDArray[np.int64]
+    slot_of: NDArray[np.int64]
     item_at: NDArray[np.int64]
-    seat_indptr: NDArray[np.int64]
+    slot_indptr: NDArray[np.int64]
     own: NDArray[np.int64]
-    talkers: NDArray[np.int64]
+    active: NDArray[np.int64]
     near_indptr: NDArray[np.int64]
     near: NDArray[np.int32]
-    draws: NDArray[np.uint64]
+    random: NDArray[np.uint64]
 
 
 @njit
-def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposals: int) -> int:
+def anneal(
+    model: CostModel, assignment: Assignment, hot: float, cold: float, proposals: int
+) -> int:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
     Returns the decrease of the cost. At temperature 0 only what costs nothing is accepted.
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
-    places, seat_of, item_at, own = seating.places, seating.seat_of, seating.item_at, seating.own
-    talkers, near_indptr, near = seating.talkers, seating.near_indptr, seating.near
-    state = seating.draws[0]
+    places, slot_of, item_at, own = (
+        assignment.places,
+        assignment.slot_of,
+        assignment.item_at,
+        assignment.own,
+    )
+    active, near_indptr, near = assignment.active, assignment.near_indptr, assignment.near
+    state = assignment.random[0]
     saved = 0
     temperature = hot
     stretch = 1000
@@ -73,13 +80,13 @@ def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposal
         if step % stretch == 0 and step > 0:
             temperature *= factor
         state = following(state)
-        u = talkers[below(state, len(talkers))]
+        u = active[below(state, len(active))]
         state = following(state)
         p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
         x = places[p]
         state = following(state)
-        seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
-        v = item_at[seat]
+        slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+        v = item_at[slot]
         a, b = places[u], places[v]
         if a == b:
             continue
@@ -106,11 +113,11 @@ def anneal(model: CostModel, seating: Seating, hot: float, cold: float, proposal
         places[u] = b
         _reprice(router, kind, indptr, peer, weight, places, own, v, b, a)
         places[v] = a
-        seat_of[v], seat_of[u] = seat_of[u], seat
-        item_at[seat] = u
-        item_at[seat_of[v]] = v
+        slot_of[v], slot_of[u] = slot_of[u], slot
+        item_at[slot] = u
+        item_at[slot_of[v]] = v
         saved -= worse
-    seating.draws[0] = state
+    assignment.random[0] = state
     return saved
 
 
@@ -137,22 +144,22 @@ def _reprice(
 
 
 @njit
-def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
+def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
     """Mean increase of the cost over those proposals that increase it; 0 if none does."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
-    places, own = seating.places, seating.own
-    state = seating.draws[0]
+    places, own = assignment.places, assignment.own
+    state = assignment.random[0]
     total, count = 0, 0
     for _ in range(proposals):
         state = following(state)
-        u = seating.talkers[below(state, len(seating.talkers))]
+        u = assignment.active[below(state, len(assignment.active))]
         state = following(state)
         x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
         state = following(state)
-        first = seating.near_indptr[x]
-        seat = seating.near[first + below(state, seating.near_indptr[x + 1] - first)]
-        v = seating.item_at[seat]
+        first = assignment.near_indptr[x]
+        slot = assignment.near[first + below(state, assignment.near_indptr[x + 1] - first)]
+        v = assignment.item_at[slot]
         a, b = places[u], places[v]
         if a == b:
             continue
@@ -165,7 +172,7 @@ def uphill(model: CostModel, seating: Seating, proposals: int) -> float:
         if worse > 0:
             total += worse
             count += 1
-    seating.draws[0] = state
+    assignment.random[0] = state
     return total / count if count else 0.0
 
 

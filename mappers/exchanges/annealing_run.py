@@ -1,4 +1,4 @@
-"""Searches by exchanges: who sits where now, the best so far, and cooling runs between the two.
+"""Searches by exchanges: the present assignment, the best so far, and cooling runs between them.
 
 Every mapper that anneals uses them, and `auto` runs all of its members on one.
 """
@@ -15,8 +15,8 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from . import annealing_kernels
-from .annealing_kernels import Seating
-from .assignment import cost_of, seated, sit, with_table
+from .annealing_kernels import Assignment
+from .assignment import assign, assignment_of, cost_of, with_table
 
 SLICE = 1 << 16  # proposals between two looks at the clock
 SAMPLE = 10_000  # proposals that a temperature scale is taken from
@@ -29,8 +29,8 @@ class Cooling:
     ----------
     model : CostModel
         What the places cost.
-    seating : Seating
-        Where everybody sits; changed in place.
+    assignment : Assignment
+        Where everybody is; changed in place.
     watch : Watch
         Time budget and progress.
     bound : int
@@ -47,35 +47,35 @@ class Cooling:
     """
 
     def __init__(
-        self, model: CostModel, seating: Seating, watch: Watch, bound: int | None = None
+        self, model: CostModel, assignment: Assignment, watch: Watch, bound: int | None = None
     ) -> None:
-        self.model, self.seating, self.watch = model, seating, watch
+        self.model, self.assignment, self.watch = model, assignment, watch
         self.bound = bound
-        self.cost = cost_of(seating)
-        self.best, self.best_cost = seating.places.copy(), self.cost
+        self.cost = cost_of(assignment)
+        self.best, self.best_cost = assignment.places.copy(), self.cost
         self.moves = 0
 
     def done(self) -> bool:
         """Whether nothing can be gained any more, or the time is over."""
         return (self.bound is not None and self.best_cost <= self.bound) or self.watch.over()
 
-    def sit(self, places: NDArray[np.int64]) -> int:
-        """Seat everybody anew and return the cost; the best is kept if that is not better."""
-        sit(self.model, self.seating, places)
-        self.gained(self.cost - cost_of(self.seating))
+    def assign(self, places: NDArray[np.int64]) -> int:
+        """Assign everybody anew and return the cost; the best is kept if that is not better."""
+        assign(self.model, self.assignment, places)
+        self.gained(self.cost - cost_of(self.assignment))
         return self.cost
 
     def gained(self, saved: int) -> None:
         """Note that the present cost has fallen so much, or risen."""
         self.cost -= saved
         if self.cost < self.best_cost:
-            self.best, self.best_cost = self.seating.places.copy(), self.cost
+            self.best, self.best_cost = self.assignment.places.copy(), self.cost
 
     def scale(self) -> float:
         """Mean cost of those proposals that cost something."""
-        if not len(self.seating.talkers):
+        if not len(self.assignment.active):
             return 0.0
-        return annealing_kernels.uphill(self.model, self.seating, SAMPLE)
+        return annealing_kernels.uphill(self.model, self.assignment, SAMPLE)
 
     def cool(
         self, hot: float, cold: float, *, moves: int | None, seconds: float | None = None
@@ -84,7 +84,7 @@ class Cooling:
 
         The temperature follows whichever is nearer to its end; the watch ends everything.
         """
-        if not len(self.seating.talkers) or len(self.seating.places) < 2:
+        if not len(self.assignment.active) or len(self.assignment.places) < 2:
             return
         now, begin = self.watch.now, self.watch.now()
         made, part, step = 0, 0.0, SLICE >> 4
@@ -95,7 +95,7 @@ class Cooling:
                 ahead = max(ahead, (now() - begin) / seconds if seconds > 0 else 1.0)
             ahead = min(ahead, 1.0)
             saved = annealing_kernels.anneal(
-                self.model, self.seating, between(hot, cold, part), between(hot, cold, ahead),
+                self.model, self.assignment, between(hot, cold, part), between(hot, cold, ahead),
                 proposals,
             )  # fmt: skip
             part, made, step = ahead, made + proposals, SLICE
@@ -107,7 +107,7 @@ class Cooling:
         """Tell whoever wants to know."""
 
 
-class Search(Cooling):
+class AnnealingSearch(Cooling):
     """Exchanges of ranks, and of ranks with free slots, that keep the best mapping met.
 
     Parameters
@@ -134,8 +134,8 @@ class Search(Cooling):
         watch: Watch,
     ) -> None:
         model = with_table(cost_model(traffic, topology, objective), topology)
-        seating = seated(model, topology, with_free_slots(initial, topology), rng)
-        super().__init__(model, seating, watch, cost_bound(model, topology))
+        assignment = assignment_of(model, topology, with_free_slots(initial, topology), rng)
+        super().__init__(model, assignment, watch, cost_bound(model, topology))
         self.topology = topology
         self.ranks = traffic.ranks
         self.named = objective_named(objective)

@@ -1,4 +1,4 @@
-"""What a search over exchanges starts from: distances in a table, seats, and which are near.
+"""What a search over exchanges starts from: distances in a table, slots, and which are near.
 
 Up to `TABLE` nodes all distances are kept in a table, which is faster than any formula and lets the
 compiled searches be compiled once for all families of networks; above, the network's own router
@@ -18,7 +18,8 @@ from hopmap.topologies import Router, Topology
 from hopmap.topologies.graph_kernels import GraphRouter
 
 from . import annealing_kernels
-from .annealing_kernels import Seating
+from .annealing_kernels import Assignment
+from .bokhari_kernels import NodeAssignment
 
 TABLE = 4096
 LINKED = 1024  # above so many nodes with few links each, these say who is near
@@ -39,9 +40,9 @@ def table_router(table: NDArray[np.int16]) -> GraphRouter:
     return GraphRouter(table, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
-def seated(
+def assignment_of(
     model: CostModel, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
-) -> Seating:
+) -> Assignment:
     """Everybody at their places, with the nodes near each node looked up."""
     free = np.flatnonzero(topology.slots)
     whole = len(free) == topology.nodes
@@ -50,51 +51,60 @@ def seated(
         pairs = _linked_nodes(topology, free)
     else:
         pairs = _near_nodes(model.router, free)
-    return _seating(model, topology.slots, pairs, places, rng)
+    return _assignment(model, topology.slots, pairs, places, rng)
 
 
-def seated_in_groups(
+def assignment_to_groups(
     model: CostModel, slots: NDArray[np.int64], places: NDArray[np.int64], rng: np.random.Generator
-) -> Seating:
+) -> Assignment:
     """Everybody at their places in groups of nodes, which the model's router knows."""
-    return _seating(model, slots, _near_nodes(model.router, np.arange(len(slots))), places, rng)
+    return _assignment(model, slots, _near_nodes(model.router, np.arange(len(slots))), places, rng)
 
 
-def _seating(
+def _assignment(
     model: CostModel,
     slots: NDArray[np.int64],
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
     places: NDArray[np.int64],
     rng: np.random.Generator,
-) -> Seating:
+) -> Assignment:
     indptr = np.concatenate(([0], np.cumsum(slots))).astype(np.int64)
-    near_indptr, near = _near_seats(*pairs, indptr)
-    seating = Seating(
+    near_indptr, near = _near_slots(*pairs, indptr)
+    assignment = Assignment(
         places=np.empty_like(places),
-        seat_of=np.empty_like(places),
+        slot_of=np.empty_like(places),
         item_at=np.empty_like(places),
-        seat_indptr=indptr,
+        slot_indptr=indptr,
         own=np.empty_like(places),
-        talkers=np.flatnonzero(np.diff(model.indptr)).astype(np.int64),
+        active=np.flatnonzero(np.diff(model.indptr)).astype(np.int64),
         near_indptr=near_indptr,
         near=near,
-        draws=rng.integers(1, 2**63, size=1, dtype=np.uint64),
+        random=rng.integers(1, 2**63, size=1, dtype=np.uint64),
     )
-    sit(model, seating, places)
-    return seating
+    assign(model, assignment, places)
+    return assignment
 
 
-def sit(model: CostModel, seating: Seating, places: NDArray[np.int64]) -> None:
-    """Seat everybody anew, in place."""
-    seating.places[:] = places
-    seating.item_at[:] = np.argsort(places, kind="stable")
-    seating.seat_of[seating.item_at] = np.arange(len(places))
-    seating.own[:] = cost_kernels.own_costs(model, places)
+def in_slots(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Item on each slot and slot of each item, slots being numbered node by node."""
+    item_at = np.argsort(places, kind="stable")
+    slot_of = np.empty_like(item_at)
+    slot_of[item_at] = np.arange(len(places))
+    return item_at, slot_of
 
 
-def cost_of(seating: Seating) -> int:
+def assign(
+    model: CostModel, assignment: Assignment | NodeAssignment, places: NDArray[np.int64]
+) -> None:
+    """Assign everybody anew, in place."""
+    assignment.places[:] = places
+    assignment.item_at[:], assignment.slot_of[:] = in_slots(places)
+    assignment.own[:] = cost_kernels.own_costs(model, places)
+
+
+def cost_of(assignment: Assignment | NodeAssignment) -> int:
     """Cost of the present mapping."""
-    return int(seating.own.sum()) // 2
+    return int(assignment.own.sum()) // 2
 
 
 def _linked_nodes(
@@ -139,15 +149,15 @@ def _near_nodes(
     return x[order], y[order]
 
 
-def _near_seats(
+def _near_slots(
     x: NDArray[np.int64], y: NDArray[np.int64], indptr: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Seats of the near nodes, as row pointers and columns; a lone seat is not near itself."""
+    """Slots of the near nodes, as row pointers and columns; a lone slot is not near itself."""
     slots = np.diff(indptr)
     if len(slots) > 1 and (slots <= 1).all():
         x, y = x[x != y], y[x != y]
     counts = slots[y]
     starts = np.cumsum(counts) - counts
-    seats = np.repeat(indptr[y] - starts, counts) + np.arange(counts.sum())
+    columns = np.repeat(indptr[y] - starts, counts) + np.arange(counts.sum())
     rows = np.searchsorted(np.repeat(x, counts), np.arange(len(slots) + 1))
-    return rows.astype(np.int64), seats.astype(np.int32)
+    return rows.astype(np.int64), columns.astype(np.int32)

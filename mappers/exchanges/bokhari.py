@@ -43,12 +43,13 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from . import bokhari_kernels
-from .bokhari_kernels import Seats
+from .assignment import assign, cost_of
+from .bokhari_kernels import NodeAssignment
 
 SLICE = 1 << 20  # exchanges examined between two looks at the clock
 
 
-@mapper("bokhari", source="Bokhari 1981; HAEC thesis, Algorithm 1", initial="optional")
+@mapper("bokhari", source="Bokhari 1981; HAEC thesis, Algorithm 1")
 def bokhari(
     traffic: Traffic,
     topology: Topology,
@@ -85,41 +86,45 @@ def bokhari(
         Time budget, and whom to tell.
     """
     if initial is None:
-        initial = sweep(traffic, topology, rng=rng)
+        initial = sweep(traffic, topology)
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
-    seats = _seats(model, with_free_slots(initial, topology), topology)
+    assignment = _started(model, with_free_slots(initial, topology), topology)
     jumps = (isqrt(4 * ranks) + 1) // 2 if jumps is None else jumps
     bound = cost_bound(model, topology)
     watch = Watch(seconds, progress)
-    best, best_cost = seats.places.copy(), _cost(seats)
+    best, best_cost = assignment.places.copy(), cost_of(assignment)
     forgiven = 0
     try:
         for done in range(rounds):
             watch.report(done, rounds, f"{named.name} {named.value(best_cost)}")
-            finished = _local_optimum(model, seats, ranks, ties == "last", watch)
-            cost = _cost(seats)
+            finished = _local_optimum(model, assignment, ranks, ties == "last", watch)
+            cost = cost_of(assignment)
             if cost > best_cost:
                 if forgiven == patience:
                     break
                 forgiven += 1
-                _sit(model, seats, best)
+                assign(model, assignment, best)
             else:
                 forgiven = 0 if cost < best_cost else forgiven
-                best, best_cost = seats.places.copy(), cost
+                best, best_cost = assignment.places.copy(), cost
             if not finished or best_cost <= bound:
                 break
             for u, v in _pairs(rng, jumps, ranks, len(best)):
-                bokhari_kernels.exchange(model, seats, u, v)
+                bokhari_kernels.exchange(model, assignment, u, v)
     except KeyboardInterrupt:
-        raise Interrupted((best if best_cost <= _cost(seats) else seats.places)[:ranks]) from None
+        raise Interrupted(
+            (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]
+        ) from None
     return best[:ranks]
 
 
-def _local_optimum(model: CostModel, seats: Seats, ranks: int, last: bool, watch: Watch) -> bool:
+def _local_optimum(
+    model: CostModel, assignment: NodeAssignment, ranks: int, last: bool, watch: Watch
+) -> bool:
     """Repeat passes over all ranks until one gains nothing; False if the time is over before."""
-    step = max(1, SLICE // (len(seats.places) + len(model.peer)))
+    step = max(1, SLICE // (len(assignment.places) + len(model.peer)))
     improved = True
     while improved:
         improved = False
@@ -127,7 +132,7 @@ def _local_optimum(model: CostModel, seats: Seats, ranks: int, last: bool, watch
             if watch.over():
                 return False
             stop = min(start + step, ranks)
-            improved |= bokhari_kernels.improve_each(model, seats, start, stop, last)
+            improved |= bokhari_kernels.improve_each(model, assignment, start, stop, last)
     return True
 
 
@@ -140,31 +145,19 @@ def _pairs(rng: np.random.Generator, jumps: int, ranks: int, slots: int) -> list
     return list(zip(u.tolist(), (v + (v >= u)).tolist(), strict=True))
 
 
-def _cost(seats: Seats) -> int:
-    return int(seats.own.sum()) // 2
-
-
-def _seats(model: CostModel, places: NDArray[np.int64], topology: Topology) -> Seats:
+def _started(model: CostModel, places: NDArray[np.int64], topology: Topology) -> NodeAssignment:
     near_indptr, near = _near(model, topology)
-    seats = Seats(
+    assignment = NodeAssignment(
         places=np.empty_like(places),
-        seat_of=np.empty_like(places),
+        slot_of=np.empty_like(places),
         item_at=np.empty_like(places),
-        seat_indptr=np.concatenate(([0], np.cumsum(topology.slots))).astype(np.int64),
+        slot_indptr=np.concatenate(([0], np.cumsum(topology.slots))).astype(np.int64),
         near_indptr=near_indptr,
         near=near,
         own=np.empty_like(places),
     )
-    _sit(model, seats, places)
-    return seats
-
-
-def _sit(model: CostModel, seats: Seats, places: NDArray[np.int64]) -> None:
-    """Seat everybody anew, in place."""
-    seats.places[:] = places
-    seats.item_at[:] = np.argsort(places, kind="stable")
-    seats.seat_of[seats.item_at] = np.arange(len(places))
-    seats.own[:] = cost_kernels.own_costs(model, places)
+    assign(model, assignment, places)
+    return assignment
 
 
 def _near(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -20,17 +20,17 @@ from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
 from hopmap.topologies.routing import distance
 
 
-class Seats(NamedTuple):
-    """Who sits where, both ways, and which nodes are near.
+class NodeAssignment(NamedTuple):
+    """Which rank is where, both ways, and which nodes are near.
 
     Attributes
     ----------
     places : ndarray(int64, shape=(slots,))
         Node of every rank and dummy.
-    seat_of, item_at : ndarray(int64, shape=(slots,))
-        Seat of every rank and dummy, and the reverse.
-    seat_indptr : ndarray(int64, shape=(nodes + 1,))
-        Seats of node x are ``seat_indptr[x]:seat_indptr[x + 1]``.
+    slot_of, item_at : ndarray(int64, shape=(slots,))
+        Slot of every rank and dummy, and the reverse.
+    slot_indptr : ndarray(int64, shape=(nodes + 1,))
+        Slots of node x are ``slot_indptr[x]:slot_indptr[x + 1]``.
     near_indptr : ndarray(int64, shape=(nodes + 1,))
     near : ndarray(int32)
         ``near[near_indptr[x]:near_indptr[x + 1]]``: nodes within a hop of node x, itself included.
@@ -39,27 +39,29 @@ class Seats(NamedTuple):
     """
 
     places: NDArray[np.int64]
-    seat_of: NDArray[np.int64]
+    slot_of: NDArray[np.int64]
     item_at: NDArray[np.int64]
-    seat_indptr: NDArray[np.int64]
+    slot_indptr: NDArray[np.int64]
     near_indptr: NDArray[np.int64]
     near: NDArray[np.int32]
     own: NDArray[np.int64]
 
 
 @njit
-def improve_each(model: CostModel, seats: Seats, start: int, stop: int, last: bool) -> bool:
+def improve_each(
+    model: CostModel, assignment: NodeAssignment, start: int, stop: int, last: bool
+) -> bool:
     """Exchange each rank start..stop-1 with the best partner if that gains or costs nothing.
 
     Of equal partners the lowest number, or the highest if `last`. Returns whether anything gained.
     """
-    places, own = seats.places, seats.own
-    at = np.zeros(len(seats.seat_indptr) - 1, dtype=np.int64)
+    places, own = assignment.places, assignment.own
+    at = np.zeros(len(assignment.slot_indptr) - 1, dtype=np.int64)
     there = np.zeros(len(places), dtype=np.int64)
     improved = False
     for u in range(start, stop):
         a = places[u]
-        _fill(model, seats, u, at, there)
+        _fill(model, assignment, u, at, there)
         best = -1
         best_gain = 0
         for v in range(len(places)):
@@ -71,7 +73,7 @@ def improve_each(model: CostModel, seats: Seats, start: int, stop: int, last: bo
                 best = v
                 best_gain = gain
         if best >= 0:
-            exchange(model, seats, u, best)
+            exchange(model, assignment, u, best)
             improved = improved or best_gain > 0
     return improved
 
@@ -79,7 +81,7 @@ def improve_each(model: CostModel, seats: Seats, start: int, stop: int, last: bo
 @njit
 def _fill(
     model: CostModel,
-    seats: Seats,
+    assignment: NodeAssignment,
     u: int,
     at: NDArray[np.int64],
     there: NDArray[np.int64],
@@ -87,21 +89,21 @@ def _fill(
     """Fill at[x] and there[v] for rank u, with the correction for u's peers in there[v]."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
-    places = seats.places
+    places = assignment.places
     a = places[u]
     at[:] = 0
     there[:] = 0
     if kind == NEAR:
-        # All but a few costs are zero: visit the nodes nearby and those who sit there.
-        near_indptr, near = seats.near_indptr, seats.near
-        seat_indptr, item_at = seats.seat_indptr, seats.item_at
+        # All but a few costs are zero: visit the nodes nearby and those who are there.
+        near_indptr, near = assignment.near_indptr, assignment.near
+        slot_indptr, item_at = assignment.slot_indptr, assignment.item_at
         for i in range(indptr[u], indptr[u + 1]):
             b = places[peer[i]]
             for k in range(near_indptr[b], near_indptr[b + 1]):
                 at[near[k]] -= weight[i]
         for k in range(near_indptr[a], near_indptr[a + 1]):
-            for seat in range(seat_indptr[near[k]], seat_indptr[near[k] + 1]):
-                item = item_at[seat]
+            for slot in range(slot_indptr[near[k]], slot_indptr[near[k] + 1]):
+                item = item_at[slot]
                 for i in range(indptr[item], indptr[item + 1]):
                     there[peer[i]] -= weight[i]
     else:
@@ -122,26 +124,26 @@ def _fill(
 
 
 @njit
-def exchange(model: CostModel, seats: Seats, u: int, v: int) -> None:
-    """Let u and v exchange their seats and bring all costs up to date."""
-    places, own = seats.places, seats.own
-    _add_to_peers(model, seats, u, -1)
-    _add_to_peers(model, seats, v, -1)
+def exchange(model: CostModel, assignment: NodeAssignment, u: int, v: int) -> None:
+    """Let u and v exchange their slots and bring all costs up to date."""
+    places, own = assignment.places, assignment.own
+    _add_to_peers(model, assignment, u, -1)
+    _add_to_peers(model, assignment, v, -1)
     places[u], places[v] = places[v], places[u]
-    s, t = seats.seat_of[u], seats.seat_of[v]
-    seats.seat_of[u], seats.seat_of[v] = t, s
-    seats.item_at[s], seats.item_at[t] = v, u
-    _add_to_peers(model, seats, u, 1)
-    _add_to_peers(model, seats, v, 1)
+    s, t = assignment.slot_of[u], assignment.slot_of[v]
+    assignment.slot_of[u], assignment.slot_of[v] = t, s
+    assignment.item_at[s], assignment.item_at[t] = v, u
+    _add_to_peers(model, assignment, u, 1)
+    _add_to_peers(model, assignment, v, 1)
     own[u] = cost_on(model, places, u, places[u])
     own[v] = cost_on(model, places, v, places[v])
 
 
 @njit
-def _add_to_peers(model: CostModel, seats: Seats, rank: int, sign: int) -> None:
+def _add_to_peers(model: CostModel, assignment: NodeAssignment, rank: int, sign: int) -> None:
     """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
-    places, own = seats.places, seats.own
+    places, own = assignment.places, assignment.own
     for i in range(model.indptr[rank], model.indptr[rank + 1]):
         hops = distance(router, places[rank], places[peer[i]])
         own[peer[i]] += sign * weight[i] * priced(kind, hops)

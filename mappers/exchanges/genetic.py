@@ -2,7 +2,7 @@
 
 Source: HAEC thesis, section 3.4, Algorithm 3 and appendix A.1. Where that leaves things open:
 
-- A string lists who sits on each slot, node by node; free slots are dummy ranks without traffic.
+- A string lists who is on each slot, node by node; free slots are dummy ranks without traffic.
 - Roulette: a parent's share is how much better it is than the worst of its generation, plus one
   part in `population` of the best one's, so that nobody's share is zero.
 - A matching section has 1 to `segment` letters: the thesis chose any length, found that this
@@ -32,7 +32,7 @@ from . import genetic_kernels
 BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
 
 
-@mapper("genetic", source="HAEC thesis, Algorithm 3", initial="optional")
+@mapper("genetic", source="HAEC thesis, Algorithm 3")
 def genetic(
     traffic: Traffic,
     topology: Topology,
@@ -52,12 +52,12 @@ def genetic(
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     watch = Watch(seconds, progress)
-    seats = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
-    strings = rng.permuted(np.tile(np.arange(len(seats)), (population, 1)), axis=1)
+    node_of_slot = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
+    strings = rng.permuted(np.tile(np.arange(len(node_of_slot)), (population, 1)), axis=1)
     if initial is not None:
         strings[0] = np.argsort(with_free_slots(initial, topology), kind="stable")
-    costs = genetic_kernels.string_costs(model, seats, strings)
-    rows = max(1, min(population, BATCH // (len(seats) + len(model.peer) + 1)))
+    costs = genetic_kernels.string_costs(model, node_of_slot, strings)
+    rows = max(1, min(population, BATCH // (len(node_of_slot) + len(model.peer) + 1)))
     try:
         for done in range(generations):
             watch.report(done, generations, f"{named.name} {named.value(int(costs.min()))}")
@@ -66,10 +66,10 @@ def genetic(
             children[0], child_costs[0] = strings[best], costs[best]
             filled, tried = 1, 0
             while filled < population and tried < tries * population and not watch.over():
-                draws = rng.random((rows, 4 + 2 * mutations))
+                random = rng.random((rows, 4 + 2 * mutations))
                 filled = genetic_kernels.breed(
-                    model, seats, strings, costs, _roulette(costs), segment, draws, children,
-                    child_costs, filled,
+                    model, node_of_slot, strings, costs, _roulette(costs), segment, random,
+                    children, child_costs, filled,
                 )  # fmt: skip
                 tried += rows
             rest = np.argsort(costs, kind="stable")[: population - filled]
@@ -78,8 +78,8 @@ def genetic(
             if watch.over():
                 break
     except KeyboardInterrupt:
-        raise Interrupted(_mapping(strings, costs, seats, traffic.ranks)) from None
-    return _mapping(strings, costs, seats, traffic.ranks)
+        raise Interrupted(_mapping(strings, costs, node_of_slot, traffic.ranks)) from None
+    return _mapping(strings, costs, node_of_slot, traffic.ranks)
 
 
 def _roulette(costs: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -90,9 +90,12 @@ def _roulette(costs: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _mapping(
-    strings: NDArray[np.int64], costs: NDArray[np.int64], seats: NDArray[np.int64], ranks: int
+    strings: NDArray[np.int64],
+    costs: NDArray[np.int64],
+    node_of_slot: NDArray[np.int64],
+    ranks: int,
 ) -> Mapping:
     """Return the mapping that the best string means."""
-    places = np.empty_like(seats)
-    places[strings[costs.argmin()]] = seats
+    places = np.empty_like(node_of_slot)
+    places[strings[costs.argmin()]] = node_of_slot
     return places[:ranks]

@@ -1,6 +1,6 @@
 """Compiled parts of the genetic algorithm: ordered crossover, and breeding one generation.
 
-A string holds a rank or dummy rank for every seat of the machine, seats in the order of nodes.
+A string holds a rank or dummy rank for every slot of the machine, slots in the order of nodes.
 """
 
 from __future__ import annotations
@@ -41,55 +41,55 @@ def ordered_crossover(
 @njit
 def string_cost(
     model: CostModel,
-    seats: NDArray[np.int64],
+    node_of_slot: NDArray[np.int64],
     string: NDArray[np.int64],
     places: NDArray[np.int64],
 ) -> int:
     """Cost of the mapping that a string means; fills places."""
     for i in range(len(string)):
-        places[string[i]] = seats[i]
+        places[string[i]] = node_of_slot[i]
     return total_cost(model, places)
 
 
 @njit
 def string_costs(
-    model: CostModel, seats: NDArray[np.int64], strings: NDArray[np.int64]
+    model: CostModel, node_of_slot: NDArray[np.int64], strings: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Cost of each string."""
-    places = np.empty(len(seats), dtype=np.int64)
+    places = np.empty(len(node_of_slot), dtype=np.int64)
     costs = np.empty(len(strings), dtype=np.int64)
     for i in range(len(strings)):
-        costs[i] = string_cost(model, seats, strings[i], places)
+        costs[i] = string_cost(model, node_of_slot, strings[i], places)
     return costs
 
 
 @njit
 def breed(
     model: CostModel,
-    seats: NDArray[np.int64],
+    node_of_slot: NDArray[np.int64],
     parents: NDArray[np.int64],
     parent_costs: NDArray[np.int64],
     roulette: NDArray[np.float64],
     segment: int,
-    draws: NDArray[np.float64],
+    random: NDArray[np.float64],
     children: NDArray[np.int64],
     child_costs: NDArray[np.int64],
     filled: int,
 ) -> int:
-    """Fill up the children with accepted offspring; one row of draws a try; returns how many.
+    """Fill up the children with accepted offspring; one row of `random` a try; returns how many.
 
-    Draws are uniform in [0, 1): donor, receptor, length and start of the section, then pairs of
-    seats to exchange. Roulette is the cumulated share of each parent. A child is accepted if it
+    `random` is uniform in [0, 1): donor, receptor, length and start of the section, then pairs of
+    slots to exchange. Roulette is the cumulated share of each parent. A child is accepted if it
     costs less than both of its parents.
     """
-    length = len(seats)
+    length = len(node_of_slot)
     child = np.empty(length, dtype=np.int64)
     places = np.empty(length, dtype=np.int64)
     taken = np.empty(length, dtype=np.bool_)
-    for row in range(len(draws)):
+    for row in range(len(random)):
         if filled == len(children):
             break
-        draw = draws[row]
+        draw = random[row]
         donor = min(np.searchsorted(roulette, draw[0], side="right"), len(parents) - 1)
         receptor = min(np.searchsorted(roulette, draw[1], side="right"), len(parents) - 1)
         section = 1 + int(draw[2] * min(segment, length))
@@ -99,7 +99,7 @@ def breed(
             s = int(draw[i] * length)
             t = int(draw[i + 1] * length)
             child[s], child[t] = child[t], child[s]
-        cost = string_cost(model, seats, child, places)
+        cost = string_cost(model, node_of_slot, child, places)
         if cost < min(parent_costs[receptor], parent_costs[donor]):
             children[filled] = child
             child_costs[filled] = cost

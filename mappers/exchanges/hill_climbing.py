@@ -26,14 +26,14 @@ from hopmap.mappers.objectives import (
     LoadName,
     ObjectiveName,
     cost_model,
-    evaluate,
+    objective_value,
     with_free_slots,
 )
 from hopmap.mappers.orders.sweep import sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .assignment import seated, with_table
+from .assignment import assignment_of, with_table
 
 EVALUATIONS = 1_000
 DRAWN = 4
@@ -106,10 +106,10 @@ def function_of(
         return objective
     named = objective
     sign = -1 if named in OBJECTIVES and OBJECTIVES[named].maximised else 1
-    return lambda node_of: sign * evaluate(traffic, topology, node_of, named)
+    return lambda node_of: sign * objective_value(traffic, topology, node_of, named)
 
 
-@mapper("descend", source="this project", initial="optional")
+@mapper("descend", source="this project")
 def descend(
     traffic: Traffic,
     topology: Topology,
@@ -146,7 +146,7 @@ def descend(
     watch = Watch(seconds, progress, clock)
     if evaluations is None and seconds is None:
         evaluations = EVALUATIONS
-    start = sweep(traffic, topology, rng=rng) if initial is None else initial
+    start = sweep(traffic, topology) if initial is None else initial
     valued = Valued(function_of(objective, traffic, topology), evaluations, watch)
     try:
         if not valued.over():
@@ -166,18 +166,20 @@ def climb(
 ) -> None:
     """Exchange ranks, beginning with a mapping of that value, until the budget is used up."""
     model = with_table(cost_model(traffic, topology, "hop_bytes"), topology)
-    seating = seated(model, topology, with_free_slots(start, topology), rng)
-    places, seat_of, item_at = seating.places, seating.seat_of, seating.item_at
-    if not len(seating.talkers) or (places == places[0]).all():
+    assignment = assignment_of(model, topology, with_free_slots(start, topology), rng)
+    places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
+    if not len(assignment.active) or (places == places[0]).all():
         return
     while not valued.over():
-        u = rng.choice(seating.talkers, DRAWN)
+        u = rng.choice(assignment.active, DRAWN)
         first, last = model.indptr[u], model.indptr[u + 1]
         x = places[model.peer[rng.integers(first, last)]]
-        seat = seating.near[rng.integers(seating.near_indptr[x], seating.near_indptr[x + 1])]
-        v = item_at[seat]
+        slot = assignment.near[
+            rng.integers(assignment.near_indptr[x], assignment.near_indptr[x + 1])
+        ]
+        v = item_at[slot]
         apart = places[u] != places[v]
-        if not apart.any():  # near seats may all be on the nodes where the ranks sit already
+        if not apart.any():  # near slots may all be on the nodes where the ranks are already
             v = rng.integers(len(places), size=DRAWN)
             apart = places[u] != places[v]
             if not apart.any():
@@ -189,7 +191,7 @@ def climb(
         then = valued(places[: traffic.ranks])
         if then <= value:
             value = then
-            item_at[[seat_of[a], seat_of[b]]] = b, a
-            seat_of[[a, b]] = seat_of[[b, a]]
+            item_at[[slot_of[a], slot_of[b]]] = b, a
+            slot_of[[a, b]] = slot_of[[b, a]]
         else:
             places[[a, b]] = places[[b, a]]

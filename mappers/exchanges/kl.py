@@ -32,20 +32,22 @@ from numpy.typing import NDArray
 from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_kernels import CostModel
-from hopmap.mappers.mapper import AtLeast, Count, Seconds, mapper
+from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, require_memory
 
 from . import kl_kernels
+from .assignment import in_slots
 from .kl_kernels import DONE, MOST, Candidates, Pass
 
 SLICE = 64  # swaps between two looks at the clock
-PER_CANDIDATE = 36  # bytes: two seats, twice its number, gain, tree
+PER_CANDIDATE = 36  # bytes: two slots, twice its number, gain, tree
 
 
-@mapper("kl", source="KL for hop-bytes; Kernighan and Lin 1970", initial="optional")
+@mapper("kl", source="KL for hop-bytes; Kernighan and Lin 1970")
 def kl(
     traffic: Traffic,
     topology: Topology,
@@ -89,7 +91,7 @@ def kl(
     watch = Watch(seconds, progress)
     cost = int(cost_kernels.total_cost(model, places))
     candidates = find_candidates(model, topology, t)
-    state = seated(places, len(candidates.low))
+    state = initial_state(places, len(candidates.low))
     try:
         for number in count(1):
             gained = _one_pass(model, candidates, state, ranks, watch)
@@ -113,15 +115,13 @@ def find_candidates(model: CostModel, topology: Topology, t: int) -> Candidates:
     return kl_kernels.find_within(model.router, node, t, pairs)
 
 
-def seated(places: NDArray[np.int64], candidates: int) -> Pass:
+def initial_state(places: NDArray[np.int64], candidates: int) -> Pass:
     """State before the first pass; `begin` fills in the rest."""
-    item_at = np.argsort(places, kind="stable")
-    seat_of = np.empty_like(item_at)
-    seat_of[item_at] = np.arange(len(places))
+    item_at, slot_of = in_slots(places)
     return Pass(
         places=places,
         item_at=item_at,
-        seat_of=seat_of,
+        slot_of=slot_of,
         gain=np.empty(candidates, dtype=np.int64),
         winner=np.zeros(candidates, dtype=np.int32),
         swapped=np.empty(len(places) // 2, dtype=np.int32),

@@ -1,8 +1,8 @@
 """Compiled pass of KL: the best swap of all that are left, again and again, gains kept exact.
 
-A seat is a slot of the machine, an item a rank or, after the ranks, the dummy of a free slot. What
-was swapped is locked, so that those not locked sit where they sat when the pass began: a candidate
-is a pair of seats and stays the same from pass to pass. A tournament tree knows the best one.
+An item is a rank or, after the ranks, the dummy of a free slot. What
+was swapped is locked, so that those not locked are where they were when the pass began: a candidate
+is a pair of slots and stays the same from pass to pass. A tournament tree knows the best one.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ DONE, GAINED, BEST, MOST = range(4)
 
 
 class Candidates(NamedTuple):
-    """Pairs of seats at most t apart.
+    """Pairs of slots at most t apart.
 
     Attributes
     ----------
     low, high : ndarray(int32, shape=(candidates,))
-        The two seats, low < high, in lexicographic order, never on one node.
+        The two slots, low < high, in lexicographic order, never on one node.
     indptr : ndarray(int64, shape=(slots + 1,))
-    of_seat : ndarray(int64, shape=(2 * candidates,))
-        Candidates of seat s are ``of_seat[indptr[s]:indptr[s + 1]]``, in ascending order.
+    of_slot : ndarray(int64, shape=(2 * candidates,))
+        Candidates of slot s are ``of_slot[indptr[s]:indptr[s + 1]]``, in ascending order.
     """
 
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     indptr: NDArray[np.int64]
-    of_seat: NDArray[np.int64]
+    of_slot: NDArray[np.int64]
 
 
 class Pass(NamedTuple):
@@ -46,8 +46,8 @@ class Pass(NamedTuple):
     ----------
     places : ndarray(int64, shape=(slots,))
         Node of every item.
-    item_at, seat_of : ndarray(int64, shape=(slots,))
-        Item of every seat, and the reverse.
+    item_at, slot_of : ndarray(int64, shape=(slots,))
+        Item of every slot, and the reverse.
     gain : ndarray(int64, shape=(candidates,))
         What the swap takes off the cost now, or LOCKED.
     winner : ndarray(int32, shape=(candidates,))
@@ -62,7 +62,7 @@ class Pass(NamedTuple):
 
     places: NDArray[np.int64]
     item_at: NDArray[np.int64]
-    seat_of: NDArray[np.int64]
+    slot_of: NDArray[np.int64]
     gain: NDArray[np.int64]
     winner: NDArray[np.int32]
     swapped: NDArray[np.int32]
@@ -71,7 +71,7 @@ class Pass(NamedTuple):
 
 @njit
 def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
-    """Return how many pairs of seats are on different nodes, but at most t apart."""
+    """Return how many pairs of slots are on different nodes, but at most t apart."""
     count = 0
     for a in range(len(node)):
         for b in range(a + 1, len(node)):
@@ -82,7 +82,7 @@ def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
 
 @njit
 def find_within(router: Router, node: NDArray[np.int64], t: int, count: int) -> Candidates:
-    """All `count` pairs of seats that are at most t apart, `node` being those of the seats."""
+    """All `count` pairs of slots that are at most t apart, `node` being those of the slots."""
     low, high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
     indptr = np.zeros(len(node) + 1, dtype=np.int64)
     c = 0
@@ -94,13 +94,13 @@ def find_within(router: Router, node: NDArray[np.int64], t: int, count: int) -> 
                 indptr[b + 1] += 1
                 c += 1
     indptr[:] = np.cumsum(indptr)
-    of_seat = np.empty(2 * count, dtype=np.int64)
+    of_slot = np.empty(2 * count, dtype=np.int64)
     filled = indptr[:-1].copy()
     for c in range(count):
-        for seat in (low[c], high[c]):
-            of_seat[filled[seat]] = c
-            filled[seat] += 1
-    return Candidates(low, high, indptr, of_seat)
+        for slot in (low[c], high[c]):
+            of_slot[filled[slot]] = c
+            filled[slot] += 1
+    return Candidates(low, high, indptr, of_slot)
 
 
 @njit
@@ -138,9 +138,9 @@ def swap_best(model: CostModel, candidates: Candidates, state: Pass, most: int) 
             counts[BEST] = counts[DONE]
         a, b = int(candidates.low[c]), int(candidates.high[c])
         u, v = state.item_at[a], state.item_at[b]
-        for seat in (a, b):
-            for k in range(candidates.indptr[seat], candidates.indptr[seat + 1]):
-                _set(state, candidates.of_seat[k], LOCKED)
+        for slot in (a, b):
+            for k in range(candidates.indptr[slot], candidates.indptr[slot + 1]):
+                _set(state, candidates.of_slot[k], LOCKED)
         _exchange(state, a, b)
         _update(model, candidates, state, u, state.places[v])
         _update(model, candidates, state, v, state.places[u])
@@ -162,20 +162,20 @@ def roll_back(candidates: Candidates, state: Pass) -> None:
 def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, before: int) -> None:
     """Bring the gains of all swaps of the peers of an item that has moved up to date; O(1) each."""
     router, kind = model.router, model.kind
-    low, high, of_seat = candidates.low, candidates.high, candidates.of_seat
+    low, high, of_slot = candidates.low, candidates.high, candidates.of_slot
     places, item_at, gain = state.places, state.item_at, state.gain
     after = places[moved]
     for i in range(model.indptr[moved], model.indptr[moved + 1]):
-        seat = state.seat_of[model.peer[i]]
+        slot = state.slot_of[model.peer[i]]
         weight = model.weight[i]
         here = places[model.peer[i]]
         near = priced(kind, distance(router, here, after))
         near -= priced(kind, distance(router, here, before))
-        for k in range(candidates.indptr[seat], candidates.indptr[seat + 1]):
-            c = of_seat[k]
+        for k in range(candidates.indptr[slot], candidates.indptr[slot + 1]):
+            c = of_slot[k]
             if gain[c] == LOCKED:
                 continue
-            there = places[item_at[low[c] + high[c] - seat]]
+            there = places[item_at[low[c] + high[c] - slot]]
             far = priced(kind, distance(router, there, after))
             far -= priced(kind, distance(router, there, before))
             if near != far:
@@ -184,12 +184,12 @@ def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, b
 
 @njit
 def _exchange(state: Pass, a: int, b: int) -> None:
-    """Let the items of two seats change places."""
-    places, item_at, seat_of = state.places, state.item_at, state.seat_of
+    """Let the items of two slots change places."""
+    places, item_at, slot_of = state.places, state.item_at, state.slot_of
     u, v = item_at[a], item_at[b]
     places[u], places[v] = places[v], places[u]
     item_at[a], item_at[b] = v, u
-    seat_of[u], seat_of[v] = b, a
+    slot_of[u], slot_of[v] = b, a
 
 
 @njit

@@ -40,18 +40,18 @@ from hopmap.mappers.objectives import (
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .local_search_kernels import ALL, BLOCKS, WITHIN, Search, floors, improve
+from .local_search_kernels import ALL, BLOCKS, WITHIN, LocalSearch, floors, improve
 
 SLICE = 1 << 18  # pairs tried between two looks at the clock
 
 
-@mapper("local_search", source="Schulz, Traeff, von Kirchbach 2017", initial="needed")
+@mapper("local_search", source="Schulz, Traeff, von Kirchbach 2017")
 def local_search(
     traffic: Traffic,
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
+    initial: Mapping,
     neighbourhood: str = "10",
     s: Count = 64,
     objective: ObjectiveName = "hop_bytes",
@@ -83,8 +83,6 @@ def local_search(
     MappingError
         A neighbourhood that is none of these.
     """
-    if initial is None:
-        raise MappingError("mapper local_search: expected a mapping to start from")
     kind, reach = _neighbourhood(neighbourhood, s)
     model = cost_model(traffic, topology, objective)
     search = started(model, initial, topology, rng, dense=gain == "dense")
@@ -114,14 +112,14 @@ def started(
     rng: np.random.Generator,
     *,
     dense: bool = False,
-) -> Search:
+) -> LocalSearch:
     """State of a search that has tried nothing yet."""
     places = with_free_slots(initial, topology)
     slots = len(places)
     rows = slots if dense else 0
     degree = np.diff(model.indptr)
     silent = np.flatnonzero(degree == 0)
-    return Search(
+    return LocalSearch(
         places=places,
         own=cost_kernels.own_costs(model, places),
         least=floors(model, nearest(topology)),

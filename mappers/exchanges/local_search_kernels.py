@@ -20,7 +20,7 @@ ALL, BLOCKS, WITHIN = range(3)
 FREE = 64  # items without peers that a rank is compared with, drawn anew at each visit
 
 
-class Search(NamedTuple):
+class LocalSearch(NamedTuple):
     """State of a local search.
 
     Attributes
@@ -59,7 +59,7 @@ class Search(NamedTuple):
 @njit
 def improve(
     model: CostModel,
-    search: Search,
+    search: LocalSearch,
     items: NDArray[np.int64],
     start: int,
     budget: int,
@@ -123,7 +123,7 @@ def improve(
 
 
 @njit
-def exchange(model: CostModel, search: Search, u: int, v: int) -> None:
+def exchange(model: CostModel, search: LocalSearch, u: int, v: int) -> None:
     """Let u and v exchange their places; O(peers of u and v)."""
     places, own, changed = search.places, search.own, search.changed
     indptr, peer = model.indptr, model.peer
@@ -141,7 +141,7 @@ def exchange(model: CostModel, search: Search, u: int, v: int) -> None:
 
 
 @njit
-def _add_to_peers(model: CostModel, search: Search, item: int, sign: int) -> None:
+def _add_to_peers(model: CostModel, search: LocalSearch, item: int, sign: int) -> None:
     """Add the cost of the item's pairs, times sign, to the costs of its peers."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
     places, own = search.places, search.own
@@ -151,7 +151,7 @@ def _add_to_peers(model: CostModel, search: Search, item: int, sign: int) -> Non
 
 
 @njit
-def dense_gain(model: CostModel, search: Search, u: int, v: int) -> int:
+def dense_gain(model: CostModel, search: LocalSearch, u: int, v: int) -> int:
     """Gain of an exchange from whole rows of the two matrices, as Brandfass et al. do; O(slots)."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
@@ -186,7 +186,9 @@ def floors(model: CostModel, nearest: int) -> NDArray[np.int64]:
 
 
 @njit
-def _find_partners(model: CostModel, search: Search, u: int, neighbourhood: int, reach: int) -> int:
+def _find_partners(
+    model: CostModel, search: LocalSearch, u: int, neighbourhood: int, reach: int
+) -> int:
     """Write the partners of an item to ``search.partners``; returns how many."""
     partners, silent = search.partners, search.silent
     indptr = model.indptr
@@ -216,7 +218,7 @@ def _find_partners(model: CostModel, search: Search, u: int, neighbourhood: int,
 
 
 @njit
-def _ball(model: CostModel, search: Search, u: int, reach: int) -> int:
+def _ball(model: CostModel, search: LocalSearch, u: int, reach: int) -> int:
     """Write u and the ranks at most `reach` edges from it to ``search.partners``."""
     indptr, peer = model.indptr, model.peer
     partners, reached = search.partners, search.reached

@@ -18,7 +18,7 @@ import numpy as np
 
 from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
@@ -26,6 +26,7 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -37,7 +38,7 @@ MOST = 2048
 WORK = 3_000_000  # exchanges looked at between two looks at the clock
 
 
-@mapper("tabu", source="Taillard 1991", initial="optional")
+@mapper("tabu", source="Taillard 1991")
 def tabu(
     traffic: Traffic,
     topology: Topology,
@@ -88,7 +89,7 @@ def tabu(
     best_cost = cost
     gains = np.zeros((slots, slots), dtype=np.int64)
     until = np.zeros((slots, topology.nodes), dtype=np.int64)
-    draws = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1
     some = max(1, WORK // (slots * slots))
     done = 0
@@ -100,7 +101,7 @@ def tabu(
             last = min(done + some, steps)
             cost, best_cost = tabu_kernels.tabu_steps(
                 model, places, gains, until, shortest, longest, int(aspiration * slots**2),
-                cost, best, best_cost, done + 1, last + 1, draws,
+                cost, best, best_cost, done + 1, last + 1, random,
             )  # fmt: skip
             done = last
     except KeyboardInterrupt:

@@ -32,7 +32,7 @@ def tabu_steps(
     best_cost: int,
     first: int,
     last: int,
-    draws: NDArray[np.uint64],
+    random: NDArray[np.uint64],
 ) -> tuple[int, int]:
     """Make steps first..last-1, all in place; return the present and the best cost.
 
@@ -42,7 +42,7 @@ def tabu_steps(
     """
     n = len(places)
     touched = np.zeros(n, dtype=np.bool_)
-    state = draws[0]
+    state = random[0]
     for step in range(first, last):
         chosen_u, chosen_v, chosen_gain, forced = -1, -1, 0, False
         for u in range(n):
@@ -68,7 +68,7 @@ def tabu_steps(
         if cost < best_cost:
             best_cost = cost
             best[:] = places
-    draws[0] = state
+    random[0] = state
     return cost, best_cost
 
 

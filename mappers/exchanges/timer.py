@@ -76,13 +76,13 @@ class Labels(NamedTuple):
     node: NDArray[np.int64]
 
 
-@mapper("timer", source="Glantz, Predari, Meyerhenke 2018", initial="needed")
+@mapper("timer", source="Glantz, Predari, Meyerhenke 2018")
 def timer(
     traffic: Traffic,
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
+    initial: Mapping,
     hierarchies: Count = 50,
     free_slots: bool = False,
     objective: Literal["hop_bytes", "hop_messages"] = "hop_bytes",
@@ -111,8 +111,6 @@ def timer(
     MappingError
         The topology is no partial cube, or the labels take more than `LARGEST` digits.
     """
-    if initial is None:
-        raise MappingError("mapper timer: expected a mapping to start from")
     try:
         cube = partial_cube(topology)
     except TopologyError as error:

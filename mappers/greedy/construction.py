@@ -1,12 +1,17 @@
-"""What constructions share: the node that the first rank goes to, and a word on quadratic time."""
+"""What constructions share: the first node, a word on quadratic time, and the loop of three."""
 
 from __future__ import annotations
 
 import warnings
 
-from hopmap.topologies import MappingError, Topology
+import numpy as np
+
+from hopmap.mappers.objectives import cost_model
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
 
 from .minmd import centre
+from .most_connected_kernels import place
 
 MANY = 2**15
 
@@ -37,3 +42,14 @@ def announce_quadratic(name: str, ranks: int) -> None:
             f"{MANY}: topdown takes far less",
             stacklevel=3,
         )
+
+
+def most_connected_first(
+    name: str, rule: int, traffic: Traffic, topology: Topology, weight: str
+) -> Mapping:
+    """Place rank after rank by a rule of `most_connected_kernels`."""
+    announce_quadratic(name, traffic.ranks)
+    model = cost_model(traffic, topology, f"hop_{weight}")
+    node_of = np.full(traffic.ranks, -1, dtype=np.int64)
+    place(model, topology.slots, centre(topology), rule, node_of)
+    return node_of

@@ -39,8 +39,6 @@ def fhgreedy(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
     start: CountOrZero | None = None,
     seeds: CountOrZero | None = None,
@@ -51,8 +49,6 @@ def fhgreedy(
     ----------
     traffic, topology
         See `map_ranks`.
-    rng, initial
-        Not used.
     weight : {"bytes", "messages"}
         What traffic is.
     start : int, optional
@@ -65,7 +61,6 @@ def fhgreedy(
     MappingError
         No such node.
     """
-    del rng, initial
     announce_quadratic("fhgreedy", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     begin = first_node("fhgreedy", topology, start)

@@ -33,8 +33,6 @@ def greedy_embedding(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
     start: CountOrZero | None = None,
 ) -> Mapping:
@@ -44,8 +42,6 @@ def greedy_embedding(
     ----------
     traffic, topology
         See `map_ranks`.
-    rng, initial
-        Not used.
     weight : {"bytes", "messages"}
         What traffic is.
     start : int, optional
@@ -56,7 +52,6 @@ def greedy_embedding(
     MappingError
         No such node.
     """
-    del rng, initial
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     embed(model, topology.slots, first_node("greedy", topology, start), node_of)

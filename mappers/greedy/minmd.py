@@ -41,13 +41,10 @@ def minmd(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
     rule: Literal["published", "connected"] = "published",
 ) -> Mapping:
     """Heaviest pairs first, as near as possible to each other, from the centre (MinMD)."""
-    del rng, initial
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
         model = cost_model(traffic, topology, f"hop_{weight}")

@@ -38,8 +38,6 @@ def topo_aware(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
     estimate: Literal["first", "second"] = "second",
 ) -> Mapping:
@@ -49,14 +47,11 @@ def topo_aware(
     ----------
     traffic, topology
         See `map_ranks`.
-    rng, initial
-        Not used.
     weight : {"bytes", "messages"}
         What traffic is.
     estimate : {"first", "second"}
         Order of the estimation function.
     """
-    del rng, initial
     announce_quadratic("topo_aware", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)

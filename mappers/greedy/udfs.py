@@ -31,8 +31,6 @@ def udfs(
     traffic: Traffic,
     topology: Topology,
     *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
     start: CountOrZero | None = None,
 ) -> Mapping:
@@ -42,8 +40,6 @@ def udfs(
     ----------
     traffic, topology
         See `map_ranks`.
-    rng, initial
-        Not used.
     weight : {"bytes", "messages"}
         What traffic is.
     start : int, optional
@@ -54,7 +50,6 @@ def udfs(
     MappingError
         No such node.
     """
-    del rng, initial
     model = cost_model(traffic, topology, f"hop_{weight}")
     source = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
     heaviest = np.lexsort((model.peer, -model.weight, source))

@@ -18,14 +18,15 @@ import numpy as np
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.exchanges.annealing_run import between
-from hopmap.mappers.mapper import AtLeast, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import LOAD, LoadName
+from hopmap.mappers.options import AtLeast
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .congestion_kernels import anneal_loads, highest
-from .link_loads import load_bound, loads_and_seats
+from .link_loads import load_bound, loads_and_assignment
 from .link_loads_kernels import crossing
 
 PER_RANK = 1_000  # proposals
@@ -36,7 +37,7 @@ SLICE = 1 << 11  # proposals between two looks at the clock, and at who crosses 
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
-@mapper("congestion", source="this project", initial="optional")
+@mapper("congestion", source="this project")
 def congestion(
     traffic: Traffic,
     topology: Topology,
@@ -73,19 +74,19 @@ def congestion(
         initial = random_mapping(traffic, topology, rng=rng)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
-    loads, seating = loads_and_seats(traffic, topology, initial, rng)
-    best, top = seating.places.copy(), np.array(highest(loads.load))
+    loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
+    best, top = assignment.places.copy(), np.array(highest(loads.load))
     bound = load_bound(traffic, topology)
-    if top[0] <= bound or len(seating.places) < 2:
+    if top[0] <= bound or len(assignment.places) < 2:
         return initial
     unit, found = float(top[0]), np.empty(len(best), dtype=np.int64)
 
     def proposals(ranks: np.ndarray, start: float, end: float, number: int) -> float:
         return anneal_loads(
-            loads, seating, ranks, SQUARINGS, unit, start, end, number, top, best
+            loads, assignment, ranks, SQUARINGS, unit, start, end, number, top, best
         )  # fmt: skip
 
-    ranks = found[: crossing(loads, seating.places, int(top[0]), found)]
+    ranks = found[: crossing(loads, assignment.places, int(top[0]), found)]
     proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts
     watch = Watch(seconds, progress, clock)
     made, part = 0, 0.0
@@ -98,7 +99,7 @@ def congestion(
                 gone = (watch.now() - watch.begin) / max(watch.end - watch.begin, 1e-9)
                 ahead = min(max(ahead, gone), 1.0)
             busy = int(BUSY * loads.load.max())
-            ranks = found[: crossing(loads, seating.places, busy, found)]
+            ranks = found[: crossing(loads, assignment.places, busy, found)]
             start, end = (scale * between(hot, cold, p) for p in (part, ahead))
             proposals(ranks, start, end, number)
             part, made = ahead, made + number

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.exchanges.annealing_kernels import Seating
+from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.mappers.random_kernels import below, following
 
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
@@ -26,7 +26,7 @@ def _power(load: int, unit: float, squarings: int) -> float:
 @njit
 def anneal_loads(
     loads: LinkLoads,
-    seating: Seating,
+    assignment: Assignment,
     hot_ranks: NDArray[np.int64],
     squarings: int,
     unit: float,
@@ -38,7 +38,7 @@ def anneal_loads(
 ) -> float:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
-    A proposal draws a rank, every other time one of `hot_ranks`, one of its peers and a seat near
+    A proposal draws a rank, every other time one of `hot_ranks`, one of its peers and a slot near
     the peer's node. ``top`` holds the least highest load met and how many links carry at least as
     much now; where the latter falls to zero, that is a new best, and ``best`` its places.
 
@@ -46,9 +46,9 @@ def anneal_loads(
     """
     indptr, peer = loads.indptr, loads.peer
     load, change, touched = loads.load, loads.change, loads.touched
-    places, seat_of, item_at = seating.places, seating.seat_of, seating.item_at
-    talkers, near_indptr, near = seating.talkers, seating.near_indptr, seating.near
-    state = seating.draws[0]
+    places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
+    active, near_indptr, near = assignment.active, assignment.near_indptr, assignment.near
+    state = assignment.random[0]
     goal, above = top[0], top[1]
     uphill, climbs = 0.0, 0
     temperature = hot
@@ -61,12 +61,12 @@ def anneal_loads(
         if step % 2 == 1 and len(hot_ranks) > 0:
             u = hot_ranks[below(state, len(hot_ranks))]
         else:
-            u = talkers[below(state, len(talkers))]
+            u = active[below(state, len(active))]
         state = following(state)
         x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
         state = following(state)
-        seat = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
-        v = item_at[seat]
+        slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+        v = item_at[slot]
         a, b = places[u], places[v]
         if a == b:
             continue
@@ -91,13 +91,13 @@ def anneal_loads(
             above += int(now + change[touched[k]] >= goal) - int(now >= goal)
         settle(loads, count)
         places[u], places[v] = b, a
-        seat_of[v], seat_of[u] = seat_of[u], seat
-        item_at[seat] = u
-        item_at[seat_of[v]] = v
+        slot_of[v], slot_of[u] = slot_of[u], slot
+        item_at[slot] = u
+        item_at[slot_of[v]] = v
         if above == 0:
             goal, above = highest(load)
             best[:] = places
-    seating.draws[0] = state
+    assignment.random[0] = state
     top[0], top[1] = goal, above
     return uphill / climbs if climbs else 0.0
 

@@ -1,4 +1,4 @@
-"""Link loads of a mapping, ready for compiled searches: what each rank sends, and who sits where.
+"""Link loads of a mapping, ready for compiled searches: what each rank sends, and the assignment.
 
 The congestion of a mapping, `max_link_load`, is what the busiest directed link carries in bytes, as
 in ``evaluate`` (HAEC thesis, section 2.6). It does not look at bandwidths, which are assumptions
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.mappers.exchanges.annealing_kernels import Seating
-from hopmap.mappers.exchanges.assignment import seated, with_table
+from hopmap.mappers.exchanges.annealing_kernels import Assignment
+from hopmap.mappers.exchanges.assignment import assignment_of, with_table
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -18,9 +18,9 @@ from hopmap.traces import Traffic
 from .link_loads_kernels import LinkLoads
 
 
-def loads_and_seats(
+def loads_and_assignment(
     traffic: Traffic, topology: Topology, initial: Mapping, rng: np.random.Generator
-) -> tuple[LinkLoads, Seating]:
+) -> tuple[LinkLoads, Assignment]:
     """Lay out what searches over link loads work on; O(pairs * hops + ranks + links)."""
     directed = traffic.without_self()
     model = with_table(cost_model(directed, topology, "hop_bytes"), topology)
@@ -46,7 +46,7 @@ def loads_and_seats(
         touched=np.zeros(links, dtype=np.int64),
         marked=np.zeros(links, dtype=np.bool_),
     )
-    return loads, seated(model, topology, with_free_slots(initial, topology), rng)
+    return loads, assignment_of(model, topology, with_free_slots(initial, topology), rng)
 
 
 def load_bound(traffic: Traffic, topology: Topology) -> int:

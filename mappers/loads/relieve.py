@@ -2,7 +2,7 @@
 
 After the idea of the congestion refinement of Deveci, Kaya, Ucar and Catalyurek, Fast and high
 quality topology-aware task mapping, IPDPS 2015, whose text was not at hand. Take the busiest link
-and a rank with a message over it; try to exchange it with whoever sits near one of its peers, a few
+and a rank with a message over it; try to exchange it with whoever is near one of its peers, a few
 candidates a rank; what gains is kept. It ends when nothing helps the busiest links.
 
 An exchange gains if the highest load falls; or stays, on fewer links; or on as many, with less
@@ -18,22 +18,22 @@ import numpy as np
 from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import LOAD, LoadName
-from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .congestion_kernels import highest
-from .link_loads import load_bound, loads_and_seats
+from .link_loads import load_bound, loads_and_assignment
 from .link_loads_kernels import crossing
 from .relieve_kernels import exchange
 
 
-@mapper("relieve", source="this project, after Deveci et al. 2015", initial="needed")
+@mapper("relieve", source="this project, after Deveci et al. 2015")
 def relieve(
     traffic: Traffic,
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
+    initial: Mapping,
     objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
     candidates: Count = 8,
     seconds: Seconds = None,
@@ -50,16 +50,14 @@ def relieve(
     objective : {"max_link_load"}
         Bytes on the busiest link.
     candidates : int
-        Seats that are tried for a rank.
+        Slots that are tried for a rank.
     seconds, progress
         Time budget, and whom to tell.
     """
-    if initial is None:
-        raise MappingError("mapper relieve: expected a mapping to start from")
     watch = Watch(seconds, progress)
-    loads, seating = loads_and_seats(traffic, topology, initial, rng)
+    loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
     bound = load_bound(traffic, topology)
-    found = np.empty(len(seating.places), dtype=np.int64)
+    found = np.empty(len(assignment.places), dtype=np.int64)
     made = 0
     try:
         while not watch.over():
@@ -67,10 +65,10 @@ def relieve(
             watch.report(made, None, f"{LOAD} {most}")
             if most <= bound:
                 break
-            ranks = found[: crossing(loads, seating.places, most, found)]
-            if not exchange(loads, seating, ranks, candidates, most, count):
+            ranks = found[: crossing(loads, assignment.places, most, found)]
+            if not exchange(loads, assignment, ranks, candidates, most, count):
                 break
             made += 1
     except KeyboardInterrupt:
-        raise Interrupted(seating.places[: traffic.ranks]) from None
-    return seating.places[: traffic.ranks]
+        raise Interrupted(assignment.places[: traffic.ranks]) from None
+    return assignment.places[: traffic.ranks]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.exchanges.annealing_kernels import Seating
+from hopmap.mappers.exchanges.annealing_kernels import Assignment
 
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
 
@@ -14,7 +14,7 @@ from .link_loads_kernels import LinkLoads, forget, reroute, settle
 @njit
 def exchange(
     loads: LinkLoads,
-    seating: Seating,
+    assignment: Assignment,
     ranks: NDArray[np.int64],
     candidates: int,
     most: int,
@@ -22,13 +22,13 @@ def exchange(
 ) -> bool:
     """Make the first exchange of one of the ranks that gains; whether there is one.
 
-    Seats are tried in rounds: one near each of the rank's peers, then a next one, and so on.
+    Slots are tried in rounds: one near each of the rank's peers, then a next one, and so on.
     ``most`` is the highest load, and ``carriers`` how many links carry it.
     """
     indptr, peer = loads.indptr, loads.peer
     load, change, touched = loads.load, loads.change, loads.touched
-    places, seat_of, item_at = seating.places, seating.seat_of, seating.item_at
-    near_indptr, near = seating.near_indptr, seating.near
+    places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
+    near_indptr, near = assignment.near_indptr, assignment.near
     for u in ranks:
         tried, turn, more = 0, 0, True
         while more and tried < candidates:
@@ -38,8 +38,8 @@ def exchange(
                 if near_indptr[x] + turn >= near_indptr[x + 1] or tried >= candidates:
                     continue
                 more = True
-                seat = near[near_indptr[x] + turn]
-                v = item_at[seat]
+                slot = near[near_indptr[x] + turn]
+                v = item_at[slot]
                 if places[u] == places[v]:
                     continue
                 tried += 1
@@ -56,9 +56,9 @@ def exchange(
                     continue
                 settle(loads, count)
                 places[u], places[v] = places[v], places[u]
-                seat_of[v], seat_of[u] = seat_of[u], seat
-                item_at[seat] = u
-                item_at[seat_of[v]] = v
+                slot_of[v], slot_of[u] = slot_of[u], slot
+                item_at[slot] = u
+                item_at[slot_of[v]] = v
                 return True
             turn += 1
     return False

@@ -20,15 +20,8 @@ from .curve import along, coordinates, levels, order_by
 
 
 @mapper("gray", source="HAEC thesis, section 3.3")
-def gray(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def gray(traffic: Traffic, topology: Topology) -> Mapping:
     """Gray-code order: one bit of the interleaved coordinates changes a step."""
-    del rng, initial
     axes = coordinates(topology, "gray")
     coded = [axis ^ axis >> 1 for axis in axes]
     digits = []

@@ -36,15 +36,8 @@ _OCTANTS = (
 
 
 @mapper("hilbert", source="HAEC thesis, section 3.3")
-def hilbert(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def hilbert(traffic: Traffic, topology: Topology) -> Mapping:
     """Hilbert's curve, the thesis' variant in three dimensions."""
-    del rng, initial
     axes = coordinates(topology, "hilbert")
     digits = octant_digits(axes) if len(axes) == 3 else skilling_digits(axes)
     return along(order_by(digits, topology), traffic, topology)

@@ -17,13 +17,6 @@ from .curve import along
 
 
 @mapper("identity", source="Schulz, Traeff, von Kirchbach 2017")
-def identity(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def identity(traffic: Traffic, topology: Topology) -> Mapping:
     """Rank r on the r-th slot."""
-    del rng, initial
     return along(np.arange(topology.nodes), traffic, topology)

@@ -8,8 +8,6 @@ space-filling curves, 2002). O(nodes log nodes). On any box, skipping what is ou
 
 from __future__ import annotations
 
-import numpy as np
-
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -18,15 +16,8 @@ from .curve import along, coordinates, levels, order_by
 
 
 @mapper("peano", source="HAEC thesis, section 3.3")
-def peano(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def peano(traffic: Traffic, topology: Topology) -> Mapping:
     """Z order (Morton): the bits of the coordinates interleaved."""
-    del rng, initial
     axes = coordinates(topology, "peano")
     digits = [axis >> level & 1 for level in levels(axes) for axis in reversed(axes)]
     return along(order_by(digits, topology), traffic, topology)

@@ -18,9 +18,7 @@ def random_mapping(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
 ) -> Mapping:
     """Every rank on a slot drawn at random."""
-    del initial
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
     return rng.permutation(slots)[: traffic.ranks].astype(np.int64)

@@ -24,14 +24,12 @@ def random_sampling(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     samples: Count = 10_000,
     objective: ObjectiveName = "cardinality",
     seconds: Seconds = None,
     progress: Progress | None = None,
 ) -> Mapping:
     """Best of `samples` random mappings, the first of equals."""
-    del initial
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     watch = Watch(seconds, progress)

@@ -24,23 +24,14 @@ from .curve import along
 
 
 @mapper("rcm", source="Hoefler, Snir 2011")
-def rcm(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def rcm(traffic: Traffic, topology: Topology) -> Mapping:
     """Match the reverse Cuthill-McKee orders of ranks and nodes (LibTopoMap's RCM).
 
     Parameters
     ----------
     traffic, topology
         See `map_ranks`.
-    rng, initial
-        Not used.
     """
-    del rng, initial
     pairs = traffic.without_self()
     nodes = banded(topology.link_from, topology.link_to, topology.vertices)
     node_of = np.empty(traffic.ranks, dtype=np.int64)

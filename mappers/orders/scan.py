@@ -17,15 +17,8 @@ from .curve import along, coordinates, order_by
 
 
 @mapper("scan", source="HAEC thesis, section 3.3")
-def scan(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def scan(traffic: Traffic, topology: Topology) -> Mapping:
     """Rows to and fro (boustrophedon), continuous on any box."""
-    del rng, initial
     digits: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
     behind = np.zeros(topology.nodes, dtype=np.int64)  # rows, planes, ... before this node's
     for axis in reversed(coordinates(topology, "scan")):

@@ -16,13 +16,6 @@ from .curve import along
 
 
 @mapper("sweep", source="HAEC thesis, section 3.3")
-def sweep(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-) -> Mapping:
+def sweep(traffic: Traffic, topology: Topology) -> Mapping:
     """Nodes in order: x fastest, then y, then z."""
-    del rng, initial
     return along(np.arange(topology.nodes), traffic, topology)

@@ -31,7 +31,6 @@ def bottomup(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     preset: Preset | None = None,
     tries: Count = 1,
     in_order: bool = True,
@@ -43,8 +42,6 @@ def bottomup(
     ----------
     traffic, topology, rng
         See `map_ranks`.
-    initial
-        Not used.
     preset, tries, in_order, objective
         As for `topdown`.
 
@@ -53,7 +50,6 @@ def bottomup(
     MappingError
         The machine is not made of nested subsystems.
     """
-    del initial
     sizes = levels_for("bottomup", topology)
     preset = preset_for(traffic, preset)
     graph = graph_for(traffic, topology, objective)

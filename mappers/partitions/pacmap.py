@@ -42,7 +42,6 @@ def pacmap(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     weight: Literal["bytes", "messages"] = "bytes",
     start: CountOrZero | None = None,
 ) -> Mapping:
@@ -54,8 +53,6 @@ def pacmap(
         See `map_ranks`.
     rng
         For the partitioner, where nodes have several slots.
-    initial
-        Not used.
     weight : {"bytes", "messages"}
         What traffic is.
     start : int, optional
@@ -66,7 +63,6 @@ def pacmap(
     MappingError
         No such node.
     """
-    del initial
     announce_quadratic("pacmap", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     graph = Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)

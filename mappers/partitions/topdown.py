@@ -37,7 +37,6 @@ def topdown(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     preset: Preset | None = None,
     tries: Count = 1,
     in_order: bool = True,
@@ -49,8 +48,6 @@ def topdown(
     ----------
     traffic, topology, rng
         See `map_ranks`.
-    initial
-        Not used.
     preset : {"fast", "eco", "strong"}, optional
         How hard KaHIP tries; strong up to 4,096 ranks and eco beyond by default.
     tries : int
@@ -65,7 +62,6 @@ def topdown(
     MappingError
         The machine is not made of nested subsystems.
     """
-    del initial
     sizes = levels_for("topdown", topology)
     preset = preset_for(traffic, preset)
     graph = graph_for(traffic, topology, objective)

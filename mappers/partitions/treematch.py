@@ -52,7 +52,6 @@ def treematch(
     topology: Topology,
     *,
     rng: np.random.Generator,
-    initial: Mapping | None = None,
     divide: bool = False,
     objective: ObjectiveName = "hop_bytes",
 ) -> Mapping:
@@ -62,8 +61,6 @@ def treematch(
     ----------
     traffic, topology, rng
         See `map_ranks`.
-    initial
-        Not used.
     divide : bool
         Whether to split arities into factors 3 and 2.
     objective : str
@@ -74,7 +71,6 @@ def treematch(
     MappingError
         The machine is not made of nested subsystems, or its nodes differ in their slots.
     """
-    del initial
     sizes = levels_for("treematch", topology)
     slots = int(topology.slots[0])
     if (topology.slots != slots).any():

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from hopmap.plugins import add_plugin
+
 from . import calibrate, convert, explain, mappings, report, simulate, sweep, traces
 from .console import say
 from .errors import OneLineGroup
@@ -38,7 +40,16 @@ app.command("list")(report.list_)
 def _hopmap(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|MODULE",
+            help="Python file or module with mappers or topologies of your own; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
+    for each in plugin or []:
+        add_plugin(each)
     if version:
         from importlib.metadata import version as installed
 

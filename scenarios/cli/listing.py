@@ -18,7 +18,7 @@ def _first_line(text: str | None) -> str:
 
 
 def _mappers() -> Entries:
-    from hopmap.mappers import MAPPERS
+    from hopmap.mappers import all_mappers
 
     return [
         _entry(
@@ -27,15 +27,17 @@ def _mappers() -> Entries:
             info.source,
             [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
         )
-        for info in sorted(MAPPERS.values(), key=lambda info: (info.name != "auto", info.name))
+        for info in sorted(
+            all_mappers().values(), key=lambda info: (info.name != "auto", info.name)
+        )
     ]
 
 
 def _topologies() -> Entries:
-    from hopmap.topologies import FAMILIES
+    from hopmap.topologies import all_families
 
     entries = []
-    for name, family in FAMILIES.items():
+    for name, family in all_families().items():
         like = " or ".join(f"{name}:{example}" for example in family.examples)
         parameters: Entries = [
             {"name": "shape", "type": f"{family.shape}, like {like}", "default": None}

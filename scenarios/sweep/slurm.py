@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hopmap.plugins import plugins
 from hopmap.traces.safety.atomic_files import replacing
 
 from .scenario import ScenarioError
@@ -48,7 +49,8 @@ def write_slurm_array(
     if not run_ids:
         raise ScenarioError(f"{results}: no runs are missing: nothing for a job array to do")
     count = min(tasks or TASKS, len(run_ids))
-    command = shlex.join([sys.executable, "-m", "hopmap.scenarios", "run", *words])
+    loaded = [word for plugin in plugins() for word in ("--plugin", plugin)]
+    command = shlex.join([sys.executable, "-m", "hopmap.scenarios", *loaded, "run", *words])
     each = f" --workers {workers}" if workers > 1 else ""
     script = f"""#!/bin/bash
 # {len(run_ids)} runs of {LIST} in {count} tasks, written by hopmap run --slurm-array.

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from hopmap.errors import HopmapError
 from hopmap.extras import needs
+from hopmap.plugins import add_plugin, plugins
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,7 +81,7 @@ def share(
         try:
             with _deaf_to_interrupts():  # as workers are born; this process tells them to stop
                 for batch in batches:
-                    futures[executor.submit(_each, do, batch)] = batch
+                    futures[executor.submit(_each, do, batch, plugins())] = batch
             for future in as_completed(list(futures)):
                 batch = futures.pop(future)  # with its result, which nobody else needs
                 yield from zip(batch, future.result(), strict=True)
@@ -96,7 +97,9 @@ def share(
                 future.cancel()
 
 
-def _each(do: Callable[[T], R], batch: Sequence[T]) -> list[R]:
+def _each(do: Callable[[T], R], batch: Sequence[T], named: Sequence[str]) -> list[R]:
+    for plugin in named:  # workers of Dask are not our children
+        add_plugin(plugin)
     return [do(item) for item in batch]
 
 

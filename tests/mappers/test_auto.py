@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
-from hopmap.mappers.bisections.multilevel import _grouped, seat_layers
+from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
 from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.scenarios.launchers.mapping_files import read_mapping
@@ -33,7 +33,7 @@ def test_no_member_of_the_portfolio_is_better_than_what_it_returns(spec):
     topology = topology_from_spec(spec)
     traffic = some_traffic(topology.slots.sum(), 3)
     run = portfolio(traffic, topology, rng=np.random.default_rng(1), moves=3000)
-    value = evaluate(traffic, topology, run.mapping, "hop_bytes")
+    value = objective_value(traffic, topology, run.mapping, "hop_bytes")
     assert value == run.steps[-1].best <= min(step.value for step in run.steps)
     bests = [step.best for step in run.steps]
     assert bests == sorted(bests, reverse=True)
@@ -48,7 +48,7 @@ def test_the_given_mapping_is_never_worsened(member, objective):
     for name in ("auto", "multilevel"):
         stage = f"{name}(moves=50, objective={objective})"
         end = map_ranks(traffic, topology, stage, initial=start)
-        before, after = (evaluate(traffic, topology, m, objective) for m in (start, end))
+        before, after = (objective_value(traffic, topology, m, objective) for m in (start, end))
         assert after >= before if objective == "cardinality" else after <= before
 
 
@@ -75,15 +75,15 @@ def test_a_time_budget_ends_it(clock):
     stage = f"auto(seconds=0.2, clock={clock})"
     start = map_ranks(traffic, topology, "random")
     node_of = map_ranks(traffic, topology, stage, initial=start)
-    before, after = (evaluate(traffic, topology, m, "hop_bytes") for m in (start, node_of))
+    before, after = (objective_value(traffic, topology, m, "hop_bytes") for m in (start, node_of))
     assert after < before
 
 
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:7x3", "haec:2x3x3", "mesh:2x3*3", "tree:3:5"])
-def test_layers_split_every_group_down_to_single_seats(spec):
+def test_layers_split_every_group_down_to_single_slots(spec):
     topology = topology_from_spec(spec)
     model = with_table(cost_model(some_traffic(4, 0), topology, "hop_bytes"), topology)
-    nodes, layers = seat_layers(model, topology)
+    nodes, layers = slot_layers(model, topology)
     assert sorted(nodes) == list(range(topology.nodes))
     assert layers[0].tolist() == [0, topology.slots.sum()]
     assert np.array_equal(layers[-1], np.arange(topology.slots.sum() + 1))
@@ -97,9 +97,9 @@ def test_layers_split_every_group_down_to_single_seats(spec):
 def test_matching_leaves_exactly_as_many_groups_as_are_asked_for(n, seed):
     model = cost_model(some_traffic(n, seed), topology_from_spec(f"mesh:{n}"), "hop_bytes")
     groups = int(np.random.default_rng(seed).integers(-(-n // 2), n + 1))
-    draws = np.array([seed + 1], dtype=np.uint64)
+    random = np.array([seed + 1], dtype=np.uint64)
     size = np.ones(n, dtype=np.int64)
-    group_of = _grouped(model.indptr, model.peer, model.weight, size, groups, draws)
+    group_of = _grouped(model.indptr, model.peer, model.weight, size, groups, random)
     assert np.array_equal(np.unique(group_of), np.arange(groups))
     assert np.bincount(group_of).max() <= 2
 
@@ -115,10 +115,10 @@ def test_no_published_mapping_of_cg_and_amg_is_better(shared, app, family, quant
     objective = "hop_messages" if quantity == "count" else "hop_bytes"
     folder = shared / f"maplib/mapping-matters-Mappings/{quantity}/{app}MAP{family}"
     published = [read_mapping(file, topology, 64) for file in sorted(folder.glob("*.csv"))]
-    best = min(evaluate(traffic, topology, node_of, objective) for node_of in published)
+    best = min(objective_value(traffic, topology, node_of, objective) for node_of in published)
     node_of = map_ranks(traffic, topology, f"auto(objective={objective})")
     assert len(published) == 12
-    assert evaluate(traffic, topology, node_of, objective) <= best
+    assert objective_value(traffic, topology, node_of, objective) <= best
 
 
 @pytest.mark.parametrize("spec", ["cluster:17*9+9*8", "cluster:25*9", "tree:5:5:9@1:10:100"])
@@ -136,7 +136,9 @@ def test_of_a_grid_no_mapper_of_grids_is_better(spec, known):
     met = {step.member for step in run.steps}
     assert set(published) <= met
     assert ("gropp" in met) == ("+" not in spec)
-    best = evaluate(traffic, topology, run.mapping, "hop_bytes")
+    best = objective_value(traffic, topology, run.mapping, "hop_bytes")
     for name in published if known else ():
-        assert best <= evaluate(traffic, topology, map_ranks(traffic, topology, name), "hop_bytes")
+        assert best <= objective_value(
+            traffic, topology, map_ranks(traffic, topology, name), "hop_bytes"
+        )
     assert best == run.steps[-1].best

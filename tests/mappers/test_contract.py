@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import LOAD, MAPPERS, OBJECTIVES, evaluate, map_ranks
+from hopmap.mappers import LOAD, MAPPERS, OBJECTIVES, map_ranks, objective_value
 from hopmap.topologies import (
     MappingError,
     Topology,
@@ -175,7 +175,7 @@ def test_what_starts_from_a_mapping_never_worsens_its_objective(name, spec, obje
     setting = f"objective={objective}"
     stage = f"{written[:-1]}, {setting})" if "(" in written else f"{written}({setting})"
     end = map_ranks(traffic, topology, stage, initial=start, seed=2)
-    before, after = (evaluate(traffic, topology, m, objective) for m in (start, end))
+    before, after = (objective_value(traffic, topology, m, objective) for m in (start, end))
     maximised = objective in OBJECTIVES and OBJECTIVES[objective].maximised
     assert after >= before if maximised else after <= before
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import OBJECTIVES, cost_kernels, evaluate
+from hopmap.mappers import OBJECTIVES, cost_kernels, objective_value
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
@@ -29,16 +29,19 @@ def placed(draw):
 def test_values_follow_their_definitions(case):
     traffic, topology, node_of = case
     hops = topology.distance(node_of[traffic.src], node_of[traffic.dst])
-    assert evaluate(traffic, topology, node_of, "hop_messages") == (hops * traffic.messages).sum()
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == (hops * traffic.bytes).sum()
+    assert (
+        objective_value(traffic, topology, node_of, "hop_messages")
+        == (hops * traffic.messages).sum()
+    )
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == (hops * traffic.bytes).sum()
     loads = topology.loads(node_of[traffic.src], node_of[traffic.dst], traffic.bytes)
-    assert evaluate(traffic, topology, node_of, "max_link_load") == loads.max(initial=0)
+    assert objective_value(traffic, topology, node_of, "max_link_load") == loads.max(initial=0)
     near = {
         frozenset((int(s), int(d)))
         for s, d, h in zip(traffic.src, traffic.dst, hops, strict=True)
         if s != d and h <= 1
     }
-    assert evaluate(traffic, topology, node_of, "cardinality") == len(near)
+    assert objective_value(traffic, topology, node_of, "cardinality") == len(near)
 
 
 @settings(deadline=None)
@@ -59,6 +62,6 @@ def test_an_unknown_objective_is_named():
     traffic = Traffic.from_pairs(1, [], [], [], [])
     known = "cardinality, hop_messages, hop_bytes, max_link_load"
     with pytest.raises(MappingError, match=rf"'sums': expected one of {known}"):
-        evaluate(traffic, topology_from_spec("mesh:1"), [0], "sums")
+        objective_value(traffic, topology_from_spec("mesh:1"), [0], "sums")
     with pytest.raises(MappingError, match=r"'hop_byte' \(did you mean hop_bytes\?\)"):
-        evaluate(traffic, topology_from_spec("mesh:1"), [0], "hop_byte")
+        objective_value(traffic, topology_from_spec("mesh:1"), [0], "hop_byte")

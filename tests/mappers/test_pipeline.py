@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import MAPPERS, map_ranks, mapper, parse_pipeline
+from hopmap.mappers import map_ranks, parse_pipeline
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 
@@ -51,16 +51,6 @@ def test_what_is_wrong_is_named_in_one_line(text, message):
 def test_too_many_ranks_are_refused():
     with pytest.raises(MappingError, match="16 ranks do not fit on mesh:3x3"):
         map_ranks(lu_traffic("S", 16), topology_from_spec("mesh:3x3"), "sweep")
-
-
-def test_a_name_can_be_registered_once():
-    with pytest.raises(ValueError, match="two mappers are called 'sweep'"):
-
-        @mapper("sweep", source="nowhere")
-        def again(traffic, topology, *, rng, initial=None):
-            """Another one."""
-
-    assert MAPPERS["sweep"].source != "nowhere"
 
 
 def test_seeds_give_different_random_mappings():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from hopmap.mappers import timing
+from hopmap.mappers import mapper, timing
 from hopmap.topologies import FAMILIES, mesh
 from hopmap.traces import Traffic
 
@@ -90,3 +90,15 @@ def test_what_compiles_while_the_clock_runs_is_taken_off(monkeypatch):
     traffic = Traffic.from_pairs(8, [0], [1], [1], [1])
     _, seconds = timing.timed_mapping(traffic, mesh((8,)), "sweep", seed=0)
     assert 0.05 <= seconds < 0.2
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_mapper_that_is_made_for_one_case_only_is_timed():
+    @mapper("mine")
+    def mine(traffic, topology):
+        return {3: [2, 1, 0]}[traffic.ranks]
+
+    node_of, _ = timing.timed_mapping(
+        Traffic.from_pairs(3, [0], [1], [1], [1]), mesh((3,)), "mine", seed=0
+    )
+    assert node_of.tolist() == [2, 1, 0]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, bisect, combine, contract, evolve
 from hopmap.mappers.bisections.recursive_bisection import halves
@@ -27,7 +27,7 @@ def halves_of(topology):
     return halves(with_table(model, topology), topology)
 
 
-def draws(seed: int):
+def random(seed: int):
     return np.array([seed + 1], dtype=np.uint64)
 
 
@@ -40,7 +40,7 @@ def test_both_sides_have_exactly_their_sizes(n, density, seed):
     indptr, peer, weight = graph_of(traffic)
     target = int(rng.integers(0, n + 1))
     bias = rng.integers(-5, 6, n).astype(float)
-    side = bisect(indptr, peer, weight.astype(float), bias, target, draws(seed))
+    side = bisect(indptr, peer, weight.astype(float), bias, target, random(seed))
     assert np.bincount(side, minlength=2).tolist() == [target, n - target]
 
 
@@ -52,7 +52,7 @@ def test_a_long_grid_is_cut_across(compiled):
         weight, bias, half = weight.astype(float), np.zeros(traffic.ranks), traffic.ranks // 2
         cuts = []
         for seed in range(3):
-            side = bisect(indptr, peer, weight, bias, half, draws(seed))
+            side = bisect(indptr, peer, weight, bias, half, random(seed))
             cuts.append(cut_cost(indptr, peer, weight, bias, side))
         assert min(cuts) == least
 
@@ -60,7 +60,7 @@ def test_a_long_grid_is_cut_across(compiled):
 def test_a_bias_decides_where_there_is_no_traffic():
     nothing = np.zeros(9, dtype=np.int64)
     bias = np.array([3.0, -1, 2, -4, 0.5, -2, -3, 1])
-    side = bisect(nothing, nothing[:0], np.zeros(0), bias, 4, draws(0))
+    side = bisect(nothing, nothing[:0], np.zeros(0), bias, 4, random(0))
     assert np.array_equal(side, (bias < 0).astype(np.int8))
 
 
@@ -100,7 +100,7 @@ def test_a_line_ends_up_in_order(compiled):
     """31 pairs of neighbours on a line of 32 nodes: nothing is better than one hop each."""
     traffic, topology = grid_traffic(32, 1), topology_from_spec("mesh:32")
     node_of = map_ranks(traffic, topology, "recursive_bisection(tries=4)")
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == 31
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == 31
 
 
 def cut_of(traffic: Traffic, block) -> int:
@@ -118,11 +118,11 @@ def test_what_combines_bisections_has_their_sizes_and_tries_never_cut_more(n, de
     indptr, peer, weight = graph_of(traffic)
     graph = indptr, peer, weight.astype(float), rng.integers(-5, 6, n).astype(float)
     target = int(rng.integers(1, n))
-    parents = [bisect(*graph, target, draws(seed + k)) for k in range(2)]
-    child = combine(*graph, target, *parents, draws(seed))
+    parents = [bisect(*graph, target, random(seed + k)) for k in range(2)]
+    child = combine(*graph, target, *parents, random(seed))
     assert np.bincount(child, minlength=2).tolist() == [target, n - target]
     # The first of many tries are those of few: what combines them comes on top.
-    few, many = (evolve(*graph, target, tries, draws(seed)) for tries in (FEW // 2, 3 * FEW))
+    few, many = (evolve(*graph, target, tries, random(seed)) for tries in (FEW // 2, 3 * FEW))
     assert np.bincount(many[0], minlength=2).tolist() == [target, n - target]
     assert many[1] == cut_cost(*graph, many[0]) <= few[1]
 
@@ -133,7 +133,7 @@ def test_more_tries_cut_no_more_and_the_cost_is_the_cut(compiled):
     weight, bias = weight.astype(float), np.zeros(144)
     costs = []
     for tries in (1, 40):
-        side, cost = evolve(indptr, peer, weight, bias, 72, tries, draws(3))
+        side, cost = evolve(indptr, peer, weight, bias, 72, tries, random(3))
         assert cost == cut_cost(indptr, peer, weight, bias, side)
         costs.append(cost)
     assert costs[1] == 12 <= costs[0]
@@ -161,7 +161,7 @@ def test_blocks_that_are_recreated_keep_their_sizes_and_parents_and_cut_no_more(
     block = rng.permutation(np.repeat(np.arange(6), [6, 6, 6, 6, 8, 4]))
     parent = np.array([0, 0, 0, 0, 1, 1])
     after = block.copy()
-    saved = recreate(*graph_of(traffic), after, parent, most, 10, 0.0, draws(seed))
+    saved = recreate(*graph_of(traffic), after, parent, most, 10, 0.0, random(seed))
     assert np.array_equal(np.bincount(block), np.bincount(after))
     assert np.array_equal(parent[block], parent[after])
     assert cut_of(traffic, block) - cut_of(traffic, after) == saved >= 0
@@ -173,7 +173,7 @@ def test_hot_trials_may_cut_more_and_say_how_much(seed):
     traffic = grid_traffic(6, 6, seed=seed)
     block = np.arange(36) // 6
     after = block.copy()
-    saved = recreate(*graph_of(traffic), after, np.zeros(6, np.int64), 4, 5, 50.0, draws(seed))
+    saved = recreate(*graph_of(traffic), after, np.zeros(6, np.int64), 4, 5, 50.0, random(seed))
     assert np.array_equal(np.bincount(after), np.full(6, 6))
     assert cut_of(traffic, block) - cut_of(traffic, after) == saved
 
@@ -185,7 +185,7 @@ def test_chosen_blocks_have_one_parent_and_talk(compiled):
     block, parent = np.arange(24) // 4, np.array([0, 0, 0, 1, 1, 1])
     starts, members = grouped(block, 6)
     for seed in range(50):
-        chosen = choose(indptr, peer, block, parent, starts, members, 3, draws(seed))
+        chosen = choose(indptr, peer, block, parent, starts, members, 3, random(seed))
         assert len(set(parent[chosen])) == 1
         assert sorted(chosen) == list(range(min(chosen), max(chosen) + 1))
 
@@ -195,6 +195,6 @@ def test_a_division_has_parts_of_the_sizes_that_are_asked_for():
     indptr, peer, weight = graph_of(traffic)
     room = np.array([0, 3, 4, 14, 14, 30])
     local = np.full(30, -1)
-    part = divide(indptr, peer, weight.astype(float), room, local, draws(1))
+    part = divide(indptr, peer, weight.astype(float), room, local, random(1))
     assert np.array_equal(np.bincount(part, minlength=5), np.diff(room))
     assert (local == -1).all()

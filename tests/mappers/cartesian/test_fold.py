@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian.recognise import grid_of, recognised
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
@@ -77,21 +77,21 @@ def test_grids_are_folded_as_well_as_is_known(dims, spec, least, compiled):
     """LU on 64 ranks: 112 pairs, all one hop apart on torus and HAEC; 1,008 and 1,024 for 976."""
     traffic, topology = grid_traffic(*dims, seed=3), topology_from_spec(spec)
     node_of = map_ranks(traffic, topology, "fold")
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == least
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == least
 
 
 def test_a_grid_is_cut_into_boxes_along_a_hierarchy(compiled):
     """LU on 32 x 16 ranks and 4:16:8: 12,352, the best that is known (VieM, mpicartreorderlib)."""
     traffic, topology = grid_traffic(32, 16), topology_from_spec("tree:4:16:8@1:10:100")
     node_of = map_ranks(traffic, topology, "fold")
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == 12352
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == 12352
 
 
 def test_slots_of_a_node_are_filled_with_neighbours(compiled):
     """8 x 4 ranks on 4 x 4 nodes of two slots: 16 pairs stay on their nodes, 36 take one hop."""
     traffic, topology = grid_traffic(8, 4), topology_from_spec("mesh:4x4*2")
     node_of = map_ranks(traffic, topology, "fold")
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == 36
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == 36
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_grid_that_says_so_is_folded_though_it_is_periodic_or_has_diagonals(
     traffic = stencil_traffic(dims, stencil, periodic=wraps)
     topology = topology_from_spec(spec)
     node_of = map_ranks(traffic, topology, "fold(objective=hop_messages)")
-    assert evaluate(traffic, topology, node_of, "hop_messages") == 2 * hops
+    assert objective_value(traffic, topology, node_of, "hop_messages") == 2 * hops
 
 
 def test_metadata_that_contradict_the_traffic_are_no_grid():

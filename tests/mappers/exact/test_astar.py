@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
+from hopmap.mappers import OBJECTIVES, map_ranks, objective_value
 from hopmap.mappers.exact.astar import search
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
@@ -19,7 +19,7 @@ SMALL = ["mesh:3x2", "torus:5", "haec:2x1x3", "mesh:2*2", "torus:3x2", "mesh:6"]
 def optimum(traffic: Traffic, topology, objective: str) -> int:
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
     values = [
-        evaluate(traffic, topology, np.array(nodes), objective)
+        objective_value(traffic, topology, np.array(nodes), objective)
         for nodes in set(permutations(slots.tolist(), traffic.ranks))
     ]
     return max(values) if OBJECTIVES[objective].maximised else min(values)
@@ -41,7 +41,9 @@ def test_small_cases_are_solved_to_the_optimum(case, objective):
     traffic, topology = case
     node_of, proved = search(traffic, topology, rng=np.random.default_rng(0), objective=objective)
     assert proved
-    assert evaluate(traffic, topology, node_of, objective) == optimum(traffic, topology, objective)
+    assert objective_value(traffic, topology, node_of, objective) == optimum(
+        traffic, topology, objective
+    )
 
 
 def test_a_beam_does_not_claim_to_have_proved_what_it_cut_off():
@@ -58,7 +60,7 @@ def test_a_beam_does_not_claim_to_have_proved_what_it_cut_off():
 def test_beyond_small_cases_the_beam_is_no_worse_than_its_start(compiled, spec):
     traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
     start, end = (
-        evaluate(traffic, topology, map_ranks(traffic, topology, mapper), "hop_bytes")
+        objective_value(traffic, topology, map_ranks(traffic, topology, mapper), "hop_bytes")
         for mapper in ("minmd(rule=connected)", "astar(seconds=5)")
     )
     assert end <= start

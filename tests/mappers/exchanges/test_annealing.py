@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, total_cost
 from hopmap.mappers.exchanges.annealing_kernels import anneal
-from hopmap.mappers.exchanges.annealing_run import Search
+from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 
@@ -26,9 +26,11 @@ def some_traffic(ranks: int, seed: int) -> Traffic:
     return Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), volume)
 
 
-def search_of(traffic, topology, objective="hop_bytes", seed=0) -> Search:
+def search_of(traffic, topology, objective="hop_bytes", seed=0) -> AnnealingSearch:
     start = map_ranks(traffic, topology, "random", seed=seed)
-    return Search(traffic, topology, start, objective, np.random.default_rng(seed), Watch())
+    return AnnealingSearch(
+        traffic, topology, start, objective, np.random.default_rng(seed), Watch()
+    )
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -38,14 +40,14 @@ def search_of(traffic, topology, objective="hop_bytes", seed=0) -> Search:
 def test_the_cost_saved_and_every_rank_s_own_cost_stay_exact(spec, objective, seed, temperature):
     topology = topology_from_spec(spec)
     search = search_of(some_traffic(int(topology.slots.sum()) - 1, seed), topology, objective, seed)
-    before = total_cost(search.model, search.seating.places)
-    saved = anneal(search.model, search.seating, temperature, temperature, 300)
-    seating = search.seating
-    assert before - saved == total_cost(search.model, seating.places)
-    assert np.array_equal(seating.own, own_costs(search.model, seating.places))
-    assert np.array_equal(seating.item_at[seating.seat_of], np.arange(len(seating.places)))
+    before = total_cost(search.model, search.assignment.places)
+    saved = anneal(search.model, search.assignment, temperature, temperature, 300)
+    assignment = search.assignment
+    assert before - saved == total_cost(search.model, assignment.places)
+    assert np.array_equal(assignment.own, own_costs(search.model, assignment.places))
+    assert np.array_equal(assignment.item_at[assignment.slot_of], np.arange(len(assignment.places)))
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
-    assert np.array_equal(slots[seating.seat_of], seating.places)
+    assert np.array_equal(slots[assignment.slot_of], assignment.places)
     assert temperature > 0 or saved >= 0
 
 
@@ -56,8 +58,8 @@ def test_blocks_that_move_save_what_they_say(spec):
     before = search.cost
     exchange_blocks(search, 5000)
     assert search.cost < before
-    assert search.cost == total_cost(search.model, search.seating.places)
-    assert np.array_equal(search.seating.own, own_costs(search.model, search.seating.places))
+    assert search.cost == total_cost(search.model, search.assignment.places)
+    assert np.array_equal(search.assignment.own, own_costs(search.model, search.assignment.places))
     assert search.best_cost == total_cost(search.model, search.best)
 
 
@@ -65,9 +67,9 @@ def test_blocks_that_move_save_what_they_say(spec):
 def test_six_ranks_are_placed_as_well_as_in_any_order(mapper):
     topology, traffic = topology_from_spec("mesh:3x2"), some_traffic(6, 4)
     orders = permutations(range(6))
-    least = min(evaluate(traffic, topology, np.array(p), "hop_bytes") for p in orders)
+    least = min(objective_value(traffic, topology, np.array(p), "hop_bytes") for p in orders)
     found = map_ranks(traffic, topology, mapper, seed=1)
-    assert evaluate(traffic, topology, found, "hop_bytes") == least
+    assert objective_value(traffic, topology, found, "hop_bytes") == least
 
 
 @pytest.mark.parametrize("mapper", ["annealing", "multilevel", "auto"])
@@ -75,7 +77,7 @@ def test_more_moves_from_the_same_start_are_not_worse_on_average(mapper, compile
     topology, traffic = topology_from_spec("torus:4x4x2"), some_traffic(32, 7)
     few, many = (
         sum(
-            evaluate(
+            objective_value(
                 traffic, topology, map_ranks(traffic, topology, f"{mapper}(moves={n})", seed=s),
                 "hop_bytes",
             )
@@ -98,7 +100,7 @@ def test_tabu_goes_uphill_to_leave_a_local_optimum():
         traffic = some_traffic(9, seed)
         stuck = map_ranks(traffic, topology, "random | local_search(neighbourhood=N2)", seed=seed)
         better = map_ranks(traffic, topology, "tabu(steps=100)", initial=stuck, seed=seed)
-        values = [evaluate(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
+        values = [objective_value(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
         assert values[1] <= values[0]
         found.append(values[1] < values[0])
     assert any(found)

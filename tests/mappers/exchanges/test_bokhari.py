@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 
@@ -20,7 +20,7 @@ def first_local_optimum(traffic: Traffic, topology, objective: str) -> list[int]
     sign = 1 if objective == "cardinality" else -1
 
     def value(places):
-        return sign * evaluate(traffic, topology, np.array(places[:ranks]), objective)
+        return sign * objective_value(traffic, topology, np.array(places[:ranks]), objective)
 
     places, improved = slots, True
     while improved:
@@ -53,7 +53,7 @@ def test_the_first_local_optimum_is_that_of_the_printed_algorithm(spec, objectiv
     traffic = Traffic.from_pairs(ranks, src, dst, weight, 10 * weight)
     ours = map_ranks(traffic, topology, f"bokhari(objective={objective}, rounds=1)")
     naive = np.array(first_local_optimum(traffic, topology, objective))
-    assert evaluate(traffic, topology, ours, objective) == evaluate(
+    assert objective_value(traffic, topology, ours, objective) == objective_value(
         traffic, topology, naive, objective
     )
     assert ours.tolist() == naive.tolist()

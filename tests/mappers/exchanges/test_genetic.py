@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges.genetic_kernels import ordered_crossover
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import lu_traffic
@@ -35,7 +35,7 @@ def test_it_beats_random_sampling_clearly(compiled, spec):
 
     def hops(mapper: str) -> list[int]:
         mappings = [map_ranks(traffic, topology, mapper, seed=seed) for seed in range(3)]
-        return [evaluate(traffic, topology, m, "hop_messages") for m in mappings]
+        return [objective_value(traffic, topology, m, "hop_messages") for m in mappings]
 
     genes, samples = hops("genetic"), hops("random_sampling")
     assert max(genes) < min(samples)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import MAPPERS, evaluate, map_ranks
+from hopmap.mappers import MAPPERS, map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
 from hopmap.topologies import MappingError, check_mapping, topology_from_spec
 from hopmap.traces import Traffic
@@ -86,13 +86,13 @@ def test_descending_reaches_what_the_named_objective_has_for_its_best(compiled):
     """On a row of six the least hop-bytes are found by asking for them, from most seeds."""
     topology = topology_from_spec("mesh:3x2")
     traffic, reached = some_traffic(6, 4), 0
-    least = evaluate(traffic, topology, map_ranks(traffic, topology, "auto"), "hop_bytes")
+    least = objective_value(traffic, topology, map_ranks(traffic, topology, "auto"), "hop_bytes")
     for seed in range(10):
         node_of = map_ranks(
             traffic, topology, "random | descend(evaluations=200)", seed=seed,
-            objective=lambda m: evaluate(traffic, topology, m, "hop_bytes"),
+            objective=lambda m: objective_value(traffic, topology, m, "hop_bytes"),
         )  # fmt: skip
-        reached += evaluate(traffic, topology, node_of, "hop_bytes") == least
+        reached += objective_value(traffic, topology, node_of, "hop_bytes") == least
     assert reached >= 5
 
 

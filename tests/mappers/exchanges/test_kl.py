@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import OBJECTIVES, evaluate, map_ranks
+from hopmap.mappers import OBJECTIVES, map_ranks, objective_value
 from hopmap.mappers.cost_kernels import swap_gain, total_cost
-from hopmap.mappers.exchanges.kl import find_candidates, seated
+from hopmap.mappers.exchanges.kl import find_candidates, initial_state
 from hopmap.mappers.exchanges.kl_kernels import (
     BEST,
     DONE,
@@ -40,10 +40,10 @@ def cases(draw):
 
 
 def naive_pass(task_at, node, volume, hops, t):
-    """One pass on a list of tasks, a seat each, changed in place; all swaps, and those kept."""
+    """One pass on a list of tasks, a slot each, changed in place; all swaps, and those kept."""
 
     def cost(tasks):
-        at = {task: node[seat] for seat, task in enumerate(tasks)}
+        at = {task: node[slot] for slot, task in enumerate(tasks)}
         return sum(bytes_ * hops[at[i]][at[j]] for (i, j), bytes_ in volume.items())
 
     def swapped(a, b):
@@ -77,11 +77,11 @@ def naive_pass(task_at, node, volume, hops, t):
 
 
 def naive_problem(traffic, topology, start):
-    """Tasks on seats (None on a free one), nodes of the seats, volumes and hops, all plain."""
+    """Tasks on slots (None on a free one), nodes of the slots, volumes and hops, all plain."""
     node = np.repeat(np.arange(topology.nodes), topology.slots)
     task_at = [None] * len(node)
     for task in range(traffic.ranks):
-        free = [seat for seat in np.flatnonzero(node == start[task]) if task_at[seat] is None]
+        free = [slot for slot in np.flatnonzero(node == start[task]) if task_at[slot] is None]
         task_at[free[0]] = task
     every = np.arange(topology.nodes)
     hops = topology.distance(np.repeat(every, len(every)), np.tile(every, len(every)))
@@ -95,7 +95,7 @@ def naive_problem(traffic, topology, start):
 def started(traffic, topology, start, t, objective="hop_bytes"):
     model = cost_model(traffic, topology, objective)
     candidates = find_candidates(model, topology, t)
-    state = seated(with_free_slots(start, topology), len(candidates.low))
+    state = initial_state(with_free_slots(start, topology), len(candidates.low))
     return SimpleNamespace(model=model, candidates=candidates, state=state, ranks=traffic.ranks)
 
 
@@ -136,16 +136,16 @@ def test_gains_stay_exact_and_the_best_is_known_after_every_swap(case, objective
     costs = [before]
     locked = set()
     while True:
-        seats = list(zip(candidates.low.tolist(), candidates.high.tolist(), strict=True))
-        for c, (a, b) in enumerate(seats):
+        swaps = list(zip(candidates.low.tolist(), candidates.high.tolist(), strict=True))
+        for c, (a, b) in enumerate(swaps):
             u, v = state.item_at[a], state.item_at[b]
             if locked & {a, b} or min(u, v) >= run.ranks:
                 assert state.gain[c] == LOCKED
             else:
                 assert state.gain[c] == swap_gain(model, state.places, u, v)
-        if len(seats) > 1:
+        if len(swaps) > 1:
             assert state.winner[1] == np.argmax(state.gain)
-        if not len(seats) or state.gain.max() == LOCKED:
+        if not len(swaps) or state.gain.max() == LOCKED:
             assert not swap_best(model, candidates, state, 1)
             break
         assert swap_best(model, candidates, state, 1)
@@ -156,12 +156,12 @@ def test_gains_stay_exact_and_the_best_is_known_after_every_swap(case, objective
         assert costs[0] - costs[-1] == state.counts[GAINED]
     roll_back(candidates, state)
     assert total_cost(model, state.places) == min(costs)
-    assert state.item_at[state.seat_of].tolist() == list(range(len(state.places)))
+    assert state.item_at[state.slot_of].tolist() == list(range(len(state.places)))
 
 
 @examples(40)
 @given(cases())
-def test_candidates_are_the_pairs_of_seats_within_t_on_different_nodes(case):
+def test_candidates_are_the_pairs_of_slots_within_t_on_different_nodes(case):
     traffic, topology, start, t = case
     candidates = started(traffic, topology, start, t).candidates
     node = np.repeat(np.arange(topology.nodes), topology.slots)
@@ -170,9 +170,9 @@ def test_candidates_are_the_pairs_of_seats_within_t_on_different_nodes(case):
     within = (node[low] != node[high]) & (far <= t)
     assert candidates.low.tolist() == low[within].tolist()
     assert candidates.high.tolist() == high[within].tolist()
-    for seat in range(len(node)):
-        own = candidates.of_seat[candidates.indptr[seat] : candidates.indptr[seat + 1]]
-        either = (candidates.low == seat) | (candidates.high == seat)
+    for slot in range(len(node)):
+        own = candidates.of_slot[candidates.indptr[slot] : candidates.indptr[slot + 1]]
+        either = (candidates.low == slot) | (candidates.high == slot)
         assert own.tolist() == np.flatnonzero(either).tolist()
 
 
@@ -212,7 +212,9 @@ def test_improvement_over_random_grows_with_t_and_is_the_papers(compiled):
         for seed in range(3):
             start = map_ranks(traffic, topology, "random", seed=seed)
             end = map_ranks(traffic, topology, f"kl(t={t})", initial=start)
-            before, after = (evaluate(traffic, topology, m, "hop_bytes") for m in (start, end))
+            before, after = (
+                objective_value(traffic, topology, m, "hop_bytes") for m in (start, end)
+            )
             shares.append(1 - after / before)
         better.append(np.mean(shares))
     assert 0.4 < better[0] < better[1] < better[2] < 0.75

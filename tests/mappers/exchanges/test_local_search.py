@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import OBJECTIVES, evaluate, map_ranks, parse_pipeline
+from hopmap.mappers import OBJECTIVES, map_ranks, objective_value, parse_pipeline
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges.local_search import started
 from hopmap.mappers.exchanges.local_search_kernels import dense_gain, exchange
@@ -60,7 +60,7 @@ def test_it_ends_where_no_exchange_of_the_neighbourhood_gains(case, neighbourhoo
     traffic, topology, start = case
     stage = f"local_search(neighbourhood={neighbourhood}, s={s}, objective={objective})"
     end = map_ranks(traffic, topology, stage, initial=start)
-    before, after = (evaluate(traffic, topology, m, objective) for m in (start, end))
+    before, after = (objective_value(traffic, topology, m, objective) for m in (start, end))
     assert after >= before if OBJECTIVES[objective].maximised else after <= before
     model = cost_model(traffic, topology, objective)
     places = with_free_slots(end, topology)
@@ -121,7 +121,7 @@ def test_larger_neighbourhoods_find_better_mappings(compiled):
     mean = {
         n: np.mean(
             [
-                evaluate(
+                objective_value(
                     traffic,
                     topology,
                     map_ranks(

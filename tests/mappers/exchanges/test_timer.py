@@ -5,10 +5,11 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
+from communication_model import bisection_model
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges.timer import extended
 from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
@@ -220,7 +221,7 @@ def test_coco_is_the_objective_and_div_the_distance_of_extensions(case, objectiv
     model = cost_model(traffic, topology, objective)
     graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
     coco, plus = values(*graph, labels.bits, labels.price, labels.inner, label_of)
-    assert coco == cube.scale * evaluate(traffic, topology, start, objective)
+    assert coco == cube.scale * objective_value(traffic, topology, start, objective)
     pairs = traffic.without_self().undirected()
     weight = pairs.bytes if objective == "hop_bytes" else pairs.messages
     names = texts(labels.bits, np.arange(labels.inner, len(labels.price)))
@@ -237,7 +238,7 @@ def test_more_hierarchies_are_never_worse():
     traffic, topology = lu_traffic("A", 64), topology_from_spec("torus:8x8")
     start = map_ranks(traffic, topology, "random", seed=3)
     reached = [
-        evaluate(
+        objective_value(
             traffic,
             topology,
             map_ranks(traffic, topology, f"timer(hierarchies={n})", initial=start),
@@ -246,7 +247,7 @@ def test_more_hierarchies_are_never_worse():
         for n in (1, 3, 10, 30, 100)
     ]
     assert reached == sorted(reached, reverse=True)
-    assert reached[-1] < 0.6 * evaluate(traffic, topology, start, "hop_bytes")
+    assert reached[-1] < 0.6 * objective_value(traffic, topology, start, "hop_bytes")
 
 
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:4x6", "hypercube:5", "torus:4x2*4"])
@@ -255,7 +256,7 @@ def test_random_mappings_get_better(spec):
     traffic = lu_traffic("A", 16)
     start = map_ranks(traffic, topology, "random", seed=1)
     end = map_ranks(traffic, topology, "timer", initial=start)
-    before, after = (evaluate(traffic, topology, m, "hop_bytes") for m in (start, end))
+    before, after = (objective_value(traffic, topology, m, "hop_bytes") for m in (start, end))
     assert after < before
 
 
@@ -273,7 +274,7 @@ def test_blocks_of_a_network_with_hubs_improve_by_what_the_paper_reports(spec, s
     first = map_ranks(between, topology, start)[block]
     slots = topology_from_spec(f"{spec}*{np.bincount(first).max()}")
     last = map_ranks(traffic, slots, "timer", initial=first)
-    before, after = (evaluate(traffic, slots, m, "hop_bytes") for m in (first, last))
+    before, after = (objective_value(traffic, slots, m, "hop_bytes") for m in (first, last))
     assert after <= 0.94 * before
     assert np.array_equal(np.bincount(last), np.bincount(first))
 

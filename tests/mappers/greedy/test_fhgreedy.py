@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
@@ -73,7 +73,7 @@ def test_the_better_of_no_seed_and_one_is_returned():
     for seed in range(20):
         traffic, _ = random_traffic(16, seed)
         costs = [
-            evaluate(traffic, topology, map_ranks(traffic, topology, name), "hop_bytes")
+            objective_value(traffic, topology, map_ranks(traffic, topology, name), "hop_bytes")
             for name in ("fhgreedy(seeds=0)", "fhgreedy(seeds=1)", "fhgreedy")
         ]
         assert costs[2] == min(costs)

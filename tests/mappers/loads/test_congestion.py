@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.loads.congestion_kernels import anneal_loads, highest
-from hopmap.mappers.loads.link_loads import load_bound, loads_and_seats
+from hopmap.mappers.loads.link_loads import load_bound, loads_and_assignment
 from hopmap.mappers.loads.link_loads_kernels import crossing, forget, reroute, settle
 from hopmap.simulator import evaluate as measure
 from hopmap.topologies import from_networkx, topology_from_spec
@@ -43,8 +43,8 @@ def laid_out(spec: str, free: int, seed: int):
     topology = topology_from_spec(spec)
     traffic = some_traffic(int(topology.slots.sum()) - free, seed)
     start = map_ranks(traffic, topology, "random", seed=seed)
-    loads, seating = loads_and_seats(traffic, topology, start, np.random.default_rng(seed))
-    return topology, traffic, loads, seating
+    loads, assignment = loads_and_assignment(traffic, topology, start, np.random.default_rng(seed))
+    return topology, traffic, loads, assignment
 
 
 def loads_of(topology, traffic, places) -> np.ndarray:
@@ -55,8 +55,8 @@ def loads_of(topology, traffic, places) -> np.ndarray:
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 99), free=st.integers(0, 3), data=st.data())
 def test_loads_after_any_exchanges_are_those_of_a_full_count(spec, seed, free, data):
-    topology, traffic, loads, seating = laid_out(spec, free, seed)
-    places = seating.places
+    topology, traffic, loads, assignment = laid_out(spec, free, seed)
+    places = assignment.places
     slot = st.integers(0, len(places) - 1)
     for _ in range(5):
         u, v = data.draw(slot), data.draw(slot)
@@ -76,33 +76,33 @@ def test_loads_after_any_exchanges_are_those_of_a_full_count(spec, seed, free, d
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_annealing_knows_all_loads_and_the_least_highest_one_met(spec, temperature):
-    topology, traffic, loads, seating = laid_out(spec, 1, 5)
-    top, best = np.array(highest(loads.load)), seating.places.copy()
+    topology, traffic, loads, assignment = laid_out(spec, 1, 5)
+    top, best = np.array(highest(loads.load)), assignment.places.copy()
     before = int(top[0])
     ranks = np.empty(len(best), dtype=np.int64)
-    ranks = ranks[: crossing(loads, seating.places, before, ranks)]
-    anneal_loads(loads, seating, ranks, 3, float(before), temperature, 0.01, 500, top, best)
-    assert np.array_equal(loads.load, loads_of(topology, traffic, seating.places))
+    ranks = ranks[: crossing(loads, assignment.places, before, ranks)]
+    anneal_loads(loads, assignment, ranks, 3, float(before), temperature, 0.01, 500, top, best)
+    assert np.array_equal(loads.load, loads_of(topology, traffic, assignment.places))
     assert top[0] == congestion_of(traffic, topology, best[: traffic.ranks]) <= before
     assert top[1] == (loads.load >= top[0]).sum()
-    assert np.array_equal(seating.item_at[seating.seat_of], np.arange(len(best)))
+    assert np.array_equal(assignment.item_at[assignment.slot_of], np.arange(len(best)))
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
-    assert np.array_equal(slots[seating.seat_of], seating.places)
+    assert np.array_equal(slots[assignment.slot_of], assignment.places)
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_ranks_that_cross_a_link_are_those_whose_routes_have_it(spec):
-    topology, traffic, loads, seating = laid_out(spec, 1, 3)
+    topology, traffic, loads, assignment = laid_out(spec, 1, 3)
     most = int(loads.load.max())
-    indptr, links = topology.routes(seating.places[traffic.src], seating.places[traffic.dst])
+    indptr, links = topology.routes(assignment.places[traffic.src], assignment.places[traffic.dst])
     full = loads.load[links] == most
     over = [
         pair
         for pair in range(traffic.pairs)
         if traffic.bytes[pair] and full[indptr[pair] : indptr[pair + 1]].any()
     ]
-    found = np.empty(len(seating.places), dtype=np.int64)
-    found = found[: crossing(loads, seating.places, most, found)]
+    found = np.empty(len(assignment.places), dtype=np.int64)
+    found = found[: crossing(loads, assignment.places, most, found)]
     assert found.tolist() == np.union1d(traffic.src[over], traffic.dst[over]).tolist()
 
 
@@ -116,7 +116,7 @@ def test_the_busiest_link_never_gets_busier(mapper, spec, start):
     last = map_ranks(traffic, topology, mapper, initial=first, objective="max_link_load")
     before, after = (congestion_of(traffic, topology, m) for m in (first, last))
     assert after <= before
-    assert evaluate(traffic, topology, last, "max_link_load") == after
+    assert objective_value(traffic, topology, last, "max_link_load") == after
 
 
 @settings(max_examples=30, deadline=None)

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from hopmap.mappers import evaluate, map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 
@@ -33,7 +33,7 @@ def test_traffic_that_is_nested_as_the_machine_is_finds_its_place(name, sizes):
     traffic, least = nested(sizes)
     topology = topology_from_spec(f"tree:{':'.join(map(str, sizes))}")
     node_of = map_ranks(traffic, topology, name)
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == least
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == least
 
 
 @pytest.mark.parametrize("name", MAPPERS)
@@ -69,14 +69,14 @@ def test_topdown_solves_lu_on_4x4x4():
     once = Traffic.from_pairs(64, pairs.src, pairs.dst, np.ones(112, int), np.ones(112, int))
     for setting in ("", "(in_order=false)", "(preset=eco, in_order=false)"):
         node_of = map_ranks(once, topology, f"topdown{setting}")
-        assert evaluate(once, topology, node_of, "hop_bytes") == 64 * 1 + 32 * 10 + 16 * 100
+        assert objective_value(once, topology, node_of, "hop_bytes") == 64 * 1 + 32 * 10 + 16 * 100
 
 
 def test_topdown_and_local_search_beat_the_greedy_construction(compiled):
     """Section 5.1: by half on average, and local search adds to it."""
     traffic, topology = lu_traffic("D", 256), topology_from_spec("tree:4:16:4@1:10:100")
     greedy, top, both = (
-        evaluate(traffic, topology, map_ranks(traffic, topology, pipeline), "hop_bytes")
+        objective_value(traffic, topology, map_ranks(traffic, topology, pipeline), "hop_bytes")
         for pipeline in ("mueller_merbach", "topdown(in_order=false)", "topdown | local_search")
     )
     assert both <= top < 0.7 * greedy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate, map_ranks, treematch
+from hopmap.mappers import map_ranks, objective_value, treematch
 from hopmap.mappers.partitions.partition_kernels import Graph
 from hopmap.mappers.partitions.treematch import factors
 from hopmap.mappers.partitions.treematch_kernels import fast, grown, matched
@@ -65,7 +65,7 @@ def test_a_grid_of_64_ranks_costs_what_open_mpi_s_treematch_makes_of_it(divide, 
     topology = topology_from_spec("tree:4:4:4@1:10:100")
     traffic = grid_traffic(8, 8)
     node_of = map_ranks(traffic, topology, f"treematch(divide={divide})")
-    assert evaluate(traffic, topology, node_of, "hop_bytes") == published
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == published
 
 
 def test_all_peers_rows_are_reproduced_with_its_own_random_numbers(compiled, shared):
@@ -78,7 +78,7 @@ def test_all_peers_rows_are_reproduced_with_its_own_random_numbers(compiled, sha
         topology = topology_from_spec(row["topology"].replace("hier:", "tree:").replace("/", "@"))
         divide = "opt=1" in row["settings"]
         node_of = treematch(traffic, topology, rng=Twister(), divide=divide)
-        assert evaluate(traffic, topology, node_of, "hop_bytes") == float(row["best_J"]), row
+        assert objective_value(traffic, topology, node_of, "hop_bytes") == float(row["best_J"]), row
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers import evaluate
+from hopmap.mappers import objective_value
 from hopmap.topologies import Topology, hierarchy, topology_from_spec, tree
 from hopmap.traces import Traffic
 from support.slow import examples
@@ -74,7 +74,7 @@ def test_two_cores_are_as_far_apart_as_their_lowest_common_subsystem_says(given_
 def test_hop_bytes_are_the_objective_of_the_paper_with_every_pair_once():
     topology = topology_from_spec("tree:2:2:2@1:10:100")
     ring = Traffic.from_pairs(8, range(8), [(i + 1) % 8 for i in range(8)], [1] * 8, [3] * 8)
-    assert evaluate(ring, topology, range(8), "hop_bytes") == 3 * (4 * 1 + 2 * 10 + 2 * 100)
+    assert objective_value(ring, topology, range(8), "hop_bytes") == 3 * (4 * 1 + 2 * 10 + 2 * 100)
 
 
 def test_uniform_traffic_crosses_a_link_as_often_as_a_pair_is_split_by_it():

@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.mappers.partitions.partition import Preset, kaffpa, partition, split
+from hopmap.mappers.partitions.partition_kernels import Graph, contracted, induced
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic
-
-from .partition import Preset, kaffpa, partition, split
-from .partition_kernels import Graph, contracted, induced
 
 IMBALANCE = 0.03
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from communication_model import bisection_model, multisection_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import bisection_model, evaluate, map_ranks, multisection_model
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 
@@ -47,7 +48,7 @@ def test_multisection_suits_the_identity_where_sizes_are_no_powers_of_two(racks)
         multisection_model(graph, [4, 4, racks], np.random.default_rng(0)),
     ):
         node_of = map_ranks(model.traffic, topology, "identity")
-        values.append(evaluate(model.traffic, topology, node_of, "hop_bytes"))
+        values.append(objective_value(model.traffic, topology, node_of, "hop_bytes"))
     assert values[1] < 0.9 * values[0]
 
 

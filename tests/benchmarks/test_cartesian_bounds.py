@@ -5,11 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.cartesian_bounds import (
+from cartesian_bounds import (
     cube_edges,
     kd_tree_bound,
     kd_tree_bound_of,
@@ -17,6 +13,10 @@ from hopmap.mappers.cartesian.cartesian_bounds import (
     strips_bound,
     surface,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopmap.mappers import map_ranks
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from .strips import root
+from hopmap.mappers.cartesian.strips import root
 
 
 def cube_edges(size: float, dimensions: int) -> float:

@@ -1,4 +1,15 @@
-"""Compiled greedy constructions: which rank comes next, and where it goes; see `greedy.py`."""
+"""Compiled constructions that place rank after rank, the one most tied to those placed next.
+
+| mapper | next rank | its node |
+|---|---|---|
+| mueller_merbach | most traffic with all placed ranks | least sum of distances to all of them |
+| greedy_all_c | most traffic with all placed ranks | least sum of traffic times distance |
+| greedy_min | most traffic with one placed rank | nearest to that one |
+
+The first rank is the one with the most traffic, on the node with the least sum of distances to all
+nodes. What the sources leave open: of equal ranks the one with more traffic in all, then the lower
+one; of equal nodes the lower; a rank that is not tied to any goes where mueller_merbach puts it.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,154 @@
+"""Mappers and topologies of one's own: files, modules, and entry points of installed packages.
+
+Files and modules stand in ``HOPMAP_PLUGINS``, joined as in ``PATH``; the option ``--plugin`` adds
+to it, and processes that are started inherit it. Packages name theirs in the groups of entry points
+``hopmap.mappers`` and ``hopmap.topologies``. Either is looked at when a name is not known, or a
+list of all is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from .errors import HopmapError, HopmapWarning
+
+VARIABLE = "HOPMAP_PLUGINS"
+
+
+class PluginError(HopmapError, ValueError):
+    """A plugin is not there, or fails as it is loaded."""
+
+
+def add_plugin(plugin: str) -> None:
+    """Load a plugin, here and in all processes that this one starts.
+
+    Parameters
+    ----------
+    plugin : str
+        A Python file, beside which it may import others, or the name of a module.
+
+    Raises
+    ------
+    PluginError
+        It is not there, or fails as it is loaded.
+    """
+    name = str(Path(plugin).absolute()) if _is_file(plugin) else plugin
+    _load(name)
+    if name not in (known := plugins()):
+        os.environ[VARIABLE] = os.pathsep.join([*known, name])
+
+
+def plugins() -> list[str]:
+    """Files and modules that are named in ``HOPMAP_PLUGINS``."""
+    return [name for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+
+
+def load_plugins() -> None:
+    """Load what ``HOPMAP_PLUGINS`` names, each once; see `add_plugin`."""
+    for name in plugins():
+        _load(name)
+
+
+@cache
+def load_entry_points(group: str, enter: Callable[[str, Any], None]) -> None:
+    """Enter what installed packages offer; warn of what cannot be loaded, and leave it out.
+
+    Parameters
+    ----------
+    group : str
+        Of entry points.
+    enter : callable
+        Takes the name of each and what it stands for.
+    """
+    for point in entry_points(group=group):
+        try:
+            enter(point.name, point.load())
+        except Exception as error:
+            warnings.warn(
+                f"{group}: {point.name} ({point.value}) is left out: {_said(error)}",
+                HopmapWarning,
+                stacklevel=3,
+            )
+
+
+def source_file(function: Callable[..., Any]) -> str:
+    """Return the file that a function is defined in; empty where there is none."""
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:  # no function of Python's
+        return ""
+    return file if file and Path(file).is_file() else ""
+
+
+def same_function(known: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """Whether they are one function defined twice: by its module or by its file."""
+    if place_of(known) == place_of(new):
+        return True
+    file = source_file(new)
+    return _qualname(known) == _qualname(new) and file != "" and file == source_file(known)
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Return the module and the name of a function."""
+    return f"{function.__module__}.{_qualname(function)}"
+
+
+def _qualname(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+def _is_file(plugin: str) -> bool:
+    return plugin.endswith(".py") or os.sep in plugin
+
+
+def _load(plugin: str) -> None:
+    """Load a plugin once."""
+    if plugin in sys.modules:
+        return
+    if _is_file(plugin) and not Path(plugin).is_file():
+        raise PluginError(f"plugin {plugin}: no such file: expected a Python file, or a module")
+    try:
+        if _is_file(plugin):
+            _run(Path(plugin))
+        else:
+            importlib.import_module(plugin)
+    except Exception as error:
+        lines = [
+            frame.lineno
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == plugin
+        ]
+        where = f"{plugin}, line {lines[-1]}" if lines else plugin
+        raise PluginError(f"plugin {where}: {_said(error)}") from error
+
+
+def _run(file: Path) -> None:
+    """Import a file under its path as its name, which no other module has."""
+    name = str(file)
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError("expected a Python file, called NAME.py")
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def _said(error: Exception) -> str:
+    own = isinstance(error, HopmapError)
+    return str(error) if own else f"{type(error).__name__}: {error}"

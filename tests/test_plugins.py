@@ -1,0 +1,150 @@
+"""Mappers and topologies of one's own, from files, modules and installed packages."""
+
+import json
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.mappers import mapper_named, mapper_source
+from hopmap.plugins import VARIABLE, load_entry_points
+from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.sweep.slurm import write_slurm_array
+from hopmap.topologies import MappingError, topology_from_spec
+
+pytestmark = pytest.mark.usefixtures("forgetting")
+
+OWN = """
+import networkx as nx
+import own_numbers
+from hopmap.mappers import mapper
+from hopmap.topologies import from_networkx, topology_family
+
+@mapper("{name}")
+def backwards(traffic, topology, first=3):
+    return own_numbers.down(first)
+
+@topology_family("wheel-{name}")
+def wheel(words):
+    return from_networkx(nx.wheel_graph(int(words)))
+"""
+NUMBERS = "def down(first):\n    return range(first, -1, -1)\n"
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN.format(name="mine"))
+    (tmp_path / "own_numbers.py").write_text(NUMBERS)
+    return file
+
+
+def hopmap(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_a_file_brings_a_mapper_and_a_topology(plugin, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "map.csv"
+    words = ["-t", "wheel-mine:4", "--mapper", "mine(first=3)", "--out", out]
+    assert "mine(first=3)" in hopmap("--plugin", "own.py", "map", "stencil:2x2,5pt", *words)
+    assert out.read_text().endswith("0,3\n1,2\n2,1\n3,0\n")
+    assert "wheel-mine:4" in out.read_text()
+    assert mapper_source("mine") == str(plugin)
+    assert "mine" in hopmap("list", "mappers")
+    assert "wheel-mine" in hopmap("list", "topologies")
+
+
+def test_the_variable_alone_names_plugins(plugin, monkeypatch):
+    with pytest.raises(MappingError, match="unknown mapper 'mine'"):
+        mapper_named("mine")
+    monkeypatch.setenv(VARIABLE, os.pathsep.join(["json", str(plugin)]))
+    assert mapper_named("mine").parameters[0].default == 3
+    assert topology_from_spec("wheel-mine:5").spec == "wheel-mine:5"
+    assert mapper_source("sweep").endswith("sweep.py")
+
+
+def test_a_module_is_a_plugin(plugin, monkeypatch):
+    monkeypatch.syspath_prepend(plugin.parent)
+    assert "mine" in hopmap("--plugin", "own", "list", "mappers")
+
+
+def test_workers_of_a_scenario_have_the_plugin(plugin, tmp_path):
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        'name = "own"\ntraces = ["lu.S.4"]\ntopologies = ["mesh:2x2"]\nmappers = ["mine"]\n'
+        "seeds = [1, 2]\n[replay]\nengine = false\n"
+    )
+    words = ["--plugin", plugin, "run", scenario, "--out", tmp_path / "out", "--workers", 2]
+    hopmap(*words)
+    rows = hopmap("query", tmp_path / "out", "select mapper, node_of from runs", "--json")
+    assert json.loads(rows) == [{"mapper": "mine", "node_of": [3, 2, 1, 0]}] * 2
+
+
+def test_tasks_of_a_job_array_load_the_plugin(plugin, tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(plugin))
+    script = write_slurm_array(tmp_path, ["a"], ["s.toml"])
+    assert f"hopmap.scenarios --plugin {plugin} run s.toml" in script.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "no such file"),
+        ("x = 1\ny = z\n", "line 2: NameError: name 'z' is not defined"),
+        ("def f(:\n", "SyntaxError: invalid syntax (broken.py, line 1)"),
+        (OWN.format(name="sweep"), "two mappers are called 'sweep'"),
+        (OWN.replace("first=3", "first").format(name="mine"), "mapper mine: parameter first: "),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_is_one_line(text, said, tmp_path):
+    file = tmp_path / "broken.py"
+    (tmp_path / "own_numbers.py").write_text(NUMBERS)
+    if text is not None:
+        file.write_text(text)
+    result = CliRunner().invoke(app, ["--plugin", str(file), "list", "mappers"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"hopmap: plugin {file}")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+    file.write_text(OWN.format(name="mended"))
+    assert "mended" in hopmap("--plugin", file, "list", "mappers")
+    missing = CliRunner().invoke(app, ["--plugin", "own_nowhere", "list", "mappers"])
+    assert "No module named 'own_nowhere'" in missing.stderr
+    assert missing.exit_code == 2
+
+
+def install(folder, points):
+    """Write what says of a package that it has entry points."""
+    info = folder / "own-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+def test_installed_packages_offer_mappers_and_topologies(tmp_path, monkeypatch):
+    load_entry_points.cache_clear()
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own.py").write_text(OWN.format(name="mine"))
+    (tmp_path / "own_numbers.py").write_text(
+        "import networkx as nx\nfrom hopmap.topologies import from_networkx\n" + NUMBERS + "\n"
+        "def plain(traffic, topology):\n    return range(traffic.ranks)\n\n"
+        "def star(words):\n    return from_networkx(nx.star_graph(int(words) - 1))\n"
+    )
+    install(
+        tmp_path,
+        "[hopmap.mappers]\nmine = own\nplain = own_numbers:plain\nlost = own_nowhere:it\n"
+        "[hopmap.topologies]\nstar = own_numbers:star\n",
+    )
+    with pytest.warns(UserWarning, match=r"hopmap.mappers: lost .* is left out: ModuleNotFound"):
+        assert mapper_named("plain").initial == "ignored"
+    assert mapper_named("mine").parameters[0].name == "first"
+    star = topology_from_spec("star:5")
+    assert (star.nodes, star.spec) == (5, "star:5")
+    with pytest.raises(ValueError, match=r"topology 'star:five': invalid literal"):
+        topology_from_spec("star:five")
+    with pytest.raises(ValueError, match=r"topology 'star:': '': expected words for star"):
+        topology_from_spec("star:")
+    assert "star" in hopmap("list", "topologies")
