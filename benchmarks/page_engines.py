@@ -18,7 +18,7 @@ from textbook_simpy import Replay
 from hopmap.mappers import objectives
 from hopmap.simulator import ENGINES, Parameters, Program, evaluate, link_loads, lower, simulate
 from hopmap.simulator.record import NOTHING
-from hopmap.simulator.run_plan import plan
+from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import Traffic, lu_traffic, nas_folded, read_trace
 
@@ -85,7 +85,7 @@ def _packets(program: Program, name: str) -> Rows:
     """Compiled beside SimPy with a Resource for every link, the same packets."""
     parameters = Parameters(compute_scale=0, eager_limit=2**40, switching="store_and_forward")
     node_of = np.random.default_rng(0).permutation(16)[: program.ranks]
-    ready = plan(program, torus((4, 4)), node_of, parameters)
+    ready = plan_run(program, torus((4, 4)), node_of, parameters)
     peer = Replay(ready)
     slow = best(peer.run, 1)
     for engine in ("compiled", "simpy"):

@@ -25,7 +25,7 @@ from textbook_simpy import Replay
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
 from hopmap.simulator.record import NOTHING
-from hopmap.simulator.run_plan import plan
+from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 
@@ -60,7 +60,7 @@ def run(program: Program, topology: Topology, node_of: Any, engine: str, times: 
         lambda: simulate(program, topology, node_of, parameters=parameters, engine=engine),
         times=times,
     )
-    ready = plan(program, topology, node_of, parameters)
+    ready = plan_run(program, topology, node_of, parameters)
     alone, _ = best(ENGINES[engine].run, ready, NOTHING, None, times=times)
     return [whole, alone, result.events, result.makespan]
 
@@ -94,7 +94,7 @@ def textbook(archive: Path) -> None:
     program, topology = lower(read_trace(archive)), torus((4, 4))
     parameters = Parameters(compute_scale=0, eager_limit=2**40, switching="store_and_forward")
     node_of = np.random.default_rng(0).permutation(topology.nodes)[: program.ranks]
-    ready = plan(program, topology, node_of, parameters)
+    ready = plan_run(program, topology, node_of, parameters)
     peer = Replay(ready)
     rates = []
     seconds, makespan = best(peer.run, times=1)

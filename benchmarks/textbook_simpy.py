@@ -15,7 +15,7 @@ from typing import Any
 import simpy
 
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.run_plan import Plan
+from hopmap.simulator.run_plan import RunPlan
 
 Steps = Generator[simpy.Event, Any, None]
 
@@ -23,7 +23,7 @@ Steps = Generator[simpy.Event, Any, None]
 class Replay:
     """Events of one run; messages of a channel meet its receives in order."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RunPlan) -> None:
         self.plan, self.program = plan, plan.program
         self.env = simpy.Environment()
         self.links = [simpy.Resource(self.env) for _ in plan.bandwidth]

@@ -9,7 +9,7 @@ import numpy as np
 from hopmap.errors import HopmapError
 from hopmap.simulator.programs.program import Op
 
-from .run_plan import Plan
+from .run_plan import RunPlan
 
 SHOWN = 4
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
@@ -19,7 +19,7 @@ class DeadlockError(HopmapError, RuntimeError):
     """Ranks wait for each other, or for a message that nobody sends or receives."""
 
 
-def deadlock(plan: Plan, now: float, stuck: Sequence[tuple[int, int, int]]) -> DeadlockError:
+def deadlock(plan: RunPlan, now: float, stuck: Sequence[tuple[int, int, int]]) -> DeadlockError:
     """Say who waits for what.
 
     Parameters
@@ -41,12 +41,12 @@ def deadlock(plan: Plan, now: float, stuck: Sequence[tuple[int, int, int]]) -> D
     )
 
 
-def _is_side(plan: Plan, strand: int) -> bool:
+def _is_side(plan: RunPlan, strand: int) -> bool:
     ranks = plan.program.rank_of
     return strand > 0 and ranks[strand] == ranks[strand - 1]
 
 
-def _operation(plan: Plan, row: int, place: int) -> str:
+def _operation(plan: RunPlan, row: int, place: int) -> str:
     """Describe a row, and whether what it waits for has no other side."""
     program = plan.program
     awaited = int(program.target[row]) if program.kind[row] == Op.WAIT else row

@@ -19,7 +19,7 @@ from hopmap.simulator.programs.program import Op, Program
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .run_plan import Plan, plan
+from .run_plan import RunPlan, plan_run
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -122,11 +122,11 @@ def program_at(ranks: int, flows: Flows, flow: Ints, sent: Floats) -> Program:
 
 def planned(
     program: Program, way_of: Ints, ways: Sequence[Topology], parameters: Parameters
-) -> Plan:
+) -> RunPlan:
     """Place the program on the network, each packet on its own way; links serve one a second."""
     node_of = np.arange(program.ranks)
     first, *others = (
-        plan(program, way.with_links(bandwidth=1.0), node_of, parameters) for way in ways
+        plan_run(program, way.with_links(bandwidth=1.0), node_of, parameters) for way in ways
     )
     path, indptr, servers = first.path.copy(), first.indptr, first.servers
     rows = program.sends()

@@ -1,4 +1,4 @@
-"""Plan: program, network and parameters as plain arrays, which is all that an engine needs.
+"""The plan of a run: program, network and parameters as arrays, all that an engine needs.
 
 Servers are numbered links first (as in the topology), then the injection link of every node, the
 ejection links, and the memories.
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RunPlan:
     """What an engine runs.
 
     Attributes
@@ -73,7 +73,9 @@ class Plan:
         return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]
 
 
-def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Parameters) -> Plan:
+def plan_run(
+    program: Program, topology: Topology, node_of: Mapping, parameters: Parameters
+) -> RunPlan:
     """Place a program on a network.
 
     Raises
@@ -96,7 +98,7 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
 
     bandwidth, latency = speeds(topology, parameters)
     largest = int(program.size[send].max(initial=parameters.control_bytes))
-    return Plan(
+    return RunPlan(
         program=program,
         parameters=parameters,
         links=topology.links,
@@ -117,7 +119,7 @@ def plan(program: Program, topology: Topology, node_of: Mapping, parameters: Par
     )
 
 
-def flat(ready: Plan) -> Plan:
+def flat(ready: RunPlan) -> RunPlan:
     """Write out the loops of a plan, for engines in which every row runs once.
 
     Messages keep their numbers, which count them in the order of the rows written out.

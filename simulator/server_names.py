@@ -1,4 +1,4 @@
-"""Servers by name: what the numbers of a plan's servers stand for, see `plan.py`."""
+"""Servers by name: what the numbers of a plan's servers stand for, see `run_plan.py`."""
 
 from __future__ import annotations
 

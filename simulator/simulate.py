@@ -27,7 +27,7 @@ from .packets import compiled_engine
 from .record import Record
 from .reference import simpy_engine
 from .result import MessageTimes, Outcome, Result, Servers
-from .run_plan import Plan, plan
+from .run_plan import RunPlan, plan_run
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
 BYTES_PER_MESSAGE = 80  # that is kept, measured
@@ -48,7 +48,7 @@ class Engine(NamedTuple):
         what repeats stands in memory once.
     """
 
-    run: Callable[[Plan, Record, Progress | None], Outcome]
+    run: Callable[[RunPlan, Record, Progress | None], Outcome]
     summary: str
     packets: bool = False
 
@@ -130,7 +130,7 @@ def simulate(
     nodes = check_mapping(node_of, topology, program.ranks)
     record = Record(record_messages or record_operations, record_operations, record_links)
     _require_memory(program, engine, record, topology.links)
-    ready = plan(program, topology, nodes, parameters)
+    ready = plan_run(program, topology, nodes, parameters)
     begin = time.perf_counter()
     with compiling() as spent:
         outcome = ENGINES[engine].run(ready, record, progress)
@@ -171,7 +171,7 @@ def _require_memory(program: Program, engine: str, record: Record, links: int) -
 def _result(
     engine: str,
     topology: Topology,
-    ready: Plan,
+    ready: RunPlan,
     outcome: Outcome,
     seconds: float,
     record: Record,

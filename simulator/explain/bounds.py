@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.run_plan import Plan, plan
+from hopmap.simulator.run_plan import RunPlan, plan_run
 from hopmap.simulator.server_names import ENDS, server_name
 from hopmap.topologies import Topology, check_mapping
 
@@ -68,10 +68,10 @@ def lower_bounds(
         See `check_mapping`.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
-    return bounds_of(plan(program, topology, nodes, parameters or Parameters()), topology)
+    return bounds_of(plan_run(program, topology, nodes, parameters or Parameters()), topology)
 
 
-def bounds_of(ready: Plan, topology: Topology) -> Mapping[str, Bound]:
+def bounds_of(ready: RunPlan, topology: Topology) -> Mapping[str, Bound]:
     """Lower bounds of a plan, see `lower_bounds`."""
     busy = _rank_seconds(ready)
     sends = _surely_received(ready)
@@ -98,7 +98,7 @@ def _largest(of_rank: Floats) -> Bound:
     return Bound(float(of_rank[worst]), f"rank {worst}")
 
 
-def _rank_seconds(ready: Plan) -> Floats:
+def _rank_seconds(ready: RunPlan) -> Floats:
     """Add up computation and overheads of each rank's own strand."""
     program, parameters = ready.program, ready.parameters
     kind = program.kind
@@ -111,7 +111,7 @@ def _rank_seconds(ready: Plan) -> Floats:
     return of_strand[program.main()].astype(np.float64)
 
 
-def _end_point_seconds(ready: Plan, sends: Ints) -> Floats:
+def _end_point_seconds(ready: RunPlan, sends: Ints) -> Floats:
     """Time that these messages take at the end point of each rank, behind the last no gap."""
     program, parameters = ready.program, ready.parameters
     rank, times = program.rank_of_row()[sends], ready.trips[sends]
@@ -121,7 +121,7 @@ def _end_point_seconds(ready: Plan, sends: Ints) -> Floats:
     return np.bincount(rank, data, program.ranks) + gaps
 
 
-def _server_bytes(ready: Plan, sends: Ints) -> Ints:
+def _server_bytes(ready: RunPlan, sends: Ints) -> Ints:
     """Bytes of these messages over each server."""
     program = ready.program
     of_path = np.zeros(len(ready.indptr) - 1, dtype=np.int64)
@@ -131,7 +131,7 @@ def _server_bytes(ready: Plan, sends: Ints) -> Ints:
     return carried
 
 
-def _surely_received(ready: Plan) -> Ints:
+def _surely_received(ready: RunPlan) -> Ints:
     """Rows that send what some rank has received before it finishes, whatever the timing.
 
     By channels: none counts in which a message may find no receive, or a receive is not waited for

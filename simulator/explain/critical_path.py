@@ -22,7 +22,7 @@ from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.parameters.parameters import ParameterError, Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.result import Result
-from hopmap.simulator.run_plan import Plan, plan
+from hopmap.simulator.run_plan import RunPlan, plan_run
 from hopmap.topologies import Topology, check_mapping
 
 from . import critical_path_kernels as kernels
@@ -118,10 +118,10 @@ def critical_path(
         Another engine, or operations were not recorded.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
-    return path_of(plan(program, topology, nodes, parameters or Parameters()), result)
+    return path_of(plan_run(program, topology, nodes, parameters or Parameters()), result)
 
 
-def path_of(ready: Plan, result: Result) -> CriticalPath:
+def path_of(ready: RunPlan, result: Result) -> CriticalPath:
     """Follow a replay of a plan back from its end, see `critical_path`."""
     if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
         raise ParameterError(
@@ -140,7 +140,7 @@ def path_of(ready: Plan, result: Result) -> CriticalPath:
     return CriticalPath(rank=rank.astype(np.int32), **{name: fine[name].copy() for name in names})
 
 
-def _replayed(ready: Plan, result: Result) -> Replayed:
+def _replayed(ready: RunPlan, result: Result) -> Replayed:
     program, operations, times = ready.program, result.operations, result.message_times
     assert operations is not None
     assert times is not None
@@ -167,7 +167,7 @@ def _replayed(ready: Plan, result: Result) -> Replayed:
     )
 
 
-def _divided(ready: Plan, coarse: NDArray[np.void]) -> NDArray[np.void]:
+def _divided(ready: RunPlan, coarse: NDArray[np.void]) -> NDArray[np.void]:
     """Divide the journeys of messages by what happened to their packets at each server."""
     journeys = (coarse["kind"] == kernels.TRANSIT) | (coarse["kind"] == kernels.DISPATCH)
     hops = watch(ready, np.unique(coarse["message"][journeys]))

@@ -13,7 +13,7 @@ from hopmap.progress import Progress
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.result import Result
-from hopmap.simulator.run_plan import plan
+from hopmap.simulator.run_plan import plan_run
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import Topology, check_mapping
 
@@ -107,7 +107,7 @@ def explain(
     # With gaps, what contention delays may leave an end point to what then is earlier.
     without = replace(parameters, gap=0.0, gap_per_byte=0.0)
     alone = simulate(program, topology, nodes, parameters=without, engine="analytic")
-    ready = plan(program, topology, nodes, parameters)
+    ready = plan_run(program, topology, nodes, parameters)
     bounds = {**bounds_of(ready, topology)}
     bounds["no contention"] = Bound(alone.makespan, f"rank {int(alone.finish.argmax())}")
     result = simulate(

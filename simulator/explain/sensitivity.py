@@ -10,7 +10,7 @@ import numpy as np
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.parameters import KEYS, Parameters
 from hopmap.simulator.programs.program import Program
-from hopmap.simulator.run_plan import plan
+from hopmap.simulator.run_plan import plan_run
 from hopmap.simulator.server_names import ENDS, server_kinds
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import Mapping, Topology
@@ -83,7 +83,7 @@ def _cases(
     program: Program, topology: Topology, node_of: Mapping, parameters: Parameters, engine: str
 ) -> Iterator[Doubled]:
     """Yield keys, values and units, and topology and parameters with each doubled."""
-    ready = plan(program, topology, node_of, parameters)
+    ready = plan_run(program, topology, node_of, parameters)
     kind, names = server_kinds(topology)
     used = {names[k] for k in np.unique(kind[ready.servers])}
     for link in topology.kinds:

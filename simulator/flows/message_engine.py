@@ -12,7 +12,7 @@ from hopmap.simulator.packets.state import columns
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
 from hopmap.simulator.result import Outcome, Servers
-from hopmap.simulator.run_plan import Plan, flat
+from hopmap.simulator.run_plan import RunPlan, flat
 
 from .loop_kernels import CROWDED, ENDED, advance
 from .max_min_state import enlarged
@@ -23,7 +23,9 @@ Ints = NDArray[np.int64]
 SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 
 
-def run_analytic(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
+def run_analytic(
+    plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None
+) -> Outcome:
     """Replay a plan as if every message were alone in the network.
 
     Raises
@@ -34,7 +36,7 @@ def run_analytic(plan: Plan, record: Record = NOTHING, progress: Progress | None
     return _run(plan, record, progress, flow=False)
 
 
-def run_flow(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
+def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan with messages as flows, which share servers by max-min fairness.
 
     Raises
@@ -45,7 +47,7 @@ def run_flow(plan: Plan, record: Record = NOTHING, progress: Progress | None = N
     return _run(plan, record, progress, flow=True)
 
 
-def _run(plan: Plan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
+def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
     plan = flat(plan)
     run = begin(plan, record, flow=flow)
     while (why := advance(run, SHARE)) != ENDED:
@@ -77,13 +79,13 @@ def _run(plan: Plan, record: Record, progress: Progress | None, *, flow: bool) -
     )
 
 
-def _awaited(plan: Plan, rows: Ints) -> Ints:
+def _awaited(plan: RunPlan, rows: Ints) -> Ints:
     """Rows that began what these rows wait for."""
     program = plan.program
     return np.where(program.kind[rows] == Op.WAIT, program.target[rows], rows)
 
 
-def _places(plan: Plan) -> Ints:
+def _places(plan: RunPlan) -> Ints:
     """How many rows of the same side of its channel are before each row."""
     side = plan.channel * 2 + np.isin(plan.program.kind, (Op.SEND, Op.ISEND))
     order = np.argsort(side, kind="stable")

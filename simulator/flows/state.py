@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hopmap.simulator.model import RESUME, is_eager, order_key
 from hopmap.simulator.packets.state import MOMENT, STAMP, unhappened
 from hopmap.simulator.record import Record
-from hopmap.simulator.run_plan import Plan
+from hopmap.simulator.run_plan import RunPlan
 
 from .indexed_heap_kernels import Schedule, empty_schedule, put
 from .max_min_state import Flows, Table, empty_flows, server_table
@@ -111,7 +111,7 @@ class Run(NamedTuple):
     flows: Flows
 
 
-def begin(plan: Plan, record: Record, *, flow: bool) -> Run:
+def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
     """Lay out a run: every rank's own strand goes on at 0."""
     program, parameters, messages = plan.program, plan.parameters, plan.messages
     send, receive = program.sends(), program.receives()
@@ -162,7 +162,7 @@ def _key(strand: int, number_bits: int) -> int:
     return order_key(RESUME, strand, 0, number_bits, 0)
 
 
-def _rows(plan: Plan, send: Ints, receive: Ints) -> Table:
+def _rows(plan: RunPlan, send: Ints, receive: Ints) -> Table:
     program = plan.program
     rows = _table(ROW, program.operations)
     message = np.full(program.operations, -1, dtype=np.int64)
@@ -180,7 +180,7 @@ def _rows(plan: Plan, send: Ints, receive: Ints) -> Table:
     return rows
 
 
-def _messages(plan: Plan, send: Ints, receive: Ints) -> Table:
+def _messages(plan: RunPlan, send: Ints, receive: Ints) -> Table:
     messages, program = _table(MESSAGE, plan.messages), plan.program
     size: Any = program.size[send]
     columns: dict[str, NDArray[Any]] = {
@@ -198,7 +198,7 @@ def _messages(plan: Plan, send: Ints, receive: Ints) -> Table:
     return messages
 
 
-def _paths(plan: Plan) -> Table:
+def _paths(plan: RunPlan) -> Table:
     """Return the paths; where round trips count, weights are as SimGrid's CM02 and LV08 have them.
 
     A path of no latency counts there as one of a second.

@@ -14,7 +14,7 @@ from hopmap.simulator.programs.program import Op
 from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
 from hopmap.simulator.result import Outcome, Servers
-from hopmap.simulator.run_plan import Plan
+from hopmap.simulator.run_plan import RunPlan
 
 from .loop_kernels import CROWDED, ENDED, advance
 from .state import (
@@ -47,7 +47,7 @@ SHARE = (
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
 
-def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
+def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan; equal to `simpy_engine.run` in every bit.
 
     Raises
@@ -77,7 +77,7 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
     )
 
 
-def watch(plan: Plan, numbers: NDArray[np.int64]) -> Table:
+def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
     """Replay a plan; return how the packets of some messages crossed the network.
 
     Parameters
@@ -104,7 +104,7 @@ def watch(plan: Plan, numbers: NDArray[np.int64]) -> Table:
     return kept
 
 
-def _hops(plan: Plan, numbers: NDArray[np.int64]) -> int:
+def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
     """Packet-hops of messages, their requests and grants included."""
     parameters = plan.parameters
     rows = unrolled(plan.program)
@@ -117,7 +117,7 @@ def _hops(plan: Plan, numbers: NDArray[np.int64]) -> int:
     return int((packets * way + asked * controls * (way + back)).sum())
 
 
-def _finished(plan: Plan, state: State, progress: Progress | None) -> State:
+def _finished(plan: RunPlan, state: State, progress: Progress | None) -> State:
     """Run to the end, or to where it gets stuck."""
     while (why := advance(state, SHARE)) != ENDED:
         if why == CROWDED:
@@ -133,7 +133,7 @@ def _finished(plan: Plan, state: State, progress: Progress | None) -> State:
     return state
 
 
-def _check_key(plan: Plan) -> None:
+def _check_key(plan: RunPlan) -> None:
     spare_bits = (
         63 - model.order_key(model.RESUME, 0, 0, plan.number_bits, plan.packet_bits).bit_length()
     )
@@ -145,7 +145,7 @@ def _check_key(plan: Plan) -> None:
         )
 
 
-def _state(plan: Plan, record: Record) -> State:
+def _state(plan: RunPlan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
     _check_key(plan)
     program, parameters = plan.program, plan.parameters
@@ -204,7 +204,7 @@ def _state(plan: Plan, record: Record) -> State:
     return _enlarged(state, SPARE)
 
 
-def _rows(plan: Plan) -> Table:
+def _rows(plan: RunPlan) -> Table:
     program, send = plan.program, plan.program.sends()
     rows = _aligned(program.operations, ROW)
     rows["compute"], rows["size"], rows["target"] = plan.compute, program.size, program.target

@@ -10,7 +10,7 @@ import numpy as np
 from hopmap.simulator import model
 from hopmap.simulator.link_use import Bins, LinkUse
 from hopmap.simulator.result import Servers
-from hopmap.simulator.run_plan import Plan
+from hopmap.simulator.run_plan import RunPlan
 
 from .events import Clock, Message, Packet, Server
 
@@ -25,7 +25,7 @@ class Network:
     """
 
     def __init__(
-        self, plan: Plan, clock: Clock, bins: int, deliver: Callable[[Message], None]
+        self, plan: RunPlan, clock: Clock, bins: int, deliver: Callable[[Message], None]
     ) -> None:
         parameters = plan.parameters
         self.plan = plan

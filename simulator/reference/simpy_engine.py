@@ -19,7 +19,7 @@ from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
 from hopmap.simulator.result import Outcome
-from hopmap.simulator.run_plan import Plan
+from hopmap.simulator.run_plan import RunPlan
 
 from .events import Begun, Clock, Message, Sent, Strand
 from .network import Network
@@ -32,7 +32,7 @@ BEGINNING = frozenset(map(int, (Op.ISEND, Op.IRECV, Op.START)))
 BLOCKING = frozenset(map(int, (Op.SEND, Op.RECV, Op.WAIT)))
 
 
-def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
+def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
     """Replay a plan.
 
     Raises
@@ -46,7 +46,7 @@ def run(plan: Plan, record: Record = NOTHING, progress: Progress | None = None) 
 class _Replay:
     """State of one run. Lists, not arrays: Python reads them several times faster."""
 
-    def __init__(self, plan: Plan, record: Record, progress: Progress | None) -> None:
+    def __init__(self, plan: RunPlan, record: Record, progress: Progress | None) -> None:
         parameters, program = plan.parameters, plan.program
         self.plan = plan
         self.clock = Clock()

@@ -21,7 +21,7 @@ from hopmap.simulator import (
     simulate,
 )
 from hopmap.simulator.packets.compiled_engine import watch
-from hopmap.simulator.run_plan import plan
+from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 from support.random_loops import any_runs
@@ -114,7 +114,7 @@ def test_both_engines_of_packets_have_the_same_path(run):
 @given(run=any_runs())
 def test_hops_are_served_first_come_first_served(run):
     program, topology, node_of, parameters = run
-    ready = plan(program, topology, node_of, parameters)
+    ready = plan_run(program, topology, node_of, parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine="compiled")
     except DeadlockError:
