@@ -29,15 +29,15 @@ from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic
 
 from . import load_kernels
-from .measures import Congestion, Dilation, Measure, OffNode, Summary, summarise
+from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
 
 MOST_HOPS = 2**25
 """Rank pairs times nodes a line, which bounds the hops of rule 3; what was published has 10^5."""
 
 
 @dataclass(frozen=True)
-class PublishedSummary(Summary):
-    """A `Summary` in the thesis' way, with MapLib's own total and average beside it."""
+class PublishedSpread(Spread):
+    """A `Spread` in the thesis' way, with MapLib's own total and average beside it."""
 
     maplib_total: int
     maplib_avg: int
@@ -143,9 +143,9 @@ def _sum_by_key(
     return unique, total
 
 
-def _published(entries: NDArray[np.int64], total: int | None = None) -> PublishedSummary:
-    plain = summarise(entries, truncate=True)
-    return PublishedSummary(
+def _published(entries: NDArray[np.int64], total: int | None = None) -> PublishedSpread:
+    plain = spread_of(entries, truncate=True)
+    return PublishedSpread(
         plain.total,
         plain.avg,
         plain.min,

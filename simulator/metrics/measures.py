@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Summary:
+class Spread:
     """Total, average, minimum and maximum over the entries that are not 0.
 
     The average is a float in the convention "hopmap" and a truncated integer in "maplib".
@@ -52,20 +52,20 @@ class OffNode:
 class Measure:
     """All metrics for one quantity, messages or bytes."""
 
-    ieplc: Summary
-    ianlc: Summary
-    ienlc: Summary
-    ienpc: Summary
+    ieplc: Spread
+    ianlc: Spread
+    ienlc: Spread
+    ienpc: Spread
     dilation: Dilation
     congestion: Congestion
     off_node: OffNode
 
 
-def summarise(entries: NDArray[np.int64], *, truncate: bool = False) -> Summary:
+def spread_of(entries: NDArray[np.int64], *, truncate: bool = False) -> Spread:
     """Summarise the entries that are not 0."""
     used = entries[entries > 0]
     if not used.size:
-        return Summary(0, 0 if truncate else 0.0, 0, 0)
+        return Spread(0, 0 if truncate else 0.0, 0, 0)
     total = int(used.sum())
     average = total // used.size if truncate else total / used.size
-    return Summary(total, average, int(used.min()), int(used.max()))
+    return Spread(total, average, int(used.min()), int(used.max()))

@@ -29,7 +29,7 @@ from hopmap.units import show_bytes
 
 from . import load_kernels
 from .maplib import maplib_measure
-from .measures import Congestion, Dilation, Measure, OffNode, Summary, summarise
+from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,10 +257,10 @@ def _measure(
     staying = np.zeros(topology.nodes, dtype=np.int64)
     np.add.at(staying, u[~off], weight[~off])
     return Measure(
-        ieplc=summarise(weight),
-        ianlc=summarise(staying),
+        ieplc=spread_of(weight),
+        ianlc=spread_of(staying),
         ienlc=_between_nodes(u[off], v[off], weight[off], topology.nodes),
-        ienpc=summarise(load),
+        ienpc=spread_of(load),
         dilation=Dilation(
             sum=hop_sum,
             avg=hop_sum / total if total else 0.0,
@@ -280,9 +280,9 @@ def _measure(
 
 def _between_nodes(
     u: NDArray[np.int64], v: NDArray[np.int64], weight: NDArray[np.int64], nodes: int
-) -> Summary:
+) -> Spread:
     """Summarise what each directed pair of nodes exchanges."""
     pairs, inverse = np.unique(u * nodes + v, return_inverse=True)
     exchanged = np.zeros(len(pairs), dtype=np.int64)
     np.add.at(exchanged, inverse, weight)
-    return summarise(exchanged)
+    return spread_of(exchanged)
