@@ -1,8 +1,8 @@
 """When each operation of a replay ran, and what it waited for: what timelines are drawn from.
 
-Engines write down three times of an operation, `Stamps`. The rest follows from the program: a
-strand comes to an operation when it leaves the one before, the k-th send of a channel meets the
-k-th receive, and a WAIT is for what its row began last.
+Engines write down three times of an operation, `OperationTimestamps`. The rest follows from the
+program: a strand comes to an operation when it leaves the one before, the k-th send of a channel
+meets the k-th receive, and a WAIT is for what its row began last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.unrolling import latest, unrolled, without_loops
 
-from .record import Stamps
+from .record import OperationTimestamps
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Operations(NamedTuple):
     message: Ints
 
 
-def operations_of(program: Program, stamps: Stamps) -> Operations:
+def operations_of(program: Program, times: OperationTimestamps) -> Operations:
     """Complete what an engine wrote down about a program."""
     row = unrolled(program)
     entries = np.arange(len(row))
@@ -65,11 +65,11 @@ def operations_of(program: Program, stamps: Stamps) -> Operations:
     kind, first = program.kind[row], np.flatnonzero(np.diff(strand, prepend=-1))
 
     begin = np.empty(len(row))
-    begin[1:] = stamps.ended[:-1]
+    begin[1:] = times.ended[:-1]
     begin[first] = 0.0
     starts = np.flatnonzero(kind == Op.START)
     # All strands have rows, since they finish: the n-th of `first` is strand n's.
-    begin[first[program.target[row[starts]]]] = stamps.ended[starts]
+    begin[first[program.target[row[starts]]]] = times.ended[starts]
 
     awaited = np.where((kind == Op.SEND) | (kind == Op.RECV), entries, -1)
     waits = np.flatnonzero(kind == Op.WAIT)
@@ -81,5 +81,5 @@ def operations_of(program: Program, stamps: Stamps) -> Operations:
     message[sends] = np.arange(len(sends))
     taken = receives >= 0
     message[receives[taken]] = np.flatnonzero(taken)
-    ready, woken, end = stamps
+    ready, woken, end = times
     return Operations(row, strand, begin, ready, woken, end, awaited, message)

@@ -11,7 +11,7 @@ class Record(NamedTuple):
     Attributes
     ----------
     messages, operations : bool
-        Times of messages (`Moments`), and of operations (`Stamps`).
+        Times of messages (`MessageTimestamps`), and of operations (`OperationTimestamps`).
     bins : int
         In how many bins at most to keep the use of links over time, see `link_use.py`; 0: not.
     """
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 NOTHING = Record()
 
 
-class Moments(NamedTuple):
+class MessageTimestamps(NamedTuple):
     """Times of each message, shape (messages,) if they are kept; NaN of what did not happen.
 
     Attributes
@@ -46,7 +46,7 @@ class Moments(NamedTuple):
     delivered: Any
 
 
-class Stamps(NamedTuple):
+class OperationTimestamps(NamedTuple):
     """Times of each operation, strand after strand in the order in which they ran, loops unrolled.
 
     Attributes

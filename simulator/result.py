@@ -15,7 +15,7 @@ from hopmap.units import show_seconds
 
 from .link_use import LinkUse
 from .operations import Operations
-from .record import Moments, Stamps
+from .record import MessageTimestamps, OperationTimestamps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +57,8 @@ class Outcome(NamedTuple):
         Packets served, by all servers together.
     controls : int
         Requests and grants sent.
-    messages : Moments
-    operations : Stamps
+    messages : MessageTimestamps
+    operations : OperationTimestamps
     use : LinkUse
         Not trimmed; without bins if they were not asked for.
     """
@@ -70,8 +70,8 @@ class Outcome(NamedTuple):
     servers: Servers
     events: int
     controls: int
-    messages: Moments
-    operations: Stamps
+    messages: MessageTimestamps
+    operations: OperationTimestamps
     use: LinkUse
 
 

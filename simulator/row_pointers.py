@@ -24,12 +24,12 @@ def recording(first: Any) -> bool:
 
     It is known when code is compiled, so that runs which record nothing pay nothing for it.
     """
-    return "blank" not in first.dtype.names
+    return "unrecorded" not in first.dtype.names
 
 
 @overload(recording)
 def _recording(first: Any) -> Any:
-    records = "blank" not in first.fields
+    records = "unrecorded" not in first.fields
 
     def answer(first: Any) -> bool:  # noqa: ARG001 (its type has said it)
         return records

@@ -59,8 +59,8 @@ def advance(tables: Run, budget: int) -> int:
         tables.messages[0],
         tables.ranks[0],
         tables.paths[0],
-        tables.moments[0],
-        tables.stamps[0],
+        tables.message_times[0],
+        tables.operation_times[0],
         schedule,
         flows,
     )
@@ -130,7 +130,7 @@ def _go_on(run: Run, number: int, now: float) -> None:
         if phase == COMPUTED:
             phase = READY
             if run.loop["record_operations"]:
-                nth(run.stamps, at)["ready"] = now
+                nth(run.operation_times, at)["ready"] = now
             pause = run.loop["overhead_send"]
             if sending and pause > 0:
                 strand["communicate"] += pause
@@ -149,7 +149,7 @@ def _go_on(run: Run, number: int, now: float) -> None:
                 strand["stuck"] = -1
                 strand["finish"] = now
                 if run.loop["record_operations"]:
-                    nth(run.stamps, at)["ended"] = now
+                    nth(run.operation_times, at)["ended"] = now
                 if strand["begun_by"] >= 0:
                     _complete(run, strand["begun_by"], now)
                 break
@@ -166,7 +166,7 @@ def _go_on(run: Run, number: int, now: float) -> None:
                     _wake(run, number, now + overhead)
                     break
         if run.loop["record_operations"]:
-            nth(run.stamps, at)["ended"] = now
+            nth(run.operation_times, at)["ended"] = now
         at += 1
         phase = BEGIN
     strand["row"] = at
@@ -191,7 +191,7 @@ def _complete(run: Run, at: int, now: float) -> None:
         strand = nth(run.strands, number)
         strand["wait"] += now - strand["since"]
         if run.loop["record_operations"]:
-            nth(run.stamps, strand["row"])["woken"] = now
+            nth(run.operation_times, strand["row"])["woken"] = now
         _wake(run, number, now + _overhead_of(run, row))
 
 
@@ -202,7 +202,7 @@ def _complete(run: Run, at: int, now: float) -> None:
 def _post_send(run: Run, number: int, now: float) -> None:
     message = nth(run.messages, number)
     if run.loop["record_messages"]:
-        nth(run.moments, number)["sent"] = now
+        nth(run.message_times, number)["sent"] = now
     if message["eager"]:
         nth(run.rows, message["send"])["done"] = True
         _depart(run, number, now)
@@ -245,7 +245,7 @@ def _send_data(run: Run, number: int, now: float) -> None:
     """Hand a message's data to the network; a rendezvous alone has left its first server then."""
     _transmit(run, number, DATA, now)
     if run.loop["record_messages"]:
-        nth(run.moments, number)["departed"] = now
+        nth(run.message_times, number)["departed"] = now
     message = nth(run.messages, number)
     if not message["eager"] and not run.loop["flow"]:
         stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
@@ -262,13 +262,13 @@ def _deliver(run: Run, number: int, now: float) -> None:
         message["slot"] = -1
     cargo = message["cargo"]
     if run.loop["record_messages"]:
-        moment = nth(run.moments, number)
+        times = nth(run.message_times, number)
         if cargo == DATA:
-            moment["delivered"] = now
+            times["delivered"] = now
         elif cargo == GRANT:
-            moment["granted"] = now
+            times["granted"] = now
         else:
-            moment["requested"] = now
+            times["requested"] = now
     if cargo == DATA:
         run.loop["arrived"] += 1
         if message["receive"] >= 0:

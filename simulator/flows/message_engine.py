@@ -10,7 +10,7 @@ from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.packets.state import columns
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
+from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.run_plan import RunPlan, flat
 
@@ -73,8 +73,12 @@ def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool
         servers=Servers(messages, size, busy, np.zeros(len(servers)), np.zeros(len(servers))),
         events=int(run.loop["events"][0]),
         controls=int(run.loop["controls"][0]),
-        messages=Moments(*columns(run.moments, Moments._fields, plan.messages * record.messages)),
-        operations=Stamps(*columns(run.stamps, Stamps._fields, rows * record.operations)),
+        messages=MessageTimestamps(
+            *columns(run.message_times, MessageTimestamps._fields, plan.messages * record.messages)
+        ),
+        operations=OperationTimestamps(
+            *columns(run.operation_times, OperationTimestamps._fields, rows * record.operations)
+        ),
         use=LinkUse(FINEST, np.zeros((plan.links, 0))),
     )
 

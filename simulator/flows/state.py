@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.model import RESUME, is_eager, order_key
-from hopmap.simulator.packets.state import MOMENT, STAMP, unhappened
+from hopmap.simulator.packets.state import MESSAGE_TIMES, OPERATION_TIMES, unhappened
 from hopmap.simulator.record import Record
 from hopmap.simulator.run_plan import RunPlan
 
@@ -30,8 +30,8 @@ LOOP = np.dtype(
         ("control_bytes", np.int64),
         ("cut_through", np.bool_),
         ("flow", np.bool_),  # share servers by max-min fairness
-        ("record_messages", np.bool_),  # whether `moments` are kept
-        ("record_operations", np.bool_),  # whether `stamps` are kept
+        ("record_messages", np.bool_),  # whether `message_times` are kept
+        ("record_operations", np.bool_),  # whether `operation_times` are kept
         ("number_bits", np.int64),
         ("strands", np.int64),
         ("messages", np.int64),
@@ -105,8 +105,8 @@ class Run(NamedTuple):
     messages: Any
     ranks: Any
     paths: Any
-    moments: Any
-    stamps: Any
+    message_times: Any
+    operation_times: Any
     schedule: Schedule
     flows: Flows
 
@@ -144,8 +144,8 @@ def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
         messages=_messages(plan, send, receive),
         ranks=_table(RANK, program.ranks),
         paths=_paths(plan),
-        moments=unhappened(MOMENT, max(1, messages * record.messages)),
-        stamps=unhappened(STAMP, max(1, program.operations * record.operations)),
+        message_times=unhappened(MESSAGE_TIMES, max(1, messages * record.messages)),
+        operation_times=unhappened(OPERATION_TIMES, max(1, program.operations * record.operations)),
         schedule=schedule,
         flows=empty_flows(
             server_table(bandwidth, latency), plan.indptr, plan.servers, SLOTS if flow else 1

@@ -12,27 +12,27 @@ from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.parameters.parameters import ParameterError
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.programs.unrolling import unrolled
-from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
+from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.run_plan import RunPlan
 
 from .loop_kernels import CROWDED, ENDED, advance
 from .state import (
-    BLANK,
     CHANNEL,
     ENTRY,
     HOP,
     LATEST,
     LOOP,
     MESSAGE,
-    MOMENT,
+    MESSAGE_TIMES,
+    OPERATION_TIMES,
     PACKET,
     RANK,
     ROW,
     SERVER,
-    STAMP,
     STOP,
     STRAND,
+    UNRECORDED,
     USE,
     WATCHED,
     State,
@@ -68,8 +68,16 @@ def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = Non
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
         events=int(state.loop["served"][0]),
         controls=int(state.loop["controls"][0]),
-        messages=Moments(*columns(state.moments, Moments._fields, plan.messages * record.messages)),
-        operations=Stamps(*columns(state.stamps, Stamps._fields, entries * record.operations)),
+        messages=MessageTimestamps(
+            *columns(
+                state.message_times, MessageTimestamps._fields, plan.messages * record.messages
+            )
+        ),
+        operations=OperationTimestamps(
+            *columns(
+                state.operation_times, OperationTimestamps._fields, entries * record.operations
+            )
+        ),
         use=LinkUse(
             float(state.loop["width"][0]),
             state.use["busy"][: plan.links * record.bins].reshape(plan.links, record.bins),
@@ -93,7 +101,7 @@ def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
     watched = np.zeros(plan.messages + 1, dtype=WATCHED)
     watched["yes"][numbers] = True
     state = _state(plan, NOTHING)._replace(
-        stamps=unhappened(STAMP, 1),  # not BLANK: this run records
+        operation_times=unhappened(OPERATION_TIMES, 1),  # not UNRECORDED: this run records
         watched=watched,
         latest=np.full(len(plan.bandwidth), -1).view(LATEST),
         hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
@@ -191,9 +199,10 @@ def _state(plan: RunPlan, record: Record) -> State:
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
         paths=paths.view(STOP),
-        moments=unhappened(MOMENT, plan.messages * record.messages),
-        stamps=unhappened(
-            BLANK if record == NOTHING else STAMP, int(plan.trips.sum()) * record.operations
+        message_times=unhappened(MESSAGE_TIMES, plan.messages * record.messages),
+        operation_times=unhappened(
+            UNRECORDED if record == NOTHING else OPERATION_TIMES,
+            int(plan.trips.sum()) * record.operations,
         ),
         watched=np.zeros(0, dtype=WATCHED),
         latest=np.zeros(0, dtype=LATEST),

@@ -43,8 +43,8 @@ def advance(tables: State, budget: int) -> int:
         tables.messages[0],
         tables.heap[0],
         tables.paths[0],
-        tables.moments[0],
-        tables.stamps[0],
+        tables.message_times[0],
+        tables.operation_times[0],
         tables.watched[0],
         tables.latest[0],
         tables.hops[0],
@@ -121,8 +121,8 @@ def _go_on(run: State, number: int, now: float) -> None:
         sending = kind in (SEND, ISEND)
         if phase == COMPUTED:
             phase = READY
-            if recording(run.stamps) and loop["record_operations"]:
-                nth(run.stamps, strand["entry"])["ready"] = now
+            if recording(run.operation_times) and loop["record_operations"]:
+                nth(run.operation_times, strand["entry"])["ready"] = now
             pause = loop["overhead_send"]
             if sending and pause > 0:
                 strand["communicate"] += pause
@@ -140,7 +140,7 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == REPEAT:
                 row["turn"] += 1
                 phase = BEGIN
-                if recording(run.stamps) and loop["record_operations"]:
+                if recording(run.operation_times) and loop["record_operations"]:
                     _stamp(run, strand, now)
                 if row["turn"] < row["size"]:
                     at = row["target"]
@@ -154,7 +154,7 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind == FINISH:
                 strand["stuck"] = -1
                 strand["finish"] = now
-                if recording(run.stamps) and loop["record_operations"]:
+                if recording(run.operation_times) and loop["record_operations"]:
                     _stamp(run, strand, now)
                 if strand["begun_by"] >= 0:
                     _complete(run, strand["begun_by"], 0, now)
@@ -171,7 +171,7 @@ def _go_on(run: State, number: int, now: float) -> None:
                 if overhead > 0:
                     _wake(run, number, now + overhead)
                     break
-        if recording(run.stamps) and loop["record_operations"]:
+        if recording(run.operation_times) and loop["record_operations"]:
             _stamp(run, strand, now)
         at += 1
         phase = BEGIN
@@ -182,7 +182,7 @@ def _go_on(run: State, number: int, now: float) -> None:
 @njit(cache=False)
 def _stamp(run: State, strand: Any, now: float) -> None:
     """Record that a strand leaves the operation that it is at."""
-    nth(run.stamps, strand["entry"])["ended"] = now
+    nth(run.operation_times, strand["entry"])["ended"] = now
     strand["entry"] += 1
 
 
@@ -208,8 +208,8 @@ def _complete(run: State, at: int, turn: int, now: float) -> None:
         row["waiter"] = -1
         strand = nth(run.strands, number)
         strand["wait"] += now - strand["since"]
-        if recording(run.stamps) and run.loop["record_operations"]:
-            nth(run.stamps, strand["entry"])["woken"] = now
+        if recording(run.operation_times) and run.loop["record_operations"]:
+            nth(run.operation_times, strand["entry"])["woken"] = now
         _wake(run, number, now + _overhead_of(run, row))
 
 
@@ -230,8 +230,8 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     message["rank"] = strand["rank"]
     message["send_turn"] = row["turn"]
     message["there"] = False
-    if recording(run.stamps) and run.loop["record_messages"]:
-        nth(run.moments, number)["sent"] = now
+    if recording(run.operation_times) and run.loop["record_messages"]:
+        nth(run.message_times, number)["sent"] = now
     waiting = queue["first"]
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
@@ -280,14 +280,14 @@ def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
-    if recording(run.stamps) and run.loop["record_messages"]:
-        moment = nth(run.moments, message["number"])
+    if recording(run.operation_times) and run.loop["record_messages"]:
+        times = nth(run.message_times, message["number"])
         if cargo == DATA:
-            moment["delivered"] = now
+            times["delivered"] = now
         elif cargo == GRANT:
-            moment["granted"] = now
+            times["granted"] = now
         else:
-            moment["requested"] = now
+            times["requested"] = now
     if cargo == GRANT:
         _depart(run, slot, now)
         return
@@ -321,8 +321,8 @@ def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network; of a rendezvous, see when it has left."""
     transmit(run, slot, DATA, now)
     message = nth(run.messages, slot)
-    if recording(run.stamps) and run.loop["record_messages"]:
-        nth(run.moments, message["number"])["departed"] = now
+    if recording(run.operation_times) and run.loop["record_messages"]:
+        nth(run.message_times, message["number"])["departed"] = now
     row = nth(run.rows, message["row"])
     if not is_eager(row["size"], run.loop["eager_limit"]):
         sent = take(run)

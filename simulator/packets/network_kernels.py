@@ -73,7 +73,7 @@ def _serve(
         server["bytes"] += size
         if last:
             server["messages"] += 1
-    if recording(run.stamps) and place < run.loop["tracked"]:
+    if recording(run.operation_times) and place < run.loop["tracked"]:
         use(run, place, start, end)
     return start, end
 
@@ -128,7 +128,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> None:
         start, end = _serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
-        if recording(run.stamps) and loop["watch"]:
+        if recording(run.operation_times) and loop["watch"]:
             _watch(run, message["number"], cargo, packet, place, part, now, start, end)
     nth(run.packets, slot)["cargo"] = cargo
     if stop < 0:
@@ -191,7 +191,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     run.loop["served"] += 1
     data = packet["cargo"] == DATA
     start, end = _serve(run, place, now, packet["size"], packet["tail"], data, last)
-    if recording(run.stamps) and run.loop["watch"]:
+    if recording(run.operation_times) and run.loop["watch"]:
         number, size = nth(run.messages, whole)["number"], packet["size"]
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         _watch(run, number, packet["cargo"], part, place, size, now, start, end)

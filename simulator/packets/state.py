@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.record import Moments, Stamps
+from hopmap.simulator.record import MessageTimestamps, OperationTimestamps
 
 Table = NDArray[np.void]
 
@@ -29,8 +29,8 @@ LOOP = np.dtype(
         ("packet_size", np.int64),
         ("control_bytes", np.int64),
         ("cut_through", np.bool_),
-        ("record_messages", np.bool_),  # whether `moments` are kept
-        ("record_operations", np.bool_),  # whether `stamps` are kept
+        ("record_messages", np.bool_),  # whether `message_times` are kept
+        ("record_operations", np.bool_),  # whether `operation_times` are kept
         ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
         ("bins", np.int64),  # of each link that is tracked
         ("width", np.float64),  # of a bin, in seconds
@@ -134,7 +134,7 @@ MESSAGE = np.dtype(
 RANK = np.dtype([("free", np.float64)])  # when its end point is
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("slot", np.int64)])
 STOP = np.dtype([("server", np.int32)])
-MOMENT = np.dtype([(name, np.float64) for name in Moments._fields])
+MESSAGE_TIMES = np.dtype([(name, np.float64) for name in MessageTimestamps._fields])
 WATCHED = np.dtype([("yes", np.bool_)])
 LATEST = np.dtype([("message", np.int64)])
 HOP = np.dtype(
@@ -152,9 +152,11 @@ HOP = np.dtype(
     align=True,
 )
 USE = np.dtype([("busy", np.float64)])
-STAMP = np.dtype([(name, np.float64) for name in Stamps._fields])
+OPERATION_TIMES = np.dtype([(name, np.float64) for name in OperationTimestamps._fields])
 # Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
-BLANK = np.dtype([*((name, np.float64) for name in Stamps._fields), ("blank", np.float64)])
+UNRECORDED = np.dtype(
+    [*((name, np.float64) for name in OperationTimestamps._fields), ("unrecorded", np.float64)]
+)
 
 
 class State(NamedTuple):
@@ -170,9 +172,9 @@ class State(NamedTuple):
         As long as they are.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
-    moments : ndarray(MOMENT)
+    message_times : ndarray(MESSAGE_TIMES)
         Of each message, if they are kept.
-    stamps : ndarray(STAMP), or of BLANK
+    operation_times : ndarray(OPERATION_TIMES), or of UNRECORDED
         Of each operation, if they are kept.
     watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
         By message, whether its hops are kept; by server, the message served last; those hops.
@@ -190,8 +192,8 @@ class State(NamedTuple):
     messages: Any
     heap: Any
     paths: Any
-    moments: Any
-    stamps: Any
+    message_times: Any
+    operation_times: Any
     watched: Any
     latest: Any
     hops: Any

@@ -17,7 +17,7 @@ from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.record import NOTHING, Moments, Record, Stamps
+from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.result import Outcome
 from hopmap.simulator.run_plan import RunPlan
 
@@ -71,9 +71,13 @@ class _Replay:
         self.arrived = 0
         self.record = record
         # What is recorded; strands write their operations one after the other.
-        self.moments = Moments(*([nan] * plan.messages * record.messages for _ in Moments._fields))
+        self.message_times = MessageTimestamps(
+            *([nan] * plan.messages * record.messages for _ in MessageTimestamps._fields)
+        )
         entries = int(plan.trips.sum()) * record.operations
-        self.stamps = Stamps(*([nan] * entries for _ in Stamps._fields))
+        self.operation_times = OperationTimestamps(
+            *([nan] * entries for _ in OperationTimestamps._fields)
+        )
 
         firsts = zip(plan.first.tolist(), plan.first_entry().tolist(), strict=True)
         self.strands = [Strand(self.key(model.RESUME, s), *first) for s, first in enumerate(firsts)]
@@ -104,8 +108,8 @@ class _Replay:
             servers=self.network.counters(),
             events=sum(server.packets for server in self.network.servers),
             controls=self.network.controls,
-            messages=Moments(*map(np.array, self.moments)),
-            operations=Stamps(*map(np.array, self.stamps)),
+            messages=MessageTimestamps(*map(np.array, self.message_times)),
+            operations=OperationTimestamps(*map(np.array, self.operation_times)),
             use=self.network.use(),
         )
 
@@ -125,7 +129,7 @@ class _Replay:
     def steps(self, strand: Strand, begin: int, end: int) -> Generator[None, None, None]:
         """Execute a strand; it yields to wait for its next `resume`."""
         clock, row = self.clock, begin
-        record, (ready, _, ended) = self.record.operations, self.stamps
+        record, (ready, _, ended) = self.record.operations, self.operation_times
         while row < end:
             pause = self.compute[row]
             if pause > 0:
@@ -192,7 +196,7 @@ class _Replay:
             now = self.clock.now
             strand.wait += now - strand.since
             if self.record.operations:
-                self.stamps.woken[strand.entry] = now
+                self.operation_times.woken[strand.entry] = now
             self.wake(strand, now + self.overhead_of(begun))
 
     # Messages
@@ -205,7 +209,7 @@ class _Replay:
         message = Message(strand.message, send, eager)
         strand.message += 1
         if self.record.messages:
-            self.moments.sent[message.number] = self.clock.now
+            self.message_times.sent[message.number] = self.clock.now
         unmatched = self.unmatched[channel]
         if unmatched and isinstance(receive := unmatched[0], Begun):
             message.receive = receive
@@ -239,8 +243,9 @@ class _Replay:
 
     def deliver(self, message: Message) -> None:
         if self.record.messages:
-            moment = (self.moments.delivered, self.moments.requested, self.moments.granted)
-            moment[message.cargo][message.number] = self.clock.now
+            times = self.message_times
+            of_cargo = (times.delivered, times.requested, times.granted)
+            of_cargo[message.cargo][message.number] = self.clock.now
         if message.cargo == model.DATA:
             self.arrived += 1
             if self.progress is not None and self.arrived % PROGRESS_EVERY == 0:
@@ -269,7 +274,7 @@ class _Replay:
     def leave(self, message: Message) -> None:
         """Hand a message's data to the network."""
         if self.record.messages:
-            self.moments.departed[message.number] = self.clock.now
+            self.message_times.departed[message.number] = self.clock.now
         self.network.transmit(message, model.DATA)
         if not message.eager:
             sent = Sent(message.send)
