@@ -78,7 +78,7 @@ def advance(tables: State, budget: int) -> int:
             _leave(run, slot, now)
         else:
             sent = nth(run.messages, slot)
-            _complete(run, sent["row"], sent["send_turn"], now)
+            _complete(run, sent["row"], sent["send_trip"], now)
             free(run, slot)
         close(run.heap, loop)
     return CROWDED
@@ -138,14 +138,14 @@ def _go_on(run: State, number: int, now: float) -> None:
             elif kind in (RECV, IRECV):
                 _post_receive(run, row, at, now)
             elif kind == REPEAT:
-                row["turn"] += 1
+                row["trips"] += 1
                 phase = BEGIN
                 if recording(run.operation_times) and loop["record_operations"]:
                     _stamp(run, strand, now)
-                if row["turn"] < row["size"]:
+                if row["trips"] < row["size"]:
                     at = row["target"]
                 else:
-                    row["turn"] = 0
+                    row["trips"] = 0
                     at += 1
                 continue
             elif kind == START:
@@ -194,13 +194,13 @@ def _overhead_of(run: State, row: Any) -> float:
 
 
 @njit(cache=False)
-def _complete(run: State, at: int, turn: int, now: float) -> None:
+def _complete(run: State, at: int, trip: int, now: float) -> None:
     """Note that what the row began is complete; a strand that waits for it goes on.
 
     Nobody can wait for it any more once the row began something new.
     """
     row = nth(run.rows, at)
-    if row["turn"] != turn:
+    if row["trips"] != trip:
         return
     row["done"] = True
     number = row["waiter"]
@@ -224,11 +224,11 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     strand["message"] = number + 1
     row["place"] = queue["sends"]
     queue["sends"] += 1
-    row["turn"] += 1
+    row["trips"] += 1
     message["number"] = number
     message["row"] = at
     message["rank"] = strand["rank"]
-    message["send_turn"] = row["turn"]
+    message["send_trip"] = row["trips"]
     message["there"] = False
     if recording(run.operation_times) and run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
@@ -236,7 +236,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
         message["receive"] = nth(run.messages, waiting)["receive"]
-        message["turn"] = nth(run.messages, waiting)["turn"]
+        message["receive_trip"] = nth(run.messages, waiting)["receive_trip"]
         free(run, waiting)
     else:
         message["receive"] = -1
@@ -254,7 +254,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> None:
     queue = nth(run.channels, row["channel"])
     row["place"] = queue["receives"]
     queue["receives"] += 1
-    row["turn"] += 1
+    row["trips"] += 1
     row["done"] = False
     slot = queue["first"]
     none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
@@ -265,7 +265,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> None:
         queue["first"] = nth(run.packets, slot)["next"]
     message = nth(run.messages, slot)
     message["receive"] = at
-    message["turn"] = row["turn"]
+    message["receive_trip"] = row["trips"]
     if none or not message["there"]:
         return
     if nth(run.packets, slot)["cargo"] == DATA:
@@ -296,7 +296,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
     if receive < 0:
         message["there"] = True
     elif cargo == DATA:
-        _complete(run, receive, message["turn"], now)
+        _complete(run, receive, message["receive_trip"], now)
         free(run, slot)
     else:
         transmit(run, slot, GRANT, now)
@@ -327,6 +327,6 @@ def _leave(run: State, slot: int, now: float) -> None:
     if not is_eager(row["size"], run.loop["eager_limit"]):
         sent = take(run)
         nth(run.messages, sent)["row"] = message["row"]
-        nth(run.messages, sent)["send_turn"] = message["send_turn"]
+        nth(run.messages, sent)["send_trip"] = message["send_trip"]
         first = nth(run.servers, server_at(nth(run.paths, row["path"])["server"]))
         push(run.heap, run.loop, first["free"], key_of(run, SENT, message["number"], 0), sent)

@@ -58,7 +58,7 @@ ROW = np.dtype(
         ("back", np.int64),
         ("place", np.int64),  # in the channel, of what it began last
         ("channel", np.int32),
-        ("turn", np.int32),  # how often it ran; of a REPEAT, since its loop was entered
+        ("trips", np.int32),  # how often it ran; of a REPEAT, since its loop was entered
         ("waiter", np.int32),  # strand that waits for it, or -1
         ("kind", np.uint8),
         ("done", np.bool_),  # what it began last is complete
@@ -119,8 +119,8 @@ MESSAGE = np.dtype(
         ("number", np.int64),
         ("row", np.int64),  # of the send
         ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
-        ("send_turn", np.int32),  # turns of those rows
-        ("turn", np.int32),
+        ("send_trip", np.int32),  # `trips` of those rows when they posted it
+        ("receive_trip", np.int32),
         ("path", np.int64),  # where in `paths` it began
         ("size", np.int64),
         ("packet", np.int64),  # number of the packet that goes on next from the first server
