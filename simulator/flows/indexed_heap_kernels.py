@@ -17,7 +17,7 @@ PLACE = np.dtype([("entry", np.int64)])  # of an item in the heap, plus 1; 0 if 
 COUNT = np.dtype([("size", np.int64)])  # of the heap; one row
 
 
-class Schedule(NamedTuple):
+class IndexedHeap(NamedTuple):
     """When items 0..n-1 are due: tables, or in compiled code the first record of each."""
 
     entries: Any
@@ -25,53 +25,53 @@ class Schedule(NamedTuple):
     count: Any
 
 
-def empty_schedule(items: int) -> Schedule:
-    """Return a schedule for so many items, none of them due."""
+def empty_heap(items: int) -> IndexedHeap:
+    """Return a heap for so many items, none of them due."""
     size = max(items, 1)
-    return Schedule(np.zeros(size, ENTRY), np.zeros(size, PLACE), np.zeros(1, COUNT))
+    return IndexedHeap(np.zeros(size, ENTRY), np.zeros(size, PLACE), np.zeros(1, COUNT))
 
 
 @njit
-def put(schedule: Schedule, item: int, time: float, key: int) -> None:
+def put(heap: IndexedHeap, item: int, time: float, key: int) -> None:
     """Make an item due, or move it."""
-    at = nth(schedule.places, item)["entry"] - 1
+    at = nth(heap.places, item)["entry"] - 1
     if at < 0:
-        at = schedule.count["size"]
-        schedule.count["size"] = at + 1
-    _settle(schedule, at, item, time, key)
+        at = heap.count["size"]
+        heap.count["size"] = at + 1
+    _settle(heap, at, item, time, key)
 
 
 @njit
-def take(schedule: Schedule, item: int) -> None:
+def take(heap: IndexedHeap, item: int) -> None:
     """Take an item out."""
-    place = nth(schedule.places, item)
+    place = nth(heap.places, item)
     at = place["entry"] - 1
     place["entry"] = 0
-    last = schedule.count["size"] - 1
-    schedule.count["size"] = last
+    last = heap.count["size"] - 1
+    heap.count["size"] = last
     if at != last:
-        moved = nth(schedule.entries, last)
-        _settle(schedule, at, moved["item"], moved["time"], moved["key"])
+        moved = nth(heap.entries, last)
+        _settle(heap, at, moved["item"], moved["time"], moved["key"])
 
 
 @njit
-def _settle(schedule: Schedule, at: int, item: int, time: float, key: int) -> None:
+def _settle(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
     """Write an entry where it belongs, above or below the free place `at`."""
     while at > 0:
         parent = (at - 1) >> 1
-        above = nth(schedule.entries, parent)
+        above = nth(heap.entries, parent)
         if above["time"] < time or (above["time"] == time and above["key"] < key):
             break
-        _write(schedule, at, above["item"], above["time"], above["key"])
+        _write(heap, at, above["item"], above["time"], above["key"])
         at = parent
-    size = schedule.count["size"]
+    size = heap.count["size"]
     while True:
         child = 2 * at + 1
         if child >= size:
             break
-        below = nth(schedule.entries, child)
+        below = nth(heap.entries, child)
         if child + 1 < size:
-            other = nth(schedule.entries, child + 1)
+            other = nth(heap.entries, child + 1)
             if other["time"] < below["time"] or (
                 other["time"] == below["time"] and other["key"] < below["key"]
             ):
@@ -79,15 +79,15 @@ def _settle(schedule: Schedule, at: int, item: int, time: float, key: int) -> No
                 child += 1
         if time < below["time"] or (time == below["time"] and key < below["key"]):
             break
-        _write(schedule, at, below["item"], below["time"], below["key"])
+        _write(heap, at, below["item"], below["time"], below["key"])
         at = child
-    _write(schedule, at, item, time, key)
+    _write(heap, at, item, time, key)
 
 
 @njit
-def _write(schedule: Schedule, at: int, item: int, time: float, key: int) -> None:
-    entry = nth(schedule.entries, at)
+def _write(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
+    entry = nth(heap.entries, at)
     entry["time"] = time
     entry["key"] = key
     entry["item"] = item
-    nth(schedule.places, item)["entry"] = at + 1
+    nth(heap.places, item)["entry"] = at + 1

@@ -17,7 +17,7 @@ from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth
 
 from .analytic_kernels import alone, charge
-from .indexed_heap_kernels import Schedule, put, take
+from .indexed_heap_kernels import IndexedHeap, put, take
 from .max_min_kernels import close_flow, open_flow, share
 from .max_min_state import Flows
 from .state import Run
@@ -39,9 +39,9 @@ leave_time = njit(cache=True)(model.leave_time)
 @njit
 def advance(tables: Run, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
-    dates, open_flows = tables.schedule, tables.flows
+    queue, open_flows = tables.heap, tables.flows
     shares = open_flows.shares
-    schedule = Schedule(dates.entries[0], dates.places[0], dates.count[0])
+    heap = IndexedHeap(queue.entries[0], queue.places[0], queue.count[0])
     flows = Flows(
         open_flows.servers[0],
         open_flows.stops[0],
@@ -49,7 +49,7 @@ def advance(tables: Run, budget: int) -> int:
         open_flows.crossings[0],
         open_flows.found[0],
         open_flows.reached[0],
-        Schedule(shares.entries[0], shares.places[0], shares.count[0]),
+        IndexedHeap(shares.entries[0], shares.places[0], shares.count[0]),
         open_flows.counts[0],
     )
     run = Run(
@@ -61,18 +61,16 @@ def advance(tables: Run, budget: int) -> int:
         tables.paths[0],
         tables.message_times[0],
         tables.operation_times[0],
-        schedule,
+        heap,
         flows,
     )
-    loop, first = run.loop, nth(schedule.entries, 0)
+    loop, first = run.loop, nth(heap.entries, 0)
     strands, messages = loop["strands"], loop["messages"]
     while True:
         # Rates are shared once an instant, when all that happens then has happened.
-        if flows.counts["dirty"] > 0 and (
-            schedule.count["size"] == 0 or first["time"] > loop["now"]
-        ):
+        if flows.counts["dirty"] > 0 and (heap.count["size"] == 0 or first["time"] > loop["now"]):
             _share(run)
-        if schedule.count["size"] == 0:
+        if heap.count["size"] == 0:
             return ENDED
         if loop["flow"] and flows.counts["spare"] == 0:
             return CROWDED
@@ -80,7 +78,7 @@ def advance(tables: Run, budget: int) -> int:
             return MORE
         budget -= 1
         now, item, kind = first["time"], first["item"], first["key"] >> loop["number_bits"]
-        take(schedule, item)
+        take(heap, item)
         loop["now"] = now
         if kind == RESUME:
             _go_on(run, item, now)
@@ -96,11 +94,11 @@ def advance(tables: Run, budget: int) -> int:
 
 @njit
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
-    """Schedule an event of a message."""
+    """IndexedHeap an event of a message."""
     item = run.loop["strands"] + number
     if kind == SENT:
         item += run.loop["messages"]
-    put(run.schedule, item, at, order_key(kind, number, 0, run.loop["number_bits"], 0))
+    put(run.heap, item, at, order_key(kind, number, 0, run.loop["number_bits"], 0))
 
 
 # Strands
@@ -108,7 +106,7 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 
 @njit
 def _wake(run: Run, strand: int, at: float) -> None:
-    put(run.schedule, strand, at, order_key(RESUME, strand, 0, run.loop["number_bits"], 0))
+    put(run.heap, strand, at, order_key(RESUME, strand, 0, run.loop["number_bits"], 0))
 
 
 @njit

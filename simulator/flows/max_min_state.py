@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .indexed_heap_kernels import Schedule, empty_schedule
+from .indexed_heap_kernels import IndexedHeap, empty_heap
 
 Table = NDArray[np.void]
 
@@ -69,7 +69,7 @@ class Flows(NamedTuple):
         Slots that were reached by the last `share`; first those whose rate it changed.
     reached : table of REACHED, as long as `servers`
         Servers that it visited, and those that are dirty.
-    shares : Schedule
+    shares : IndexedHeap
         Servers by the rate, for each unit of weight, that their flows without one would get.
     counts : table of COUNTS, one row
     """
@@ -80,7 +80,7 @@ class Flows(NamedTuple):
     crossings: Any
     found: Any
     reached: Any
-    shares: Schedule
+    shares: IndexedHeap
     counts: Any
 
 
@@ -107,7 +107,7 @@ def empty_flows(
         crossings=np.zeros(0, dtype=CROSSING),
         found=np.zeros(0, dtype=FOUND),
         reached=np.zeros(len(servers), dtype=REACHED),
-        shares=empty_schedule(len(servers)),
+        shares=empty_heap(len(servers)),
         counts=counts,
     )
     return enlarged(flows, room)
@@ -130,5 +130,5 @@ def enlarged(flows: Flows, more: int) -> Flows:
 
 def first_rows(flows: Flows) -> Flows:
     """Return the first record of each table, as the kernels take them."""
-    shares = Schedule(*(table[0] for table in flows.shares))
-    return Flows(*(shares if isinstance(t, Schedule) else t[0] for t in flows))
+    shares = IndexedHeap(*(table[0] for table in flows.shares))
+    return Flows(*(shares if isinstance(t, IndexedHeap) else t[0] for t in flows))

@@ -12,7 +12,7 @@ from hopmap.simulator.packets.state import MESSAGE_TIMES, OPERATION_TIMES, unhap
 from hopmap.simulator.record import Record
 from hopmap.simulator.run_plan import RunPlan
 
-from .indexed_heap_kernels import Schedule, empty_schedule, put
+from .indexed_heap_kernels import IndexedHeap, empty_heap, put
 from .max_min_state import Flows, Table, empty_flows, server_table
 
 Ints = NDArray[np.int64]
@@ -95,7 +95,7 @@ class Run(NamedTuple):
 
     Attributes
     ----------
-    schedule : Schedule
+    heap : IndexedHeap
         Items are the strands, then the messages, then the messages that will have been sent.
     """
 
@@ -107,7 +107,7 @@ class Run(NamedTuple):
     paths: Any
     message_times: Any
     operation_times: Any
-    schedule: Schedule
+    heap: IndexedHeap
     flows: Flows
 
 
@@ -134,9 +134,9 @@ def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
     if flow:
         factor = parameters.flow_bandwidth_factor / parameters.flow_cross_traffic
         bandwidth, latency = bandwidth * factor, latency * parameters.flow_latency_factor
-    schedule = empty_schedule(program.strands + 2 * messages)
+    heap = empty_heap(program.strands + 2 * messages)
     for strand in program.main().tolist():
-        put(schedule_rows(schedule), strand, 0.0, _key(strand, plan.number_bits))
+        put(heap_rows(heap), strand, 0.0, _key(strand, plan.number_bits))
     return Run(
         loop=loop,
         rows=_rows(plan, send, receive),
@@ -146,16 +146,16 @@ def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
         paths=_paths(plan),
         message_times=unhappened(MESSAGE_TIMES, max(1, messages * record.messages)),
         operation_times=unhappened(OPERATION_TIMES, max(1, program.operations * record.operations)),
-        schedule=schedule,
+        heap=heap,
         flows=empty_flows(
             server_table(bandwidth, latency), plan.indptr, plan.servers, SLOTS if flow else 1
         ),
     )
 
 
-def schedule_rows(schedule: Schedule) -> Schedule:
-    """Return the first record of each table of a schedule."""
-    return Schedule(*(table[0] for table in schedule))
+def heap_rows(heap: IndexedHeap) -> IndexedHeap:
+    """Return the first record of each table of a heap."""
+    return IndexedHeap(*(table[0] for table in heap))
 
 
 def _key(strand: int, number_bits: int) -> int:
