@@ -12,12 +12,12 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
+from hopmap.simulator.heap_kernels import IndexedHeap, put, take
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth
 
 from .analytic_kernels import alone, charge
-from .indexed_heap_kernels import IndexedHeap, put, take
 from .max_min_kernels import close_flow, open_flow, share
 from .max_min_state import Flows
 from .state import Run

@@ -9,9 +9,9 @@ shared servers are looked at. A change costs O(h log s) for s servers and h flow
 from __future__ import annotations
 
 from hopmap.compilation import njit
+from hopmap.simulator.heap_kernels import put, take
 from hopmap.simulator.row_pointers import nth
 
-from .indexed_heap_kernels import put, take
 from .max_min_state import Flows
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .indexed_heap_kernels import IndexedHeap, empty_heap
+from hopmap.simulator.heap_kernels import IndexedHeap, empty_heap
 
 Table = NDArray[np.void]
 

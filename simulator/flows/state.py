@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.heap_kernels import IndexedHeap, empty_heap, put
 from hopmap.simulator.model import RESUME, is_eager, order_key
 from hopmap.simulator.packets.state import MESSAGE_TIMES, OPERATION_TIMES, unhappened
 from hopmap.simulator.record import Record
 from hopmap.simulator.run_plan import RunPlan
 
-from .indexed_heap_kernels import IndexedHeap, empty_heap, put
 from .max_min_state import Flows, Table, empty_flows, server_table
 
 Ints = NDArray[np.int64]
