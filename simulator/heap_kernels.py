@@ -1,10 +1,16 @@
-"""A queue in which every item stands at most once and may be moved: an indexed binary heap.
+"""Event queues of the compiled engines: binary heaps ordered by (time, key), lowest first.
 
-Lowest (time, key) first. Keys of items are all different, so that the order is total.
+Keys in a queue are all different, so that every correct heap gives the same order. There are two:
+
+- a plain heap, for items that are due once and then gone. Handling an event most often schedules
+  one other. Taking the lowest therefore leaves a hole at the top, which the next `push` fills: an
+  event that nothing comes before stays there, and chains of such events cost a few comparisons.
+- an indexed heap, in which every item stands at most once and may be moved or taken out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,35 +19,127 @@ from hopmap.compilation import njit
 from hopmap.simulator.row_pointers import nth
 
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("item", np.int64)])
+# One row: entries, and whether the first of them is void.
+COUNT = np.dtype([("size", np.int64), ("hole", np.int64)])
 PLACE = np.dtype([("entry", np.int64)])  # of an item in the heap, plus 1; 0 if it is not due
-COUNT = np.dtype([("size", np.int64)])  # of the heap; one row
+
+
+class Heap(NamedTuple):
+    """A plain heap: tables, or in compiled code the first record of each."""
+
+    entries: Any
+    count: Any
 
 
 class IndexedHeap(NamedTuple):
     """When items 0..n-1 are due: tables, or in compiled code the first record of each."""
 
     entries: Any
-    places: Any
     count: Any
+    places: Any
 
 
 def empty_heap(items: int) -> IndexedHeap:
-    """Return a heap for so many items, none of them due."""
+    """Return an indexed heap for so many items, none of them due."""
     size = max(items, 1)
-    return IndexedHeap(np.zeros(size, ENTRY), np.zeros(size, PLACE), np.zeros(1, COUNT))
+    return IndexedHeap(np.zeros(size, ENTRY), np.zeros(1, COUNT), np.zeros(size, PLACE))
 
 
-@njit
+def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[..., None]]:
+    """Compile how entries move in a heap whose entries are written by `write`."""
+
+    @njit(cache=False)
+    def rise(heap: Any, at: int, time: float, key: int) -> int:
+        """Move entries down from the free place `at` until an entry may stand there."""
+        while at > 0:
+            parent = (at - 1) >> 1
+            above = nth(heap.entries, parent)
+            if _precedes(above["time"], above["key"], time, key):
+                break
+            write(heap, at, above["item"], above["time"], above["key"])
+            at = parent
+        return at
+
+    @njit(cache=False)
+    def sink(heap: Any, at: int, item: int, time: float, key: int) -> None:
+        """Put an entry at the free place `at` or below it."""
+        size = heap.count["size"]
+        child = 2 * at + 1
+        while child < size:
+            best = nth(heap.entries, child)
+            if child + 1 < size:
+                other = nth(heap.entries, child + 1)
+                child += _precedes(other["time"], other["key"], best["time"], best["key"])
+                best = nth(heap.entries, child)
+            if time < best["time"] or (time == best["time"] and key < best["key"]):
+                break
+            write(heap, at, best["item"], best["time"], best["key"])
+            at, child = child, 2 * child + 1
+        write(heap, at, item, time, key)
+
+    return rise, sink
+
+
+@njit(cache=False)
+def _precedes(time: float, key: int, other_time: float, other_key: int) -> bool:
+    return (time < other_time) | ((time == other_time) & (key < other_key))
+
+
+@njit(cache=False)
+def _write(heap: Any, at: int, item: int, time: float, key: int) -> None:
+    entry = nth(heap.entries, at)
+    entry["time"] = time
+    entry["key"] = key
+    entry["item"] = item
+
+
+@njit(cache=False)
+def _write_indexed(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
+    _write(heap, at, item, time, key)
+    nth(heap.places, item)["entry"] = at + 1
+
+
+_rise, _sink = _sifting(_write)
+_rise_indexed, _sink_indexed = _sifting(_write_indexed)
+
+
+@njit(cache=False)
+def push(heap: Heap, item: int, time: float, key: int) -> None:
+    """Make an item due."""
+    count = heap.count
+    if count["hole"]:
+        count["hole"] = 0
+        _sink(heap, 0, item, time, key)
+        return
+    at = count["size"]
+    count["size"] = at + 1
+    _write(heap, _rise(heap, at, time, key), item, time, key)
+
+
+@njit(cache=False)
+def close(heap: Heap) -> None:
+    """Fill the hole at the top, if it is still there, with the last entry."""
+    count = heap.count
+    if count["hole"]:
+        count["hole"] = 0
+        last = count["size"] - 1
+        count["size"] = last
+        if last > 0:
+            entry = nth(heap.entries, last)
+            _sink(heap, 0, entry["item"], entry["time"], entry["key"])
+
+
+@njit(cache=False)
 def put(heap: IndexedHeap, item: int, time: float, key: int) -> None:
     """Make an item due, or move it."""
     at = nth(heap.places, item)["entry"] - 1
     if at < 0:
         at = heap.count["size"]
         heap.count["size"] = at + 1
-    _settle(heap, at, item, time, key)
+    _sink_indexed(heap, _rise_indexed(heap, at, time, key), item, time, key)
 
 
-@njit
+@njit(cache=False)
 def take(heap: IndexedHeap, item: int) -> None:
     """Take an item out."""
     place = nth(heap.places, item)
@@ -50,44 +148,6 @@ def take(heap: IndexedHeap, item: int) -> None:
     last = heap.count["size"] - 1
     heap.count["size"] = last
     if at != last:
-        moved = nth(heap.entries, last)
-        _settle(heap, at, moved["item"], moved["time"], moved["key"])
-
-
-@njit
-def _settle(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
-    """Write an entry where it belongs, above or below the free place `at`."""
-    while at > 0:
-        parent = (at - 1) >> 1
-        above = nth(heap.entries, parent)
-        if above["time"] < time or (above["time"] == time and above["key"] < key):
-            break
-        _write(heap, at, above["item"], above["time"], above["key"])
-        at = parent
-    size = heap.count["size"]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        below = nth(heap.entries, child)
-        if child + 1 < size:
-            other = nth(heap.entries, child + 1)
-            if other["time"] < below["time"] or (
-                other["time"] == below["time"] and other["key"] < below["key"]
-            ):
-                below = other
-                child += 1
-        if time < below["time"] or (time == below["time"] and key < below["key"]):
-            break
-        _write(heap, at, below["item"], below["time"], below["key"])
-        at = child
-    _write(heap, at, item, time, key)
-
-
-@njit
-def _write(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
-    entry = nth(heap.entries, at)
-    entry["time"] = time
-    entry["key"] = key
-    entry["item"] = item
-    nth(heap.places, item)["entry"] = at + 1
+        entry = nth(heap.entries, last)
+        moved, time, key = entry["item"], entry["time"], entry["key"]
+        _sink_indexed(heap, _rise_indexed(heap, at, time, key), moved, time, key)

@@ -14,6 +14,12 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 
+def first_records(tables: Any) -> Any:
+    """Return a named tuple of tables, none of them empty, as kernels take it: row 0 of each."""
+    rows = (first_records(t) if isinstance(t, tuple) else t[0] for t in tables)
+    return type(tables)(*rows)
+
+
 def nth(first: Any, index: int) -> Any:
     """Row `index` of the table whose row 0 is `first`."""
     return first.base[index]

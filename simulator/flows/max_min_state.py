@@ -1,4 +1,4 @@
-"""The tables of `flow_kernels`: servers, open flows, and who crosses what."""
+"""The tables of `max_min_kernels`: servers, open flows, and who crosses what."""
 
 from __future__ import annotations
 
@@ -126,9 +126,3 @@ def enlarged(flows: Flows, more: int) -> Flows:
     counts["free"] = old
     counts["spare"] += more
     return flows._replace(**longer)
-
-
-def first_rows(flows: Flows) -> Flows:
-    """Return the first record of each table, as the kernels take them."""
-    shares = IndexedHeap(*(table[0] for table in flows.shares))
-    return Flows(*(shares if isinstance(t, IndexedHeap) else t[0] for t in flows))

@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress
-from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.link_use import FINEST, LinkUse
-from hopmap.simulator.packets.state import columns
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
+from hopmap.simulator.record import NOTHING, Record
 from hopmap.simulator.result import Outcome, Servers
+from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan, flat
+from hopmap.simulator.strand_kernels import CROWDED, ENDED
+from hopmap.simulator.strand_state import check_finished, outcome_of
 
-from .loop_kernels import CROWDED, ENDED, advance
+from .loop_kernels import advance
 from .max_min_state import enlarged
 from .state import begin
 
@@ -50,43 +51,20 @@ def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None 
 def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
     plan = flat(plan)
     run = begin(plan, record, flow=flow)
-    while (why := advance(run, SHARE)) != ENDED:
+    while (why := advance(first_records(run), SHARE)) != ENDED:
         if why == CROWDED:
             run = run._replace(flows=enlarged(run.flows, len(run.flows.slots)))
         if progress is not None:
             progress(int(run.loop["arrived"][0]), plan.messages)
-    strands = run.strands[: plan.program.strands]
-    stuck = np.flatnonzero(strands["stuck"] >= 0)
-    if len(stuck):
-        rows = strands["stuck"][stuck]
-        told = stuck.tolist(), rows.tolist(), _places(plan)[_awaited(plan, rows)].tolist()
-        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*told, strict=True)))
-    main = strands[plan.program.main()]
+    check_finished(plan, run, lambda rows: _places(plan)[rows])
     servers = run.flows.servers[: len(plan.bandwidth)]
     messages, size, busy = (servers[name].copy() for name in ("messages", "bytes", "busy"))
-    rows = plan.program.operations
     return Outcome(
-        finish=main["finish"].copy(),
-        compute=main["compute"].copy(),
-        communicate=main["communicate"].copy(),
-        wait=main["wait"].copy(),
+        **outcome_of(plan, record, run),
         servers=Servers(messages, size, busy, np.zeros(len(servers)), np.zeros(len(servers))),
         events=int(run.loop["events"][0]),
-        controls=int(run.loop["controls"][0]),
-        messages=MessageTimestamps(
-            *columns(run.message_times, MessageTimestamps._fields, plan.messages * record.messages)
-        ),
-        operations=OperationTimestamps(
-            *columns(run.operation_times, OperationTimestamps._fields, rows * record.operations)
-        ),
         use=LinkUse(FINEST, np.zeros((plan.links, 0))),
     )
-
-
-def _awaited(plan: RunPlan, rows: Ints) -> Ints:
-    """Rows that began what these rows wait for."""
-    program = plan.program
-    return np.where(program.kind[rows] == Op.WAIT, program.target[rows], rows)
 
 
 def _places(plan: RunPlan) -> Ints:

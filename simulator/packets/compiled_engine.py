@@ -1,4 +1,4 @@
-"""The compiled engine: the tables that `compiled_kernels` works on, and what comes of them."""
+"""The compiled engine: the tables that `loop_kernels` works on, and what comes of them."""
 
 from __future__ import annotations
 
@@ -7,38 +7,44 @@ from numpy.typing import NDArray
 
 from hopmap.progress import Progress
 from hopmap.simulator import model
-from hopmap.simulator.deadlock import deadlock
+from hopmap.simulator.heap_kernels import COUNT, ENTRY, Heap
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.parameters.parameters import ParameterError
-from hopmap.simulator.programs.program import Op
 from hopmap.simulator.programs.unrolling import unrolled
-from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
+from hopmap.simulator.record import NOTHING, Record
 from hopmap.simulator.result import Outcome, Servers
+from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
+from hopmap.simulator.strand_kernels import CROWDED, ENDED
+from hopmap.simulator.strand_state import (
+    OPERATION_TIMES,
+    RANK,
+    UNRECORDED,
+    begin_strands,
+    check_finished,
+    fill_rows,
+    loop_table,
+    message_times,
+    operation_times,
+    outcome_of,
+    strand_table,
+)
 
-from .loop_kernels import CROWDED, ENDED, advance
+from .loop_kernels import advance
 from .state import (
     CHANNEL,
-    ENTRY,
     HOP,
     LATEST,
     LOOP,
     MESSAGE,
-    MESSAGE_TIMES,
-    OPERATION_TIMES,
     PACKET,
-    RANK,
     ROW,
     SERVER,
     STOP,
-    STRAND,
-    UNRECORDED,
     USE,
     WATCHED,
     State,
     Table,
-    columns,
-    unhappened,
 )
 
 SHARE = (
@@ -58,26 +64,11 @@ def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = Non
         Nothing is left to happen and some strand has not finished.
     """
     state = _finished(plan, _state(plan, record), progress)
-    main, servers = state.strands[plan.program.main()], state.servers
-    entries = int(plan.trips.sum())
+    servers = state.servers
     return Outcome(
-        finish=main["finish"].copy(),
-        compute=main["compute"].copy(),
-        communicate=main["communicate"].copy(),
-        wait=main["wait"].copy(),
+        **outcome_of(plan, record, state),
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
         events=int(state.loop["served"][0]),
-        controls=int(state.loop["controls"][0]),
-        messages=MessageTimestamps(
-            *columns(
-                state.message_times, MessageTimestamps._fields, plan.messages * record.messages
-            )
-        ),
-        operations=OperationTimestamps(
-            *columns(
-                state.operation_times, OperationTimestamps._fields, entries * record.operations
-            )
-        ),
         use=LinkUse(
             float(state.loop["width"][0]),
             state.use["busy"][: plan.links * record.bins].reshape(plan.links, record.bins),
@@ -101,7 +92,7 @@ def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
     watched = np.zeros(plan.messages + 1, dtype=WATCHED)
     watched["yes"][numbers] = True
     state = _state(plan, NOTHING)._replace(
-        operation_times=unhappened(OPERATION_TIMES, 1),  # not UNRECORDED: this run records
+        operation_times=operation_times(plan, NOTHING),  # not UNRECORDED: this run records
         watched=watched,
         latest=np.full(len(plan.bandwidth), -1).view(LATEST),
         hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
@@ -127,17 +118,12 @@ def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
 
 def _finished(plan: RunPlan, state: State, progress: Progress | None) -> State:
     """Run to the end, or to where it gets stuck."""
-    while (why := advance(state, SHARE)) != ENDED:
+    while (why := advance(first_records(state), SHARE)) != ENDED:
         if why == CROWDED:
             state = _enlarged(state)
         if progress is not None:
             progress(int(state.loop["arrived"][0]), plan.messages)
-    stuck = np.flatnonzero(state.strands["stuck"] >= 0)
-    if len(stuck):
-        rows = state.strands["stuck"][stuck]
-        awaited = np.where(plan.program.kind[rows] == Op.WAIT, plan.program.target[rows], rows)
-        told = stuck.tolist(), rows.tolist(), state.rows["place"][awaited].tolist()
-        raise deadlock(plan, float(state.loop["now"][0]), list(zip(*told, strict=True)))
+    check_finished(plan, state, lambda rows: state.rows["place"][rows])
     return state
 
 
@@ -156,11 +142,7 @@ def _check_key(plan: RunPlan) -> None:
 def _state(plan: RunPlan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own strand goes on at 0."""
     _check_key(plan)
-    program, parameters = plan.program, plan.parameters
-    strands = np.zeros(program.strands, dtype=STRAND)
-    strands["row"], strands["message"] = program.offsets[:-1], plan.first
-    strands["rank"], strands["entry"] = program.rank_of, plan.first_entry()
-    strands["begun_by"] = strands["stuck"] = -1
+    program = plan.program
     servers = _aligned(len(plan.bandwidth), SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
     channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=CHANNEL)
@@ -168,30 +150,16 @@ def _state(plan: RunPlan, record: Record) -> State:
     paths = plan.servers.astype(np.int32)
     paths[plan.indptr[1:] - 1] ^= -1  # ~, which marks the last of each
 
-    # The keys of strands rise: such an array is a heap.
-    main = program.main()
-    bits = plan.number_bits, plan.packet_bits
-    keys = [model.order_key(model.RESUME, strand, 0, *bits) for strand in main.tolist()]
-    heap = np.zeros(program.strands, dtype=ENTRY)
-    heap["slot"][: len(main)] = main
-    heap["key"][: len(main)] = keys
-    loop = np.zeros(1, dtype=LOOP)
-    for name in (
-        *("overhead_send", "overhead_recv", "gap", "gap_per_byte"),
-        *("eager_limit", "packet_size", "control_bytes"),
-    ):
-        loop[name] = getattr(parameters, name)
-    loop["cut_through"] = parameters.switching == "cut_through"
-    loop["number_bits"], loop["packet_bits"] = bits
-    loop["record_messages"], loop["record_operations"] = record.messages, record.operations
+    heap = Heap(np.zeros(program.strands, dtype=ENTRY), np.zeros(1, dtype=COUNT))
+    begin_strands(heap, plan)
+    loop = loop_table(plan, record, LOOP)
     loop["bins"], loop["width"] = record.bins, FINEST
     loop["tracked"] = plan.links if record.bins else 0
-    loop["queued"] = len(main)
     loop["free"] = loop["strand"] = -1
     state = State(
         loop=loop,
         rows=_rows(plan),
-        strands=strands,
+        strands=strand_table(plan),
         ranks=np.zeros(program.ranks, dtype=RANK),
         servers=servers,
         channels=channels,
@@ -199,10 +167,9 @@ def _state(plan: RunPlan, record: Record) -> State:
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
         paths=paths.view(STOP),
-        message_times=unhappened(MESSAGE_TIMES, plan.messages * record.messages),
-        operation_times=unhappened(
-            UNRECORDED if record == NOTHING else OPERATION_TIMES,
-            int(plan.trips.sum()) * record.operations,
+        message_times=message_times(plan, record),
+        operation_times=operation_times(
+            plan, record, UNRECORDED if record == NOTHING else OPERATION_TIMES
         ),
         watched=np.zeros(0, dtype=WATCHED),
         latest=np.zeros(0, dtype=LATEST),
@@ -216,31 +183,31 @@ def _state(plan: RunPlan, record: Record) -> State:
 def _rows(plan: RunPlan) -> Table:
     program, send = plan.program, plan.program.sends()
     rows = _aligned(program.operations, ROW)
-    rows["compute"], rows["size"], rows["target"] = plan.compute, program.size, program.target
-    rows["kind"], rows["channel"] = program.kind, plan.channel
+    fill_rows(rows, plan)
+    rows["channel"] = plan.channel
     rows["path"][send], rows["back"][send] = (
         plan.indptr[plan.path[send]],
         plan.indptr[plan.back[send]],
     )
-    rows["waiter"] = -1
     return rows
 
 
 def _enlarged(state: State, more: int = 0) -> State:
     """Add free slots, twice as many if not told, and room for their events."""
-    old = len(state.heap)
+    old = len(state.packets)
     total = old + (more or old)
-    grown = {}
-    for name in ("packets", "messages", "heap"):
-        table = getattr(state, name)
-        grown[name] = _aligned(total, table.dtype)
-        grown[name][:old] = table
-    free = grown["packets"]["next"][old:]
+    grown = []
+    for table in (state.packets, state.messages, state.heap.entries):
+        grown.append(_aligned(total, table.dtype))
+        grown[-1][:old] = table
+    packets, messages, entries = grown
+    free = packets["next"][old:]
     free[:] = np.arange(old + 1, total + 1)
     free[-1] = state.loop["free"][0]
     state.loop["free"] = old
     state.loop["spare"] += total - old
-    return state._replace(**grown)
+    heap = state.heap._replace(entries=entries)
+    return state._replace(packets=packets, messages=messages, heap=heap)
 
 
 def _aligned(rows: int, dtype: np.dtype[np.void]) -> Table:

@@ -11,14 +11,14 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
+from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT
 from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.strand_kernels import key_of
 
-from .heap_kernels import push
 from .link_use_kernels import use
 from .state import State
 
-order_key = njit(cache=False)(model.order_key)
 packet_count = njit(cache=False)(model.packet_count)
 packet_bytes = njit(cache=False)(model.packet_bytes)
 service_start = njit(cache=False)(model.service_start)
@@ -29,7 +29,7 @@ tail_arrival = njit(cache=False)(model.tail_arrival)
 
 @njit(cache=False)
 def take(run: State) -> int:
-    """Take a free slot; `compiled_kernels.RESERVE` sees to it that there is one."""
+    """Take a free slot; `loop_kernels.RESERVE` sees to it that there is one."""
     slot = run.loop["free"]
     run.loop["free"] = nth(run.packets, slot)["next"]
     run.loop["spare"] -= 1
@@ -42,12 +42,6 @@ def free(run: State, slot: int) -> None:
     nth(run.packets, slot)["next"] = run.loop["free"]
     run.loop["free"] = slot
     run.loop["spare"] += 1
-
-
-@njit(cache=False)
-def key_of(run: State, kind: int, number: int, packet: int) -> int:
-    """Rank of an event, see `model.order_key`."""
-    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
 
 
 @njit(cache=False)
@@ -169,14 +163,14 @@ def _forward(
     """Schedule a packet's arrival behind a server that serves it from start to end."""
     packet["tail"] = tail_arrival(end, latency)
     head = head_arrival(start, end, latency, run.loop["cut_through"])
-    push(run.heap, run.loop, head, key, slot)
+    push(run.heap, slot, head, key)
 
 
 @njit(cache=False)
 def _arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
     number = nth(run.messages, slot)["number"]
-    push(run.heap, run.loop, at, key_of(run, DELIVER, number, 0), slot)
+    push(run.heap, slot, at, key_of(run, DELIVER, number, 0))
 
 
 @njit(cache=False)

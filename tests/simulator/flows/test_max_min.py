@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, program_of, simulate
 from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
-from hopmap.simulator.flows.max_min_state import empty_flows, first_rows, server_table
+from hopmap.simulator.flows.max_min_state import empty_flows, server_table
+from hopmap.simulator.row_pointers import first_records
 from hopmap.topologies import mesh, topology_from_spec
 from support.slow import examples
 
@@ -34,7 +35,7 @@ class Network:
         self.indptr = np.cumsum([0, *map(len, paths)])
         servers = server_table(np.array(capacity, float), np.zeros(len(capacity)))
         self.tables = empty_flows(servers, self.indptr, np.concatenate(paths), len(paths))
-        self.rows = first_rows(self.tables)
+        self.rows = first_records(self.tables)
 
     def open(self, path, weight=1.0):
         return open_flow(self.rows, *self.indptr[path : path + 2], path, 1e9, weight, 0.0)

@@ -1,0 +1,196 @@
+"""The strand machine: what ranks do between events, the same in all compiled engines.
+
+The run of an engine is a named tuple of tables; those that are named here are described in
+`strand_state.py`, with the columns that any engine needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hopmap.compilation import njit
+from hopmap.simulator import model
+from hopmap.simulator.model import DATA, GRANT, RESUME
+from hopmap.simulator.programs.program import Op
+from hopmap.simulator.row_pointers import nth, recording
+
+SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
+WAIT, START, FINISH, REPEAT = int(Op.WAIT), int(Op.START), int(Op.FINISH), int(Op.REPEAT)
+
+# Where a strand stands in its row: before its computation, before its overhead, before what it
+# does, behind all that.
+BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
+
+# Why an engine's loop returns: nothing is left, its share is done, slots are short.
+ENDED, MORE, CROWDED = 0, 1, 2
+
+order_key = njit(cache=False)(model.order_key)
+leave_time = njit(cache=False)(model.leave_time)
+
+
+def strand_machine(
+    due: Callable[..., None],
+    post_send: Callable[..., None],
+    post_receive: Callable[..., None],
+    crowded: Callable[..., bool],
+) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Compile the machine for an engine from what differs, which are compiled functions.
+
+    Parameters
+    ----------
+    due : callable
+        ``(heap, item, time, key)``: schedule an event; items of strands are their numbers.
+    post_send : callable
+        ``(run, strand, row, at, now)``: a strand sends what the row says, whose number is `at`.
+    post_receive : callable
+        ``(run, row, at, now)``, likewise.
+    crowded : callable
+        ``(run, number)``: whether the strand so numbered must stop here, to go on when the engine
+        says so.
+
+    Returns
+    -------
+    go_on : callable
+        ``(run, number, now)``: execute a strand until it has to wait for its next event.
+    complete : callable
+        ``(run, at, trip, now)``: what a row began on one of its trips is complete.
+    """
+
+    @njit(cache=False)
+    def wake(run: Any, number: int, at: float) -> None:
+        due(run.heap, number, at, key_of(run, RESUME, number, 0))
+
+    @njit(cache=False)
+    def go_on(run: Any, number: int, now: float) -> None:
+        loop, strand = run.loop, nth(run.strands, number)
+        at, phase = strand["row"], strand["phase"]
+        while True:
+            row = nth(run.rows, at)
+            kind = row["kind"]
+            if phase == BEGIN:
+                phase = COMPUTED
+                pause = row["compute"]
+                if pause > 0:
+                    strand["compute"] += pause
+                    wake(run, number, now + pause)
+                    break
+            sending = kind in (SEND, ISEND)
+            if phase == COMPUTED:
+                phase = READY
+                if recording(run.operation_times) and loop["record_operations"]:
+                    nth(run.operation_times, strand["entry"])["ready"] = now
+                pause = loop["overhead_send"]
+                if sending and pause > 0:
+                    strand["communicate"] += pause
+                    wake(run, number, now + pause)
+                    break
+            if phase == READY:
+                if crowded(run, number):
+                    break
+                phase = OVER
+                if sending:
+                    post_send(run, strand, row, at, now)
+                elif kind in (RECV, IRECV):
+                    post_receive(run, row, at, now)
+                elif kind == REPEAT:
+                    row["trips"] += 1
+                    phase = BEGIN
+                    _leave_operation(run, strand, now)
+                    if row["trips"] < row["size"]:
+                        at = row["target"]
+                    else:
+                        row["trips"] = 0
+                        at += 1
+                    continue
+                elif kind == START:
+                    nth(run.strands, row["target"])["begun_by"] = at
+                    wake(run, row["target"], now)
+                elif kind == FINISH:
+                    strand["stuck"] = -1
+                    strand["finish"] = now
+                    _leave_operation(run, strand, now)
+                    if strand["begun_by"] >= 0:
+                        complete(run, strand["begun_by"], 0, now)
+                    break
+                if kind in (WAIT, RECV, SEND):
+                    awaited = nth(run.rows, row["target"] if kind == WAIT else at)
+                    overhead = _overhead_of(run, awaited)
+                    strand["communicate"] += overhead
+                    if not awaited["done"]:
+                        strand["stuck"] = at
+                        strand["since"] = now
+                        awaited["waiter"] = number
+                        break
+                    if overhead > 0:
+                        wake(run, number, now + overhead)
+                        break
+            _leave_operation(run, strand, now)
+            at += 1
+            phase = BEGIN
+        strand["row"] = at
+        strand["phase"] = phase
+
+    @njit(cache=False)
+    def complete(run: Any, at: int, trip: int, now: float) -> None:
+        """Let a strand that waits for the row go on.
+
+        Nobody can wait for it any more once the row began something new.
+        """
+        row = nth(run.rows, at)
+        if row["trips"] != trip:
+            return
+        row["done"] = True
+        number = row["waiter"]
+        if number >= 0:
+            row["waiter"] = -1
+            strand = nth(run.strands, number)
+            strand["wait"] += now - strand["since"]
+            if recording(run.operation_times) and run.loop["record_operations"]:
+                nth(run.operation_times, strand["entry"])["woken"] = now
+            wake(run, number, now + _overhead_of(run, row))
+
+    return go_on, complete
+
+
+@njit(cache=False)
+def key_of(run: Any, kind: int, number: int, packet: int) -> int:
+    """Rank of an event, see `model.order_key`."""
+    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
+
+
+@njit(cache=False)
+def _leave_operation(run: Any, strand: Any, now: float) -> None:
+    """Record that a strand leaves the operation that it is at."""
+    if recording(run.operation_times) and run.loop["record_operations"]:
+        nth(run.operation_times, strand["entry"])["ended"] = now
+        strand["entry"] += 1
+
+
+@njit(cache=False)
+def _overhead_of(run: Any, row: Any) -> float:
+    """Seconds that a strand is busy once what it waited for is complete."""
+    receives = row["kind"] in (RECV, IRECV)
+    return float(run.loop["overhead_recv"]) if receives else 0.0
+
+
+@njit(cache=False)
+def pass_end_point(run: Any, rank: int, size: int, now: float) -> float:
+    """Let a message's data pass the end point of its rank; return when they have."""
+    end_point = nth(run.ranks, rank)
+    at = leave_time(now, end_point["free"], size, run.loop["gap_per_byte"])
+    end_point["free"] = at + run.loop["gap"]
+    return float(at)
+
+
+@njit(cache=False)
+def record_arrival(run: Any, number: int, cargo: int, now: float) -> None:
+    """Record that a message, or its request or grant, has arrived at its target."""
+    if recording(run.operation_times) and run.loop["record_messages"]:
+        times = nth(run.message_times, number)
+        if cargo == DATA:
+            times["delivered"] = now
+        elif cargo == GRANT:
+            times["granted"] = now
+        else:
+            times["requested"] = now
