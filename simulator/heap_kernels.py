@@ -86,7 +86,7 @@ def _precedes(time: float, key: int, other_time: float, other_key: int) -> bool:
 
 
 @njit(cache=False)
-def _write(heap: Any, at: int, item: int, time: float, key: int) -> None:
+def _write(heap: Heap, at: int, item: int, time: float, key: int) -> None:
     entry = nth(heap.entries, at)
     entry["time"] = time
     entry["key"] = key
@@ -95,7 +95,10 @@ def _write(heap: Any, at: int, item: int, time: float, key: int) -> None:
 
 @njit(cache=False)
 def _write_indexed(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
-    _write(heap, at, item, time, key)
+    entry = nth(heap.entries, at)
+    entry["time"] = time
+    entry["key"] = key
+    entry["item"] = item
     nth(heap.places, item)["entry"] = at + 1
 
 

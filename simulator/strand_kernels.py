@@ -59,7 +59,9 @@ def strand_machine(
 
     @njit(cache=False)
     def wake(run: Any, number: int, at: float) -> None:
-        due(run.heap, number, at, key_of(run, RESUME, number, 0))
+        loop = run.loop
+        key = order_key(RESUME, number, 0, loop["number_bits"], loop["packet_bits"])
+        due(run.heap, number, at, key)
 
     @njit(cache=False)
     def go_on(run: Any, number: int, now: float) -> None:
@@ -151,12 +153,6 @@ def strand_machine(
             wake(run, number, now + _overhead_of(run, row))
 
     return go_on, complete
-
-
-@njit(cache=False)
-def key_of(run: Any, kind: int, number: int, packet: int) -> int:
-    """Rank of an event, see `model.order_key`."""
-    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
 
 
 @njit(cache=False)

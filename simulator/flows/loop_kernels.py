@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import put, take
@@ -17,7 +19,7 @@ from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
     MORE,
-    key_of,
+    order_key,
     pass_end_point,
     record_arrival,
     strand_machine,
@@ -68,23 +70,20 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
     item = run.loop["strands"] + number
     if kind == SENT:
         item += run.loop["messages"]
-    put(run.heap, item, at, key_of(run, kind, number, 0))
+    loop = run.loop
+    key = order_key(kind, number, 0, loop["number_bits"], loop["packet_bits"])
+    put(run.heap, item, at, key)
 
 
 # Messages
 
 
 @njit(cache=False)
-def _is_eager(run: Run, sized: Any) -> bool:
-    return bool(is_eager(sized["size"], run.loop["eager_limit"]))
-
-
-@njit(cache=False)
 def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
-    number = row["message"]
+    number = np.int64(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
-    if _is_eager(run, row):
+    if is_eager(row["size"], run.loop["eager_limit"]):
         row["done"] = True
         _depart(run, number, now)
     else:
@@ -94,7 +93,7 @@ def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
 
 @njit(cache=False)
 def _post_receive(run: Run, row: Any, _at: int, now: float) -> None:
-    number = row["message"]
+    number = np.int64(row["message"])
     if number < 0:
         return  # nobody sends it
     message = nth(run.messages, number)
@@ -127,7 +126,7 @@ def _send_data(run: Run, number: int, now: float) -> None:
     if run.loop["record_messages"]:
         nth(run.message_times, number)["departed"] = now
     message = nth(run.messages, number)
-    if not _is_eager(run, message) and not run.loop["flow"]:
+    if not is_eager(message["size"], run.loop["eager_limit"]) and not run.loop["flow"]:
         stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
         bandwidth = nth(run.flows.servers, stop["server"])["bandwidth"]
         _schedule(run, SENT, number, now + message["size"] / bandwidth)
@@ -146,7 +145,7 @@ def _deliver(run: Run, number: int, now: float) -> None:
         run.loop["arrived"] += 1
         if message["receive"] >= 0:
             complete(run, message["receive"], 0, now)
-        if not _is_eager(run, message) and run.loop["flow"]:
+        if not is_eager(message["size"], run.loop["eager_limit"]) and run.loop["flow"]:
             _schedule(run, SENT, number, now)
     elif cargo == REQUEST:
         message["requested"] = True

@@ -176,8 +176,9 @@ def _state(plan: RunPlan, record: Record) -> State:
         hops=np.zeros(0, dtype=HOP),
         use=np.zeros(plan.links * record.bins, dtype=USE),
     )
-    state = State(*(table if len(table) else np.zeros(1, table.dtype) for table in state))
-    return _enlarged(state, SPARE)
+    empty = {name: table for name, table in state._asdict().items() if not len(table)}
+    longer = {name: np.zeros(1, dtype=table.dtype) for name, table in empty.items()}
+    return _enlarged(state._replace(**longer), SPARE)
 
 
 def _rows(plan: RunPlan) -> Table:

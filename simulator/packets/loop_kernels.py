@@ -13,13 +13,12 @@ from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
     MORE,
-    key_of,
     pass_end_point,
     record_arrival,
     strand_machine,
 )
 
-from .network_kernels import arrive, free, server_at, take, transmit
+from .network_kernels import arrive, free, key_of, server_at, take, transmit
 from .state import State
 
 RESERVE = 4  # slots that one operation, or one event, may take

@@ -14,7 +14,7 @@ from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT
 from hopmap.simulator.row_pointers import nth, recording
-from hopmap.simulator.strand_kernels import key_of
+from hopmap.simulator.strand_kernels import order_key
 
 from .link_use_kernels import use
 from .state import State
@@ -42,6 +42,12 @@ def free(run: State, slot: int) -> None:
     nth(run.packets, slot)["next"] = run.loop["free"]
     run.loop["free"] = slot
     run.loop["spare"] += 1
+
+
+@njit(cache=False)
+def key_of(run: State, kind: int, number: int, packet: int) -> int:
+    """Rank of an event, see `model.order_key`."""
+    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
 
 
 @njit(cache=False)
