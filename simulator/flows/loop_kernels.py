@@ -80,7 +80,7 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 
 @njit(cache=False)
 def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
-    number = np.int64(row["message"])  # as in the loop, or all is compiled for both widths
+    number: Any = np.int64(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
     if is_eager(row["size"], run.loop["eager_limit"]):
@@ -93,7 +93,7 @@ def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
 
 @njit(cache=False)
 def _post_receive(run: Run, row: Any, _at: int, now: float) -> None:
-    number = np.int64(row["message"])
+    number: Any = np.int64(row["message"])
     if number < 0:
         return  # nobody sends it
     message = nth(run.messages, number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -177,7 +179,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         use=np.zeros(plan.links * record.bins, dtype=USE),
     )
     empty = {name: table for name, table in state._asdict().items() if not len(table)}
-    longer = {name: np.zeros(1, dtype=table.dtype) for name, table in empty.items()}
+    longer: dict[str, Any] = {n: np.zeros(1, table.dtype) for n, table in empty.items()}
     return _enlarged(state._replace(**longer), SPARE)
 
 

@@ -36,7 +36,7 @@ def outcome(program, topology, node_of, parameters, engine, **more):
         elif isinstance(value, tuple):
             value = [(np.asarray(part).dtype, np.asarray(part).tobytes()) for part in value]
         said[field.name] = value
-    del said["engine"], said["wall_seconds"]
+    del said["engine"], said["wall_seconds"], said["compile_seconds"]
     return said
 
 

@@ -50,7 +50,7 @@ def bits(result):
         value = getattr(result, field.name)
         columns = value if isinstance(value, tuple) else (value,)
         said[field.name] = [np.asarray(column).tobytes() for column in columns]
-    del said["engine"], said["wall_seconds"]
+    del said["engine"], said["wall_seconds"], said["compile_seconds"]
     return said
 
 

@@ -37,7 +37,7 @@ def said(program, topology, node_of, parameters, engine):
         value = getattr(result, field.name)
         parts = value if isinstance(value, tuple) else (value,)
         columns[field.name] = [np.asarray(part).tobytes() for part in parts]
-    del columns["engine"], columns["wall_seconds"]
+    del columns["engine"], columns["wall_seconds"], columns["compile_seconds"]
     return columns
 
 
