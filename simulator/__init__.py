@@ -37,9 +37,6 @@ from hopmap.simulator.programs.program import program_of as program_of
 
 from .deadlock import DeadlockError as DeadlockError
 from .link_use import LinkUse as LinkUse
-from .open_loop import Load as Load
-from .open_loop import channel_load as channel_load
-from .open_loop import open_loop as open_loop
 from .operations import Operations as Operations
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result

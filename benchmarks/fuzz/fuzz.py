@@ -1,6 +1,6 @@
 """Fuzzing: damaged input through the command line, for so many seconds.
 
-    python benchmarks/fuzz.py archives|scenarios|matrices|mappings|topologies|others
+    python benchmarks/fuzz/fuzz.py archives|scenarios|matrices|mappings|topologies|others
         [--seconds 600] [--seed N] [--keep FOLDER] [--more ARCHIVE ...] [--repeat FOLDER]
 
 A case may succeed, or be refused in one line with exit code 2. All else is a failure: another
@@ -30,13 +30,15 @@ from typing import Any, NamedTuple
 
 import fuzz_cases
 
+import hopmap
+
 SECONDS, MEMORY, SHARE = 20, 5 * 2**30, 200
 SMALLER = 15  # seconds to make a failing case smaller
 HANGS = 3 * SECONDS  # on the clock, whatever else the machine does
 LONGEST = 2000  # characters of "one clear line"
 ROOM = 12 * 2**30  # address space beyond what a worker has at first
 ALLOWED = {"run": (0, 2, 3)}
-OURS = ("traces", "topologies", "mappers", "simulator", "scenarios")
+OURS = Path(hopmap.__file__).parent
 
 
 class Verdict(NamedTuple):
@@ -165,7 +167,7 @@ def _answer(answers: int, *verdict: object) -> None:
 def _where(error: BaseException) -> str:
     """Name the error and the last line of ours that it went through."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if Path(f.filename).parent.name in OURS]
+    ours = [f for f in frames if Path(f.filename).is_relative_to(OURS)]
     last = (ours or frames)[-1]
     return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
 

@@ -17,8 +17,8 @@ import fuzz_mutators as mutate
 import fuzz_traces
 import numpy as np
 
-DATA = Path(__file__).parents[1] / "tests" / "data"
-SHIPPED = Path(__file__).parents[1] / "scenarios"
+DATA = Path(__file__).parents[2] / "tests" / "data"
+SHIPPED = Path(__file__).parents[2] / "scenarios"
 
 
 class Kind(NamedTuple):

@@ -11,7 +11,7 @@ from random import Random
 import fuzz_mutators as mutate
 import numpy as np
 
-DATA = Path(__file__).parents[1] / "tests" / "data"
+DATA = Path(__file__).parents[2] / "tests" / "data"
 MATRICES = ("t.npz", "t.csv", "t.mtx", "t.graph", "t.count.csv", "t.size.csv")
 BOMBS = {
     "t.mtx": (

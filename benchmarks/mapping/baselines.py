@@ -1,7 +1,7 @@
-"""Baselines beside published numbers: ``python benchmarks/baselines.py FOLDER [PART ...]``.
+"""Baselines beside published numbers: ``python benchmarks/mapping/baselines.py FOLDER [PART ...]``.
 
 PART is of maplib, hierarchies, scale; all by default. FOLDER has maplib/ (MapLib's matrices and
-stored mappings) and mapping/ (peers.csv and instances/, see benchmarks/viem.py).
+stored mappings) and mapping/ (peers.csv and instances/, see benchmarks/mapping/viem.py).
 
 - maplib: hop-bytes of CG and AMG on 4x4x4, ours / stored. Ours begin where MapLib does.
 - hierarchies: J of TreeMatch and RCM beside Open MPI's TreeMatch and the best of all tools, on the
@@ -117,7 +117,7 @@ PARTS = {"maplib": maplib, "hierarchies": hierarchies, "scale": scale}
 def main(words: list[str]) -> None:
     """Run the parts."""
     if not words:
-        raise SystemExit("expected: python benchmarks/baselines.py FOLDER [PART ...]")
+        raise SystemExit("expected: python benchmarks/mapping/baselines.py FOLDER [PART ...]")
     for pipeline in MAPLIB:  # compile
         map_ranks(lu_traffic("C", 64), topology_from_spec("torus:4x4x4"), pipeline)
     for pipeline in NAMES:

@@ -1,4 +1,6 @@
-"""Tables 1 and 3 to 5 of the KL paper: ``python benchmarks/kl.py [MATRIX ...] [--largest RANKS]``.
+"""Tables 1 and 3 to 5 of the KL paper.
+
+``python benchmarks/mapping/kl.py [MATRIX ...] [--largest RANKS]``
 
 The paper's matrices are those of the SuiteSparse collection; here matrices of the same kinds are
 generated, each set beside the one that it resembles. Improvements of hop-bytes over the random

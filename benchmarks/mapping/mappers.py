@@ -1,4 +1,6 @@
-"""What the mappers of the HAEC thesis reach on LU: ``python benchmarks/mappers.py [RANKS ...]``.
+"""What the mappers of the HAEC thesis reach on LU.
+
+``python benchmarks/mapping/mappers.py [RANKS ...]``
 
 RANKS are of 64, 512 and 4096, all by default, on 4x4x4, 8x8x8 and 16x16x16 nodes. Pair-hops are the
 hops summed over unordered pairs that talk, the best of five seeds (one on 4,096); seconds are

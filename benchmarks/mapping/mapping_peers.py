@@ -1,4 +1,4 @@
-"""Ahead of VieM and Scotch? ``python benchmarks/mapping_peers.py FOLDER``.
+"""Ahead of VieM and Scotch? ``python benchmarks/mapping/mapping_peers.py FOLDER``.
 
 FOLDER holds ``peers.csv`` (best J of every peer: instance, topology, tool, best_J) and
 ``instances/*.graph``. Every instance is shuffled by a fixed seed, so that no numbering helps, and

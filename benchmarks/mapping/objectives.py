@@ -1,4 +1,6 @@
-"""What mappings for one objective are worth by the others: ``python benchmarks/objectives.py [S]``.
+"""What mappings for one objective are worth by the others.
+
+``python benchmarks/mapping/objectives.py [S]``
 
 `auto` places the same ranks for hop-bytes, for the least load on the busiest link and for the
 simulated time, S processor seconds each (20 by default), from nodes in order. Every mapping is
@@ -24,7 +26,7 @@ from hopmap.traces import Traffic, lu_traffic
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.otf2.read import read_trace, read_traffic
 
-NAS = Path(__file__).parents[2] / "shared/nas"
+NAS = Path(__file__).parents[3] / "shared/nas"
 PARAMETERS = Parameters(compute_scale=0.0)
 
 

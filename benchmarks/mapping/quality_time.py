@@ -1,4 +1,6 @@
-"""Quality for time: ``python benchmarks/quality_time.py FOLDER [--measured CSV] [--out STEM]``.
+"""Quality for time.
+
+``python benchmarks/mapping/quality_time.py FOLDER [--measured CSV] [--out STEM]``
 
 FOLDER holds ``peers.csv`` (mean J and mean processor seconds of every peer and setting) and
 ``instances/*.graph``. Ours get the instances shuffled (see mapping_peers.py) and several budgets,

@@ -1,4 +1,4 @@
-"""What TiMEr takes off hop-bytes: ``python benchmarks/timer.py [PART ...] [OPTION ...]``.
+"""What TiMEr takes off hop-bytes: ``python benchmarks/mapping/timer.py [PART ...] [OPTION ...]``.
 
 PART is of partitions, hierarchies; both by default. OPTION is of
 

@@ -1,4 +1,4 @@
-"""The tables of the VieM paper: ``python benchmarks/viem.py [PART ...] [--peers FOLDER]``.
+"""The tables of the VieM paper: ``python benchmarks/mapping/viem.py [PART ...] [--peers FOLDER]``.
 
 PART is of gains, neighbourhoods, models, scale; all but scale by default. With --peers, a folder
 of METIS graphs in instances/ and of peers.csv (instance, topology, tool, settings, best_J,

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator import Op, Parameters, Program
+from hopmap.simulator.run_plan import Plan, plan
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
-
-from .run_plan import Plan, plan
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -18,15 +18,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
 
-from hopmap.simulator.metrics.metrics import link_loads
-from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
+from hopmap.simulator import ENGINES, ParameterError, Parameters, link_loads
+from hopmap.simulator.parameters.parameters import unknown
+from hopmap.simulator.record import Record
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
-
-from .injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
-from .record import Record
-from .simulate import ENGINES
 
 # Only links take time.
 ONLY_LINKS = Parameters(

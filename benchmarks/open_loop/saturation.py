@@ -1,4 +1,4 @@
-"""Where networks saturate: ``python benchmarks/saturation.py [PICTURE]``.
+"""Where networks saturate: ``python benchmarks/open_loop/saturation.py [PICTURE]``.
 
 Seven textbook patterns on five networks of 64 nodes, all links equal, ties split over both ways:
 the static channel load gamma, and what the compiled engine accepts of periodic open-loop traffic at
@@ -16,10 +16,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from open_loop import Load, channel_load, open_loop
+from saturation_figure import latency_throughput
 
-from hopmap.scenarios.figures.saturation import latency_throughput
 from hopmap.scenarios.figures.style import svg_text
-from hopmap.simulator import Load, channel_load, open_loop
 from hopmap.topologies import both_ways, topology_from_spec
 from hopmap.traces import PATTERNS, synthetic_traffic
 

@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, MultipleLocator
+from open_loop import Load
 
-from hopmap.simulator import Load
-
-from .style import CYCLE, GREY, INK, WIDTH, label, new_figure, style
+from hopmap.scenarios.figures.style import CYCLE, GREY, INK, WIDTH, label, new_figure, style
 
 MARKERS = "osD^vPX"
 COLOURS = (*CYCLE, INK)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from page_traces import best
 from replay import halo
 from textbook_simpy import Replay
+from trace_rows import best
 
 from hopmap.mappers import objectives
 from hopmap.simulator import ENGINES, Parameters, Program, evaluate, link_loads, lower, simulate
@@ -23,7 +23,7 @@ from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import Traffic, lu_traffic, nas_folded, read_trace
 
 Rows = Iterator[tuple[str, str, str, str, float]]
-DATA = Path(__file__).parents[1] / "tests" / "data"
+DATA = Path(__file__).parents[2] / "tests" / "data"
 
 
 def on_paths(graph: nx.DiGraph, traffic: Traffic, node_of: np.ndarray) -> Counter[tuple[int, int]]:

@@ -13,7 +13,7 @@ from mapping_peers import shuffled, spec_of
 from hopmap.mappers import evaluate, map_ranks
 from hopmap.topologies import topology_from_spec
 
-FOLDER = Path(__file__).parents[2] / "shared" / "mapping"
+FOLDER = Path(__file__).parents[3] / "shared" / "mapping"
 KINDS = {"hier": "hierarchies", "torus": "tori", "mesh": "meshes"}
 VIEM = "con=hierarchytopdown,pre=eco,ls=communication,d=10"
 PIPELINE = "topdown | local_search(neighbourhood=10)"

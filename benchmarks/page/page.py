@@ -1,11 +1,11 @@
-"""All that matters for speed and quality, on one page: ``python benchmarks/page.py``.
+"""All that matters for speed and quality, on one page: ``python benchmarks/page/page.py``.
 
 Reader, writer, metrics, engines, mappers, sweeps and the command line, each beside a peer that is
 measured in the same run (mappers: beside the figures of peers.csv, where ../shared/mapping is).
-Writes docs/BENCHMARKS.md, and compares the ratios with those of benchmarks/baseline.json; a ratio
-below 0.7 of its baseline is marked and makes the exit code 1. ``--baseline`` writes a new one.
-``--only reader metrics`` prints parts without writing. Ten minutes of one core; processor seconds,
-compilation apart. The scripts beside this one look at each area more closely.
+Writes docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a ratio below 0.7 of
+its baseline is marked and makes the exit code 1. ``--baseline`` writes a new one. ``--only reader
+metrics`` prints parts without writing. Ten minutes of one core; processor seconds, compilation
+apart. The scripts in the folders beside look at each area more closely.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import page_engines
-import page_mappers
-import page_traces
-import page_use
+# The peers are what scripts of other folders measure against as well.
+sys.path.extend(str(Path(__file__).parents[1] / name) for name in ("mapping", "replay", "sweeps"))
 
-ROOT = Path(__file__).parents[1]
-BASELINE = ROOT / "benchmarks" / "baseline.json"
-PAGE = ROOT / "docs" / "BENCHMARKS.md"
+import command_rows
+import engine_rows
+import mapper_rows
+import trace_rows
+
+BASELINE = Path(__file__).with_name("baseline.json")
+PAGE = Path(__file__).parents[2] / "docs" / "BENCHMARKS.md"
 TOLERATED = 0.7
 PARTS = {
-    "reader and writer": page_traces.rows,
-    "metrics": page_engines.metrics,
-    "engines": page_engines.engines,
-    "mappers": page_mappers.rows,
-    "sweeps and commands": page_use.rows,
+    "reader and writer": trace_rows.rows,
+    "metrics": engine_rows.metrics,
+    "engines": engine_rows.engines,
+    "mappers": mapper_rows.rows,
+    "sweeps and commands": command_rows.rows,
 }
 
 
@@ -103,7 +105,7 @@ def main() -> int:
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     page = [
         "# Benchmarks",
-        f"`python benchmarks/page.py` on {machine()}.",
+        f"`python benchmarks/page/page.py` on {machine()}.",
         "A ratio says how many times faster, or lower in cost, hopmap is than a peer measured in "
         "the same run. Rates are per second of processor time; compilation is apart.",
     ]
@@ -113,7 +115,7 @@ def main() -> int:
         print("\n".join(page[-2:]), flush=True)
         ratios |= {row.what: round(row.ratio, 4) for row in rows}
     if not options.only:
-        page.append(Path(__file__).with_name("page_notes.md").read_text().rstrip())
+        page.append(Path(__file__).with_name("notes.md").read_text().rstrip())
         PAGE.write_text("\n\n".join(page) + "\n", encoding="utf-8")
         if options.baseline:
             BASELINE.write_text(json.dumps(ratios, indent=1) + "\n")

@@ -14,7 +14,7 @@ from otf2_archives import python_traffic, python_write
 from hopmap.traces import read_trace, read_traffic, write_trace
 from hopmap.traces.otf2.files import find_archive
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECORDED = ROOT.parent / "shared" / "nas" / "lu.W.16.tar.xz"
 COPIED = 100_000  # events that the Python writer copies: enough for a rate
 

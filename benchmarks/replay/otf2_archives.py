@@ -1,6 +1,6 @@
 """Events per second and memory of the OTF2 reader and writer, beside the Python API of the wheel.
 
-    python benchmarks/otf2_archives.py ARCHIVE_OR_TAR [--repeat 5] [--no-python]
+    python benchmarks/replay/otf2_archives.py ARCHIVE_OR_TAR [--repeat 5] [--no-python]
 
 Compilation is apart: it happens once per installation. Each figure is the best of several runs;
 memory is the peak of a fresh process beyond what it had before reading, without that of the child
@@ -93,7 +93,7 @@ def memory(archive: Path, small: Path, what: str) -> int:
 
 def measure(archive: Path, repeat: int, with_python: bool, console: Console) -> None:
     anchor = find_archive(archive)
-    small = Path(__file__).parents[1] / "tests" / "data" / "lu.S.4"
+    small = Path(__file__).parents[2] / "tests" / "data" / "lu.S.4"
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out.otf2"
         write_trace(read_trace(small), out)  # compiles

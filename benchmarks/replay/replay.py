@@ -1,4 +1,4 @@
-"""How fast traces are lowered and replayed: ``python benchmarks/replay.py [ARCHIVE ...]``.
+"""How fast traces are lowered and replayed: ``python benchmarks/replay/replay.py [ARCHIVE ...]``.
 
 First generated LU runs of millions of messages, which are programs with loops, and the memory that
 the process has taken by then. Then the archives; without arguments, the traces in tests/data, and
@@ -29,7 +29,7 @@ from hopmap.simulator.run_plan import plan
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DEFAULT = [ROOT / "tests" / "data" / name for name in ("lu.S.4", "mg.S.16", "is.S.16", "edge.X.8")]
 DEFAULT += [
     ROOT.parent / "shared" / "nas" / name

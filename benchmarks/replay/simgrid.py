@@ -1,4 +1,6 @@
-"""hopmap beside SimGrid: ``python benchmarks/simgrid.py``; needs smpirun (Debian: libsimgrid-dev).
+"""hopmap beside SimGrid: ``python benchmarks/replay/simgrid.py``.
+
+Needs smpirun (Debian: libsimgrid-dev).
 
 Both replay the same messages, collectives included, on tori with the same links, in the same run of
 this program: first small cases where the models coincide, then single experiments in which they
@@ -39,7 +41,7 @@ from hopmap.simulator.export.time_independent import INDEX, write_tit
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import read_trace
 
-NAS = Path(__file__).parents[2] / "shared" / "nas"
+NAS = Path(__file__).parents[3] / "shared" / "nas"
 TRACES = (("lu.W.16", "torus:4x4"), ("cg.S.16", "torus:4x4"), ("lu.W-it20.64", "torus:4x4x4"))
 ORDERED = (("lu.S.16", "torus:4x4"), ("cg.S.16", "torus:4x4"), ("mg.S.16", "torus:4x4"))
 MAPPERS = ("sweep", "bokhari", "random")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .tables import PARTS, TIMES, part_files
+from hopmap.scenarios.results.tables import PARTS, TIMES, part_files
 
 
 def fingerprint(folder: Path) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""A sweep of 1,000 runs, killed and shared: ``python benchmarks/kill_test.py [RUNS] [KILLS]``.
+"""A sweep of 1,000 runs, killed and shared.
+
+``python benchmarks/sweeps/kill_test.py [RUNS] [KILLS]``
 
 The same scenario is run undisturbed; killed with -9 at random moments, in turns the parent alone
 and the whole session, and resumed; by two processes at once, one of which is killed; and by a Dask
@@ -19,12 +21,12 @@ import time
 from pathlib import Path
 
 import psutil
+from fingerprint import fingerprint
 
-from hopmap.scenarios.results.fingerprint import fingerprint
 from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.results.tables import loose_ids
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MAPPERS = ["random", "random | bokhari", "random_sampling", "recursive_bisection"]
 SEED = 2026
 

@@ -1,4 +1,4 @@
-"""What a sweep costs beyond its work: ``python benchmarks/sweep.py [RUNS]``.
+"""What a sweep costs beyond its work: ``python benchmarks/sweeps/sweep.py [RUNS]``.
 
 Small runs (NAS MG on 16 ranks, placed at random, replayed by the compiled engine) are first done in
 a loop that calls mapper, metrics and replay and keeps nothing; then by `run_scenario` in one

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from injection import flows_of
+from open_loop import channel_load, open_loop
 
-from hopmap.simulator import ParameterError, channel_load, open_loop
-from hopmap.simulator.injection import flows_of
+from hopmap.simulator import ParameterError
 from hopmap.topologies import both_ways, haec, mesh, topology_from_spec, torus
 from hopmap.traces import PATTERNS, Traffic, synthetic_traffic
 

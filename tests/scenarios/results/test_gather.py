@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from fingerprint import fingerprint
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.scenarios.results import claims, store
 from hopmap.scenarios.results import gather as gather_module
-from hopmap.scenarios.results.fingerprint import fingerprint
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.plan_file import save_plan
 from hopmap.scenarios.results.store_index import finished

@@ -10,10 +10,10 @@ import time
 
 import psutil
 import pytest
+from fingerprint import fingerprint
 from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
-from hopmap.scenarios.results.fingerprint import fingerprint
 from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.sweep import workers
 from hopmap.scenarios.sweep.plan import plan

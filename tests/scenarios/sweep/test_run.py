@@ -11,13 +11,13 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from fingerprint import fingerprint
 from typer.testing import CliRunner
 
 from hopmap.mappers import map_ranks
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store, tables
-from hopmap.scenarios.results.fingerprint import fingerprint
 from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.results.tables import part_files
