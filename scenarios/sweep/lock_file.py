@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from hopmap.scenarios.results.toml_text import toml_text
+import tomli_w
+
 from hopmap.traces.safety.atomic_files import replacing
 
 from .plan import Run
@@ -34,14 +35,14 @@ def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
         "packages": packages(),
         "scenario": scenario.model_dump(mode="json", exclude_none=True),
         "traces": {
-            name: {"kind": run.trace.kind, "path": _text(run.trace.path), "digest": run.digest}
+            name: _said(kind=run.trace.kind, path=run.trace.path, digest=run.digest)
             for name, run in traces.items()
         },
         "networks": dict(sorted(networks.items())),
-        "runs": {run.run_id: run.normal() for run in runs},
+        "runs": {run.run_id: _said(**run.normal()) for run in runs},
     }
     with replacing(path) as partial:
-        partial.write_text(HEAD + toml_text(document), encoding="utf-8")
+        partial.write_text(HEAD + tomli_w.dumps(document), encoding="utf-8")
 
 
 def packages() -> dict[str, str]:
@@ -57,5 +58,7 @@ def packages() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+def _said(**values: Any) -> dict[str, Any]:
+    """Leave out what is None, for which TOML has no word."""
+    said = {key: value for key, value in values.items() if value is not None}
+    return {key: str(v) if isinstance(v, Path) else v for key, v in said.items()}

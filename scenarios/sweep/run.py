@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import tomli_w
+
 from hopmap.errors import debugging, one_line
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
@@ -21,7 +23,6 @@ from hopmap.scenarios.results.claims import claimed
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.plan_file import save_plan
 from hopmap.scenarios.results.store_index import error_of, finished
-from hopmap.scenarios.results.toml_text import toml_text
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing
 
@@ -215,7 +216,7 @@ def save_inputs(
     with replacing(results / "scenario.toml") as file:
         if changes:
             head = "".join(f"# --set {change}\n" for change in changes)
-            file.write_text(head + toml_text(changed(read_toml(path), changes, path)), "utf-8")
+            file.write_text(head + tomli_w.dumps(changed(read_toml(path), changes, path)), "utf-8")
         else:
             shutil.copyfile(path, file)
     write_lock(results / "scenario.lock.toml", scenario, runs)

@@ -15,7 +15,7 @@ LU = DATA / "lu.S.4"
 def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
-        f'name="s"\ntraces=["{LU}"]\ntopologies=["mesh:2x2"]\nmappers=[" random"]\nseeds=[4, 7]\n'
+        f'name="s"\ntraces=["{LU}", "cg.S.4"]\ntopologies=["mesh:2x2"]\nmappers=[" random"]\nseeds=[4, 7]\n'
         '[replay]\nengine = "analytic"\n[parameters]\n"link.bandwidth" = "8 Gbit/s"\n'
     )
     run_scenario(file, load_scenario(file), tmp_path / "out")
@@ -24,8 +24,9 @@ def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):
     assert lock["packages"]["numpy"] == version("numpy")
     assert lock["traces"]["lu.S.4"]["digest"] == open_source(LU).digest()
     assert lock["scenario"]["replay"] == {"engine": "analytic", "messages": False}
+    assert lock["traces"]["cg.S.4"].keys() == {"kind", "digest"}  # generated: nowhere on a disk
     runs = store.load_runs(tmp_path / "out")
     assert list(lock["runs"]) == runs["run_id"].tolist()
-    assert [run["seed"] for run in lock["runs"].values()] == [4, 7]
+    assert [run["seed"] for run in lock["runs"].values()] == [4, 7, 4, 7]
     first = next(iter(lock["runs"].values()))
     assert (first["mapper"], first["parameters"]) == ("random", {"link.bandwidth": 1e9})
