@@ -1,5 +1,6 @@
 """The wheel holds every module and every data file, and its parts import from anywhere."""
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -29,13 +30,13 @@ def test_the_wheel_holds_every_module_and_data_file(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     expected = {
-        f"hopmap/{part}/{file.name}"
+        f"hopmap/{file.relative_to(ROOT)}"
         for part in PARTS
-        for file in (ROOT / part).iterdir()
-        if file.is_file()
+        for file in (ROOT / part).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
     }
-    assert expected <= names, sorted(expected - names)
-    assert {f"hopmap/{part}/py.typed" for part in PARTS} <= names
+    expected |= {f"hopmap/{file.name}" for file in (ROOT / "hopmap").iterdir() if file.is_file()}
+    assert names >= expected, sorted(expected - names)
 
 
 def test_the_wheel_holds_nothing_else(wheel):
@@ -44,15 +45,23 @@ def test_the_wheel_holds_nothing_else(wheel):
     assert {root for root in roots if not root.endswith(".dist-info")} == {"hopmap"}
 
 
-def test_packages_are_flat():
-    """A nested package would be missing from the wheel until it is listed in pyproject.toml."""
-    nested = [
-        folder
-        for part in PARTS
-        for folder in (ROOT / part).iterdir()
-        if folder.is_dir() and folder.name != "__pycache__"
-    ]
-    assert not nested
+def test_the_version_says_from_which_commit(wheel):
+    """The one of a tag; after it, or before the first, it ends in the commit, and is no tag's."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no clone")
+    git = ["git", "-C", ROOT]
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    _, version, *_ = wheel.name.split("-")
+    release, _, local = version.partition("+g")
+    assert re.fullmatch(r"\d+(\.\d+)+(\.dev\d+)?", release), version
+    assert commit.stdout.startswith(local.partition(".")[0])
+    assert bool(local) == ("dev" in release)
+
+
+def test_who_cites_names_the_version_of_the_last_entry_of_the_changes():
+    latest, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited == latest
 
 
 def test_the_wheel_works_on_its_own(wheel, tmp_path):

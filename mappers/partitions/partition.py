@@ -27,6 +27,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.extras import needs
+
 from .partition_kernels import Graph, cut_of, fit, induced
 
 Preset: TypeAlias = Literal["fast", "eco", "strong"]
@@ -141,7 +143,8 @@ def kaffpa(
     graph: Graph, blocks: int, imbalance: float, rng: np.random.Generator, preset: Preset
 ) -> NDArray[np.int64]:
     """Call KaHIP: blocks of up to (1 + imbalance) ceil(vertices / blocks), for what it is worth."""
-    import kahip
+    with needs("partition", "partitioning a graph"):
+        import kahip
 
     keep = graph.weight > 0
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError, HopmapWarning
+from hopmap.extras import needs
 
 from .gather import gather
 from .plan_file import read_plan
@@ -45,7 +46,8 @@ def query(folder: str | Path, sql: str) -> Answer:
     QueryError
         A mistake in the query, or none.
     """
-    import duckdb
+    with needs("query", "hopmap query"):
+        import duckdb
 
     folder = Path(folder)
     read_plan(folder)  # says so when it holds no results

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hopmap.errors import HopmapError
+from hopmap.extras import needs
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -138,12 +139,8 @@ def _await_file(path: Path) -> None:
 @contextmanager
 def _dask(scheduler: str) -> Iterator[Executor]:
     """Ask a Dask cluster; what is running there when we leave comes to its end."""
-    try:
+    with needs("cluster", "--scheduler"):
         from distributed import Client
-    except ImportError:
-        raise WorkerError(
-            "--scheduler needs Dask: expected pip install 'hopmap[cluster]'"
-        ) from None
     key = "scheduler_file" if scheduler.endswith(".json") else "address"
     if key == "scheduler_file":
         _await_file(Path(scheduler))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hopmap.extras import needs
 from hopmap.topologies.families.grid import torus
 from hopmap.topologies.topology import Topology, TopologyError
 
@@ -46,7 +47,8 @@ def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
 
 
 def _network(text: str, spec: str, wanted: str) -> Topology:
-    import yaml
+    with needs("slurm", "reading a topology.yaml"):
+        import yaml
 
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.extras import needs
 from hopmap.traces.trace import TraceError
 
 IMBALANCE = 0.03  # how much heavier than the mean a block may be
@@ -69,7 +70,9 @@ def partition_hypergraph(
     Raises
     ------
     TraceError
-        Mt-KaHyPar is not installed, or refuses the hypergraph.
+        Mt-KaHyPar refuses the hypergraph.
+    MissingExtraError
+        Mt-KaHyPar is not installed.
     """
     vertices = len(hypergraph.weight)
     if blocks == 1:
@@ -97,11 +100,6 @@ def partition_hypergraph(
 @cache
 def _mtkahypar() -> tuple[Any, Any]:
     """Return the module and its initializer."""
-    try:
+    with needs("sparse", "partitioning a hypergraph"):
         import mtkahypar
-    except ImportError:
-        raise TraceError(
-            "hypergraphs are partitioned by mtkahypar, which is not installed: "
-            "expected the extra hopmap[sparse]"
-        ) from None
     return mtkahypar, mtkahypar.initialize(1, False)  # one thread, no warnings

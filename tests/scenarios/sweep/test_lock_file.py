@@ -15,7 +15,8 @@ LU = DATA / "lu.S.4"
 def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
-        f'name="s"\ntraces=["{LU}", "cg.S.4"]\ntopologies=["mesh:2x2"]\nmappers=[" random"]\nseeds=[4, 7]\n'
+        f'name="s"\ntraces=["{LU}", "cg.S.4"]\ntopologies=["mesh:2x2"]\n'
+        'mappers=[" random"]\nseeds=[4, 7]\n'
         '[replay]\nengine = "analytic"\n[parameters]\n"link.bandwidth" = "8 Gbit/s"\n'
     )
     run_scenario(file, load_scenario(file), tmp_path / "out")

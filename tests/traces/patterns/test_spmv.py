@@ -1,6 +1,5 @@
 """SpMV traffic: a matrix by hand, words counted row by row, and the connectivity metric."""
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -154,13 +153,6 @@ def test_the_same_seed_gives_the_same_partition():
 
 def test_one_rank_has_everything_and_sends_nothing():
     assert spmv_traffic(grid(3), 1, "row-net").pairs == 0
-
-
-def test_without_the_partitioner_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mtkahypar", None)
-    hypergraph._mtkahypar.cache_clear()
-    with pytest.raises(TraceError, match=r"^hypergraphs .* not installed: .*hopmap\[sparse\]$"):
-        spmv_traffic(grid(3), 2, "row-net")
 
 
 def test_what_the_partitioner_refuses_is_one_line(monkeypatch):
