@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import tomli_w
+
 from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.topologies import Topology
@@ -16,7 +18,6 @@ from hopmap.traces.sources import Source
 
 from .given import GivenSettings
 from .results.store import load_runs
-from .results.toml_text import toml_text
 from .sweep.run import Outcome
 from .sweep.run import run_scenario as run
 from .sweep.scenario import ScenarioError
@@ -125,7 +126,8 @@ def sweep(
             "vary": [dict(each) for each in vary],
         }
         path = folder / "sweep.toml"
-        path.write_text(toml_text({k: v for k, v in table.items() if v not in ({}, [])}), "utf-8")
+        said = {key: value for key, value in table.items() if value not in ({}, [])}
+        path.write_text(tomli_w.dumps(said), "utf-8")
         outcome = run(path, load_scenario(path), folder, workers=workers, progress=progress)
         return outcome.to_frame()
 

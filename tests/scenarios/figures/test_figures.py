@@ -16,11 +16,9 @@ from hopmap.scenarios.figures.layout import link_steps, slices, stack
 from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.relations import shared
-from hopmap.scenarios.figures.saturation import latency_throughput
 from hopmap.scenarios.figures.spy import spy_plot
 from hopmap.scenarios.figures.style import label, svg_text
 from hopmap.scenarios.figures.turntable import turnable
-from hopmap.simulator import Load
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
@@ -185,22 +183,6 @@ def test_labels_fit() -> None:
     title = "runtime on cluster:4*4, link.bandwidth 10 GB/s, eager_limit 64 kB"
     assert label(title, 45) == "runtime on cluster:4*4,\nlink.bandwidth 10 GB/s, eager_limit 64 kB"
     assert label("a\x00b\nc") == "a b c"
-
-
-def test_latency_throughput_has_a_panel_a_network_and_one_for_what_is_accepted() -> None:
-    loads = [Load(offered, min(offered, 0.5), offered, 2 + offered, 9) for offered in (0.1, 0.9)]
-    patterns = ("uniform", "bit_reversal")
-    curves = {spec: dict.fromkeys(patterns, loads) for spec in ("torus:8x8", "mesh:8x8")}
-    limits = {spec: dict.fromkeys(patterns, 0.5) for spec in curves}
-    figure = latency_throughput(curves, limits, curves, title="Two networks")
-    text = words(checked(figure))
-    for word in ("Two networks", "torus:8x8", "mesh:8x8", "bit reversal", "worst flow, all 4"):
-        assert word in text
-    *panels, last = figure.axes
-    assert len(panels) == 2
-    # Two curves and one asymptote each; in the last all curves, flat where nothing more gets in.
-    assert [len(axes.lines) for axes in panels] == [3, 3]
-    assert last.lines[0].get_ydata().tolist() == [0.2, 1.0]
 
 
 def test_a_mapping_on_a_box_can_be_turned_where_it_has_three_dimensions() -> None:
