@@ -1,6 +1,6 @@
 """Distance and routes through switches, computed from a few numbers: fat trees and dragonflies.
 
-Plain functions, compiled where `kernels.distance` and `kernels.next_link` are called. `indirect.py`
+Plain functions, compiled where `kernels.distance` and `kernels.next_link` are called. `switched.py`
 numbers vertices and links as it is assumed here.
 """
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from hopmap.mappers import parse_pipeline
+from hopmap.plugins import source_file
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import digest_of, sources_of
 from hopmap.topologies import topology_from_spec
-from hopmap.topologies.spec import FILE
+from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
 
 from .inputs import network_digest
@@ -81,7 +81,8 @@ class Run:
     @cached_property
     def run_id(self) -> str:
         """Hash of the run and of the code that does it."""
-        text = json.dumps(self.normal() | {"code": code_of(self.mapper)}, sort_keys=True)
+        code = code_of(self.mapper, self.topology.partition(":")[0])
+        text = json.dumps(self.normal() | {"code": code}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def normal(self) -> dict[str, Any]:
@@ -137,11 +138,15 @@ HERE = Path(__file__).parent
 
 
 @cache
-def code_of(pipeline: str) -> str:
-    """Return the digest of hopmap's modules, and of others' mappers, that do a run."""
-    modules = {stage.info.function.__module__ for stage in parse_pipeline(pipeline)}
-    files = [file for name in modules if (file := getattr(sys.modules[name], "__file__", None))]
-    return digest_of(sources_of(HERE / "measure.py", *map(Path, sorted(files)), whole=True))
+def code_of(pipeline: str, family: str) -> str:
+    """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run.
+
+    Of a plugin that is the file itself, not what it imports from beside it.
+    """
+    functions = [stage.info.function for stage in parse_pipeline(pipeline)]
+    functions += [all_families()[family].build] if family in all_families() else []
+    files = sorted({file for each in functions if (file := source_file(each))})
+    return digest_of(sources_of(HERE / "measure.py", *map(Path, files), whole=True))
 
 
 @cache

@@ -29,7 +29,7 @@ from hopmap.traces.safety.atomic_files import replacing
 from .inputs import planned_traffic
 from .lock_file import write_lock
 from .measure import measure
-from .plan import Run, code_of, plan
+from .plan import Run, plan, reading_code
 from .scenario import Scenario, ScenarioError
 from .scenario_files import changed, read_toml
 from .workers import WorkerError, share
@@ -152,7 +152,7 @@ def run_scenario(
     save_inputs(path, scenario, runs, results, changes)
     runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)
-    work = partial(_do, results=results, code=code_of("identity"), retry=retry)
+    work = partial(_do, results=results, code=reading_code(), retry=retry)
     done = 0
     for place, (run, what) in enumerate(_each(work, todo, workers, scheduler, begin), 1):
         done += what.here
@@ -244,7 +244,7 @@ def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
 
 def _do(run: Run, *, results: Path, code: str, retry: bool, wait: bool = False) -> Done:
     """Do one run and write its files, unless another process does it or has done it."""
-    if code_of("identity") != code:
+    if reading_code() != code:
         raise WorkerError("a worker has another hopmap than this process: expected the same")
     with claimed(results, run.run_id, wait=wait) as mine:
         if not mine:

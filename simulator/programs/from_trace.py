@@ -9,7 +9,7 @@ without messages included, is computation; every rank's clock begins at 0, the t
 * A non-blocking receive is taken at its request, with the partner, tag and size known at its
   completion. Requests that were cancelled or never completed are dropped, and counted.
 * A send whose request was never completed (freed) is sent and not waited for.
-* Collectives become rounds of messages (`collectives.py`): the k-th on a communicator at each
+* Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
   member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
   MPI_Finalize, ...) synchronise like a barrier. Communicators of one member move nothing.
 * A non-blocking collective is a strand that starts at its request, goes on in the background, and

@@ -5,7 +5,7 @@ begins and a WAIT joins, so that they go on in the background. Operations stand 
 strands of rank 0 first. Receives are matched before the run: wildcards were resolved when the
 trace was recorded, and what is sent from one rank to another under one tag and context arrives in
 order, so that the k-th send meets the k-th receive. What repeats may stand there once, in a loop,
-see `loops.py`.
+see `unrolling.py`.
 """
 
 from __future__ import annotations

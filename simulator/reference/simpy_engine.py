@@ -1,7 +1,7 @@
 """The reference engine: SimPy's event queue, and the rules of `model.py` as callbacks.
 
 Strands are generators that yield whenever they have to wait; packets are events that schedule
-themselves at one server after the other, see `simpy_network.py`.
+themselves at one server after the other, see `network.py`.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def test_other_code_reads_the_traces_anew(tmp_path, monkeypatch):
     pair = Traffic.from_pairs(4, [0], [1], [1], [7])
     monkeypatch.setattr("hopmap.traces.sources.nas_traffic", lambda _: pair)
     assert sweep(file).done == 0
-    monkeypatch.setattr("hopmap.scenarios.sweep.plan.code_of", lambda _: "other")
+    monkeypatch.setattr("hopmap.scenarios.sweep.plan.code_of", lambda *_: "other")
     monkeypatch.setattr("hopmap.scenarios.sweep.plan.reading_code", lambda: "other")
     measure_module._traffic.cache_clear()  # a process has one version
     assert sweep(file).done == 1

@@ -179,7 +179,7 @@ def test_a_scheduler_that_is_not_there_is_an_error_of_one_line(tmp_path):
 
 def test_a_worker_with_other_code_does_nothing(tmp_path, monkeypatch):
     codes = iter(["1", "2", "2"])
-    monkeypatch.setattr("hopmap.scenarios.sweep.run.code_of", lambda _: next(codes))
+    monkeypatch.setattr("hopmap.scenarios.sweep.run.reading_code", lambda: next(codes))
     with pytest.raises(WorkerError, match="a worker has another hopmap"):
         sweep(write(tmp_path), tmp_path / "out")
     assert not finished(tmp_path / "out")
