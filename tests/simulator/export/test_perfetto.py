@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from hopmap.scenarios.sweep.scenario import ViewerError
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export import perfetto
-from hopmap.simulator.export.perfetto import write_perfetto
+from hopmap.simulator.export.perfetto import ViewerError, write_perfetto
 from hopmap.topologies import mesh, topology_from_spec
 from hopmap.traces import TraceError, nas_folded, read_trace
 
