@@ -48,6 +48,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
+    assert metrics.link_messages is not None
     assert metrics.link_bytes is not None
     bandwidth = np.array([kind.bandwidth for kind in topology.kinds])[topology.link_kind]
     seconds = metrics.link_bytes / bandwidth
