@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from hopmap.scenarios.figures.bars import Spread, ienpc_bars, runtime_bars
+from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, runtime_bars
 from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.spy import spy_plot
@@ -91,7 +91,7 @@ def bars(runs: pd.DataFrame) -> Figure:
     columns = ["compute", "communicate", "wait"]
     times = [tuple(group[columns].mean()) for group in groups.values()]
     spans = [
-        Spread(g["makespan"].mean(), g["makespan"].min(), g["makespan"].max())
+        SeedSpread(g["makespan"].mean(), g["makespan"].min(), g["makespan"].max())
         for g in groups.values()
     ]
     return runtime_bars(list(groups), times, spans, title=title)

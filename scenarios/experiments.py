@@ -18,7 +18,7 @@ from hopmap.traces.sources import Source
 
 from .given import GivenSettings
 from .results.store import load_runs
-from .sweep.run import Outcome
+from .sweep.run import SweepOutcome
 from .sweep.run import run_scenario as run
 from .sweep.scenario import ScenarioError
 from .sweep.scenario_files import load_scenario, scenario_path
@@ -34,7 +34,7 @@ def run_scenario(
     set: Sequence[str] = (),  # noqa: A002 - as on the command line
     workers: int = 1,
     progress: Progress | None = None,
-) -> Outcome:
+) -> SweepOutcome:
     """Do what is missing of a scenario.
 
     Parameters
@@ -50,7 +50,7 @@ def run_scenario(
 
     Returns
     -------
-    Outcome
+    SweepOutcome
         How many runs were done; ``results`` is the folder, ``to_frame()`` the table.
 
     Raises

@@ -12,7 +12,7 @@ from support.slow import SHARE
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draw all examples where slow tests run."""
-    SHARE["of"] = 4 if "not slow" in config.option.markexpr else 1
+    SHARE["of"] = 4 if config.option.markexpr == "not slow" else 1
     settings.register_profile("hopmap", max_examples=100 // SHARE["of"])
     settings.load_profile("hopmap")
 

@@ -138,13 +138,14 @@ def add_loads(
     router: Router,
     source: NDArray[np.int64],
     target: NDArray[np.int64],
-    weight: NDArray[np.int64],
+    weights: NDArray[np.int64],
     loads: NDArray[np.int64],
 ) -> None:
-    """Add each pair's weight to the load of every link on its route; nothing is stored."""
+    """Add each pair's row of weights to the loads of every link on its route; nothing is stored."""
     for i in range(len(source)):
         here, start, goal = source[i], source[i], target[i]
         while here != goal:
             link = next_link(router, here, goal, start)
-            loads[link] += weight[i]
+            for k in range(weights.shape[1]):
+                loads[link, k] += weights[i, k]
             here = int(router.link_to[link])

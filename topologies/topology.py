@@ -196,11 +196,25 @@ class Topology:
         return indptr, links
 
     def loads(self, source: ArrayLike, target: ArrayLike, weight: ArrayLike) -> NDArray[np.int64]:
-        """Sum of the weights of all pairs whose route uses a link, shape (links,)."""
+        """Sum of the weights of all pairs whose route uses a link.
+
+        Parameters
+        ----------
+        source, target : array_like of int, shape (pairs,)
+            Nodes.
+        weight : array_like of int, shape (pairs,) or (kinds, pairs)
+            Several kinds, as messages and bytes, take one walk.
+
+        Returns
+        -------
+        ndarray(int64), shape (links,) or (kinds, links)
+        """
         u, v = self._node_pairs(source, target)
-        loads = np.zeros(self.links, dtype=np.int64)
-        routing.add_loads(self.router, u, v, np.asarray(weight, dtype=np.int64), loads)
-        return loads
+        weights = np.asarray(weight, dtype=np.int64)
+        rows = np.ascontiguousarray(np.atleast_2d(weights).T)
+        loads = np.zeros((self.links, rows.shape[1]), dtype=np.int64)
+        routing.add_loads(self.router, u, v, rows, loads)
+        return np.ascontiguousarray(loads.T).reshape(*weights.shape[:-1], self.links)
 
     def diameter(self) -> int:
         """Longest distance between two nodes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -130,9 +131,9 @@ class Source:
             digest.update(self.name.lower().encode())
             return digest.hexdigest()
         for file in self._files():
+            status = file.stat()
             digest.update(file.name.encode() + b"\0")
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, hashlib.blake2b).digest())
+            digest.update(_digest_of(file, status.st_size, status.st_mtime_ns))
         return digest.hexdigest()
 
     def _files(self) -> list[Path]:
@@ -142,6 +143,13 @@ class Source:
         from hopmap.traces.otf2.files import archive_files
 
         return archive_files(self.path)
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(file: Path, _size: int, _changed: int) -> bytes:
+    """Return the hash of a file, once while neither its size nor its time of change differ."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, hashlib.blake2b).digest()
 
 
 def open_source(text: str | Path, folder: Path | None = None) -> Source:

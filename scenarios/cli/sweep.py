@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hopmap.scenarios.sweep.plan import Run
-    from hopmap.scenarios.sweep.run import Outcome
+    from hopmap.scenarios.sweep.run import SweepOutcome
 
 SOME_FAILED = 3
 SHOWN = 10
@@ -238,7 +238,7 @@ def _print_script(script: Path, missing: int, as_json: bool) -> None:
         say(f"use it:  sbatch {shlex.quote(str(script))}   ({_runs(missing)})")
 
 
-def _warn_of_failed(outcome: Outcome, results: Path) -> None:
+def _warn_of_failed(outcome: SweepOutcome, results: Path) -> None:
     for name, error in list(outcome.failed.items())[:SHOWN]:
         warn(f"{name}: {error}")
     if len(outcome.failed) > SHOWN:

@@ -37,7 +37,7 @@ STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "mini
 _HEAD, _FOOT = 0.5, 0.34  # inches above and below a panel
 
 
-class Spread(NamedTuple):
+class SeedSpread(NamedTuple):
     """A figure over the seeds of a mapper: the one shown, the lowest, the highest."""
 
     value: float
@@ -122,7 +122,7 @@ def ienpc_bars(
 def runtime_bars(
     mappers: Sequence[str],
     parts: Sequence[Sequence[float]],
-    makespans: Sequence[Spread],
+    makespans: Sequence[SeedSpread],
     *,
     title: str,
     limit: float | None = None,
@@ -133,7 +133,7 @@ def runtime_bars(
     ----------
     parts : sequence of (compute, communicate, wait)
         Means over ranks and seeds.
-    makespans : sequence of Spread
+    makespans : sequence of SeedSpread
         Mean over the seeds, least, most; seconds.
     limit : float, optional
         Highest value, to have the same abscissa on all topologies.
@@ -167,7 +167,7 @@ def runtime_bars(
 def mapping_time(
     mappers: Sequence[str],
     topologies: Sequence[str],
-    seconds: Sequence[Sequence[Spread | None]],
+    seconds: Sequence[Sequence[SeedSpread | None]],
     *,
     title: str,
 ) -> Figure:
@@ -175,7 +175,7 @@ def mapping_time(
 
     Parameters
     ----------
-    seconds : sequence (topologies) of sequence (mappers) of Spread or None
+    seconds : sequence (topologies) of sequence (mappers) of SeedSpread or None
         Mean over the seeds, least, most; None where nothing was run.
     """
     names = [label(name, 19) for name in mappers]

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from hopmap.scenarios.figures.bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, mapping_time, runtime_bars
 from hopmap.scenarios.figures.excess import excess_strips
 from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
@@ -183,7 +183,7 @@ def _relations(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
 
 def _time(trace: str, cases: list[Case]) -> Figure:
     mappers = list(dict.fromkeys(entry.mapper for case in cases for entry in case.entries))
-    seconds: list[list[Spread | None]] = []
+    seconds: list[list[SeedSpread | None]] = []
     for case in cases:
         known = {entry.mapper: _spread(entry, "mapping_seconds") for entry in case.entries}
         seconds.append([known.get(mapper) for mapper in mappers])
@@ -261,6 +261,6 @@ def _node_of(entry: Entry) -> NDArray[np.int64]:
     return np.asarray(entry.best["node_of"], dtype=np.int64)
 
 
-def _spread(entry: Entry, column: str) -> Spread:
+def _spread(entry: Entry, column: str) -> SeedSpread:
     values = entry.runs[column].dropna()
-    return Spread(float(values.mean()), float(values.min()), float(values.max()))
+    return SeedSpread(float(values.mean()), float(values.min()), float(values.max()))

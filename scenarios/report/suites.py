@@ -24,8 +24,7 @@ from hopmap.scenarios.quantities import MISSING, count, data
 from hopmap.scenarios.study.correlation import LEAST, Tau, distinct, kendall_tau
 from hopmap.scenarios.study.findings import percent, signed
 from hopmap.scenarios.study.study import Case, Study
-from hopmap.scenarios.sweep.suites import SUITES, suite_cases
-from hopmap.scenarios.sweep.suites import Case as Pair
+from hopmap.scenarios.sweep.suites import SUITES, SuiteCase, suite_cases
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
 
@@ -201,7 +200,7 @@ def suite_figures(
                     yield "grids", f"{words} grids", f"Mappings of {case.trace}", drawn
 
 
-def panel_words(pair: Pair) -> str:
+def panel_words(pair: SuiteCase) -> str:
     """Name a case in the name of a file."""
     return f"{pair.panel} {pair.x:g} {pair.topology}"
 
@@ -221,7 +220,7 @@ def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
     return grid_mappings(dims, mappings, title=f"by node, {case.topology}")
 
 
-def _panels(study: Study, pairs: Sequence[Pair]) -> Iterator[Panel]:
+def _panels(study: Study, pairs: Sequence[SuiteCase]) -> Iterator[Panel]:
     """Both metrics, then the time for each size and variant; in a size sweep, the time."""
     cases = {(case.trace, case.topology, case.variant): case for case in study.cases}
     variants = list(dict.fromkeys(case.variant for case in study.cases))
@@ -229,7 +228,7 @@ def _panels(study: Study, pairs: Sequence[Pair]) -> Iterator[Panel]:
     sizes = sorted({pair.size for pair in pairs})
 
     def lines(
-        column: str, some: Sequence[Pair], variant: str
+        column: str, some: Sequence[SuiteCase], variant: str
     ) -> dict[str, list[tuple[float, float]]]:
         found: dict[str, list[tuple[float, float]]] = {}
         for pair in some:

@@ -13,7 +13,7 @@ import numpy as np
 from hopmap.mappers.timing import timed_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
-from hopmap.simulator import Result, evaluate, link_loads, simulate
+from hopmap.simulator import Metrics, Result, evaluate, simulate
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -46,10 +46,12 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
     node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
     row["node_of"] = node_of.astype(np.int32)
-    row |= _static(traffic, topology, node_of)
-    messages, size = link_loads(traffic, topology, node_of)
+    metrics = evaluate(traffic, topology, node_of)
+    row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
+    assert metrics.link_messages is not None
+    assert metrics.link_bytes is not None
     bandwidth = np.array([kind.bandwidth for kind in topology.kinds])[topology.link_kind]
-    seconds = size / bandwidth
+    seconds = metrics.link_bytes / bandwidth
     row |= {
         "link_seconds_total": float(seconds.sum()),
         "link_seconds_max": float(seconds.max(initial=0.0)),
@@ -74,26 +76,31 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         if run.messages:
             store.save_messages(results, run.run_id, result)
     replayed = () if result is None else (result.link_bytes, result.link_busy)
-    store.save_links(results, run.run_id, topology, messages, size, *replayed)
+    carried = (metrics.link_messages, metrics.link_bytes)
+    store.save_links(results, run.run_id, topology, *carried, *replayed)
     store.save_ranks(results, run.run_id, node_of, result)
 
 
-def _static(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str, Any]:
+def _columns(metrics: Metrics) -> dict[str, Any]:
     """Return the metric columns of a row."""
+    found = metrics.to_dict()
     row: dict[str, Any] = {}
-    for convention, prefix in (("hopmap", ""), ("maplib", "maplib_")):
-        try:
-            metrics = evaluate(traffic, topology, node_of, convention).to_dict()
-        except MappingError:
-            continue  # maplib knows boxes only, and not all of them
-        for quantity in ("messages", "bytes"):
-            measure = metrics[quantity]
-            for metric in METRICS[:4] if prefix else METRICS:
-                group, part = metric.rsplit("_", 1)
-                row[f"{prefix}{quantity}_{metric}"] = measure[group][part]
-            if not prefix:
-                row[f"hop_{quantity}"] = measure["dilation"]["sum"]
+    for quantity in ("messages", "bytes"):
+        for metric in METRICS:
+            group, part = metric.rsplit("_", 1)
+            row[f"{quantity}_{metric}"] = found[quantity][group][part]
+        row[f"hop_{quantity}"] = found[quantity]["dilation"]["sum"]
     return row
+
+
+def _published_columns(traffic: Traffic, topology: Topology, node_of: Mapping) -> dict[str, Any]:
+    """Return the same of IeNPC as it was published, for the networks that it was published for."""
+    try:
+        columns = _columns(evaluate(traffic, topology, node_of, "maplib"))
+    except MappingError:
+        return {}  # no box, or one too large
+    ienpc = {f"{quantity}_{metric}" for quantity in ("messages", "bytes") for metric in METRICS[:4]}
+    return {f"maplib_{name}": value for name, value in columns.items() if name in ienpc}
 
 
 @lru_cache(maxsize=2)

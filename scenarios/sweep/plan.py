@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -143,7 +143,7 @@ def code_of(pipeline: str, family: str) -> str:
 
     Of a plugin that is the file itself, not what it imports from beside it.
     """
-    functions = [stage.info.function for stage in parse_pipeline(pipeline)]
+    functions: list[Callable[..., Any]] = [s.info.function for s in parse_pipeline(pipeline)]
     functions += [all_families()[family].build] if family in all_families() else []
     files = sorted({file for each in functions if (file := source_file(each))})
     return digest_of(sources_of(HERE / "measure.py", *map(Path, files), whole=True))

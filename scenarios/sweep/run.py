@@ -42,7 +42,7 @@ GATHER_EVERY = 4096
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """What a sweep did.
 
     Attributes
@@ -103,7 +103,7 @@ def run_scenario(
     changes: Sequence[str] = (),
     progress: Progress | None = None,
     begin: Callable[[], None] | None = None,
-) -> Outcome:
+) -> SweepOutcome:
     """Do what is missing of a scenario.
 
     Parameters
@@ -166,7 +166,7 @@ def run_scenario(
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
     tried = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
-    return Outcome(len(runs), done, len(runs) - done, failed, len(before), results)
+    return SweepOutcome(len(runs), done, len(runs) - done, failed, len(before), results)
 
 
 def _each(

@@ -27,7 +27,7 @@ KB_AND_MB = (1_000, 1_000_000)
 SWEEP = (10, 32, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 
 
-class Case(NamedTuple):
+class SuiteCase(NamedTuple):
     """A stencil on a cluster.
 
     Attributes
@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A case for any number of bytes; see `Case`."""
+    """A case for any number of bytes; see `SuiteCase`."""
 
     panel: str
     x: float
@@ -172,7 +172,7 @@ SUITES = {
 }
 
 
-def suite_cases(text: str) -> list[Case]:
+def suite_cases(text: str) -> list[SuiteCase]:
     """Return the cases of a suite, written like "partitions" or "partitions,bytes=1000:1000000".
 
     Raises
@@ -194,7 +194,7 @@ def suite_cases(text: str) -> list[Case]:
         raise ValueError(f"suite {text!r}: expected {name} or {name},bytes=1000:1000000")
     suite = SUITES[name]
     return [
-        Case(
+        SuiteCase(
             cell.panel,
             size if suite.cells is message_size else cell.x,
             f"stencil:{_by(cell.dims)},{_written(cell.vectors)},bytes={size}",

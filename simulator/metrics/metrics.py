@@ -183,7 +183,8 @@ def link_loads(
     """Messages and bytes that each directed link carries, two arrays of shape (links,)."""
     mapping = check_mapping(node_of, topology, traffic.ranks)
     u, v = mapping[traffic.src], mapping[traffic.dst]
-    return topology.loads(u, v, traffic.messages), topology.loads(u, v, traffic.bytes)
+    messages, size = topology.loads(u, v, (traffic.messages, traffic.bytes))
+    return messages, size
 
 
 def hot_links(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from hopmap.scenarios.figures.bars import Spread, ienpc_bars, mapping_time, runtime_bars
+from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, mapping_time, runtime_bars
 from hopmap.scenarios.figures.excess import excess_strips
 from hopmap.scenarios.figures.layout import link_steps, slices, stack
 from hopmap.scenarios.figures.mapping import mapping_view
@@ -146,11 +146,11 @@ def test_bars() -> None:
     assert "IePLC 8" in text
     assert "to the worst seed" in text
     assert "b$x$ & <c>" in text
-    spans = [Spread(1.2, 1.1, 1.3)] * 3
+    spans = [SeedSpread(1.2, 1.1, 1.3)] * 3
     text = words(checked(runtime_bars(mappers, [[1, 0.1, 0.1]] * 3, spans, title="t")))
     assert "simulated time (s)" in text
-    checked(runtime_bars(["a"], [[0, 0, 0]], [Spread(0, 0, 0)], title="nothing"))
-    times = [[Spread(0, 0, 0), None, Spread(10, 1, 100)]] * 2
+    checked(runtime_bars(["a"], [[0, 0, 0]], [SeedSpread(0, 0, 0)], title="nothing"))
+    times = [[SeedSpread(0, 0, 0), None, SeedSpread(10, 1, 100)]] * 2
     assert "torus:4" in words(
         checked(mapping_time(mappers, ["mesh:4", "torus:4"], times, title="t"))
     )

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export import perfetto
-from hopmap.simulator.export.perfetto import write_perfetto
+from hopmap.simulator.export.perfetto import ViewerError, write_perfetto
 from hopmap.topologies import mesh, topology_from_spec
 from hopmap.traces import TraceError, nas_folded, read_trace
 
@@ -180,7 +179,7 @@ NAMED = {"Bcast": 10, "Barrier": 2}
 def test_a_timeline_that_no_viewer_opens_is_refused_before_it_is_written(tmp_path, monkeypatch):
     program = program_of("idle", [[("send", 1, 1)], [("recv", 0, 1)]])
     monkeypatch.setattr(perfetto, "MOST", 3)
-    with pytest.raises(ScenarioError, match=r"run.json: \d events or more: expected at most 3"):
+    with pytest.raises(ViewerError, match=r"run.json: \d events or more: expected at most 3"):
         timeline(tmp_path, program)
     assert list(tmp_path.iterdir()) == []
 
