@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, runtime_bars
 from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
@@ -23,6 +21,7 @@ from hopmap.scenarios.questions import evaluate
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 def links(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 from html import escape
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
@@ -14,6 +13,9 @@ from hopmap.scenarios.quantities import count, data, duration
 from hopmap.simulator import Explanation, Metrics, Result
 
 from .placement import Placement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Rows = list[tuple[str, str]]
 
@@ -31,7 +33,7 @@ def _shown(value: object) -> tuple[Rows, Figure | None]:
     return [(type(value).__name__, repr(value))], None
 
 
-@_shown.register
+@_shown.register(Placement)
 def _of_placement(value: Placement) -> tuple[Rows, Figure | None]:
     metrics = value.metrics()
     rows = [
@@ -43,7 +45,7 @@ def _of_placement(value: Placement) -> tuple[Rows, Figure | None]:
     return rows, mapping_view(value.topology, value.node_of, value.traffic, title=title)
 
 
-@_shown.register
+@_shown.register(Metrics)
 def _of_metrics(value: Metrics) -> tuple[Rows, Figure | None]:
     rows = [
         (f"{value.ranks} ranks, {value.nodes} nodes", f"convention {value.convention}"),
@@ -57,7 +59,7 @@ def _of_metrics(value: Metrics) -> tuple[Rows, Figure | None]:
     return rows, link_loads(value.network, value.link_bytes, title=value.network.spec)
 
 
-@_shown.register
+@_shown.register(Result)
 def _of_result(value: Result) -> tuple[Rows, Figure | None]:
     rows = [
         (value.topology, f"{value.ranks} ranks, engine {value.engine}"),
@@ -72,7 +74,7 @@ def _of_result(value: Result) -> tuple[Rows, Figure | None]:
     return rows, link_loads(value.network, value.link_bytes, title=value.topology)
 
 
-@_shown.register
+@_shown.register(Explanation)
 def _of_explanation(value: Explanation) -> tuple[Rows, Figure | None]:
     rows, figure = _of_result(value.result)
     whole = value.result.makespan or 1.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, mapping_time, runtime_bars
@@ -30,6 +30,9 @@ from hopmap.traces import Traffic
 from .suites import case_grids, count_suite_figures, suite_figures, suites_of
 from .summary import excess, measure
 from .tables import topology_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OF_STUDY = ("compare", "lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping", "grids")

@@ -13,10 +13,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.scenarios.figures.suites import Panel, suite_lines
@@ -29,6 +28,9 @@ from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
 
 from .tables import Cell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RANDOM = "random"
 AS_FAST = 0.01  # times that differ by less are the same
