@@ -1,5 +1,6 @@
 """What other tests rely on to have tested all that they say."""
 
+from collections import Counter
 from itertools import combinations, product
 
 import pytest
@@ -20,6 +21,13 @@ def test_any_two_values_meet_in_few_cases(sizes):
     assert met(cases) == met(product(*factors))
     first, second = sorted(sizes)[-2:]
     assert first * second <= len(cases) <= 1.4 * first * second
+
+
+def test_values_meet_about_equally_often():
+    cases = all_pairs(range(20), range(8), range(3), range(2))
+    for few in (2, 3):
+        often = Counter((case[0], case[few]) for case in cases)
+        assert max(often.values()) - min(often.values()) <= 3
 
 
 def test_values_that_do_not_fit_never_meet_and_all_others_do():

@@ -19,8 +19,9 @@ from support.pairs import all_pairs
 # One or two of each kind; a line, a single node, lengths that are odd and that differ.
 SPECS = [
     *("mesh:3x2", "mesh:5", "mesh:1", "torus:4x4", "torus:3x3x2", "haec:2x2x3"),
-    *("tree:2:3:2@1:10:100", "fattree:3x2x2"),
+    "tree:2:3:2@1:10:100",
 ]
+MORE = ["fattree:3x2x2", "dragonfly:1x2x1"]  # kernels of each mapper are compiled for these anew
 SLOTS = ["", "*3"]
 GIVEN = ["all nodes", "some nodes", "the last node"]
 RANKS = ["one rank", "half of the slots", "all slots"]
@@ -41,6 +42,7 @@ SHORT = {
 # What needs a machine of a certain kind.
 BOXES = {"scan", "peano", "gray", "hilbert"}
 HIERARCHIES = {"topdown", "bottomup", "treematch"}
+ANYWHERE = sorted(MAPPERS.keys() - BOXES)
 EQUAL = {"treematch", "gropp", "factorisation"}  # as many ranks on every node
 # What needs traffic of a certain kind.
 CARTESIAN = {
@@ -99,12 +101,24 @@ def understood(name: str, ranks: int, kind: str = "talking") -> Traffic:
 
 
 def fits(one, other) -> bool:
-    return one not in MAPPERS or other not in SPECS or makes_sense(one, topology_from_spec(other))
+    return (
+        one not in MAPPERS
+        or other not in SPECS + MORE
+        or makes_sense(one, topology_from_spec(other))
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "spec", "given", "ranks", "slots", "kind"),
-    all_pairs(list(MAPPERS), SPECS, GIVEN, RANKS, SLOTS, TRAFFIC, fits=fits),
+    [
+        *all_pairs(list(MAPPERS), SPECS, GIVEN, RANKS, SLOTS, TRAFFIC, fits=fits),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in all_pairs(
+                sorted(MAPPERS.keys() - BOXES), MORE, GIVEN, RANKS, SLOTS, TRAFFIC
+            )
+        ),
+    ],
 )
 def test_the_mapping_is_valid_on_any_nodes_for_any_number_of_ranks(
     name, spec, given, ranks, slots, kind
@@ -119,12 +133,13 @@ def test_the_mapping_is_valid_on_any_nodes_for_any_number_of_ranks(
         node_of = map_ranks(understood(name, ranks, kind), topology, pipeline(name))
     except MappingError as error:
         assert name in EQUAL
+        assert given != "all nodes"
         assert "expected as many on every node" in str(error)
     else:
         check_mapping(node_of, topology, ranks)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", SPECS + MORE)
 @pytest.mark.parametrize("name", MAPPERS)
 def test_a_machine_of_another_kind_is_refused_in_one_line(name, spec):
     topology = topology_from_spec(spec)
