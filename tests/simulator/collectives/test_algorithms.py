@@ -265,7 +265,7 @@ def test_no_algorithm_deadlocks_even_if_nothing_is_eager_and_engines_agree(opera
 
 def assert_same(one, other):
     for field in fields(one):
-        if field.name not in ("engine", "wall_seconds"):
+        if field.name not in ("engine", "wall_seconds", "compile_seconds", "network"):
             here, there = getattr(one, field.name), getattr(other, field.name)
             assert np.array_equal(np.asarray(here), np.asarray(there)), field.name
 
