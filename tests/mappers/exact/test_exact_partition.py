@@ -105,7 +105,7 @@ def test_its_bounds_never_exceed_what_is_to_come(case, seed, kind):
         ((6, 6), "cluster:4*9", 24, 6),  # four squares
         ((4, 4), "cluster:4*4", 16, 4),
         ((6, 6), "cluster:2*18", 12, 6),  # two halves
-        ((6, 6), "cluster:6*6", 36, 8),
+        pytest.param((6, 6), "cluster:6*6", 36, 8, marks=pytest.mark.slow),
         ((1, 6), "cluster:3*2", 4, 2),
     ],
 )

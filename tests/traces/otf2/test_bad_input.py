@@ -10,7 +10,7 @@ import pytest
 
 from hopmap.traces import TraceError, read_summary, read_trace
 from support import ROOT
-from support.slow import slow
+from support.slow import SHARE, slow
 
 READERS = (read_trace, read_summary)
 
@@ -252,11 +252,11 @@ def test_flipped_and_lost_bytes_never_do_harm(kind, archive, hybrid_archive):
             str(target),
             f"{Path(__file__).parent}:{ROOT}/tests",
             "1",
-            "150",
+            str(150 // SHARE["of"]),
         ],
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 100
+    assert int(done.stdout) > 100 // SHARE["of"]
