@@ -56,7 +56,11 @@ def package(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new"), [("inner_kernels", "x + STEP", "x + 2"), ("constants", "= 1", "= 2")]
+    ("file", "old", "new"),
+    [
+        ("constants", "= 1", "= 2"),
+        pytest.param("inner_kernels", "x + STEP", "x + 2", marks=pytest.mark.slow),
+    ],
 )
 def test_a_kernel_is_compiled_anew_when_a_module_it_is_made_of_changes(package, file, old, new):
     assert package() == (20, 0)

@@ -70,7 +70,15 @@ def test_no_command_of_a_page_stands_where_it_is_not_run():
 WITH_COMMANDS = [page for page in PAGES if any(steps(page))]
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def marks_of(page):
+    """The pages whose commands or scripts take 10 s and more."""
+    long = ("GUIDES", "NEW_MAPPER", "PYTHON", "GALLERY_STUDY")
+    return pytest.mark.slow if page.stem in long else ()
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=marks_of(page)) for page in WITH_COMMANDS]
+)
 @pytest.mark.usefixtures("forgetting")
 def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -116,7 +124,11 @@ SCRIPTS = [(page, place) for page in PAGES for place in range(len(python_of(page
 
 
 @pytest.mark.parametrize(
-    ("page", "place"), SCRIPTS, ids=[f"{page.stem}-{place}" for page, place in SCRIPTS]
+    ("page", "place"),
+    [
+        pytest.param(page, place, id=f"{page.stem}-{place}", marks=marks_of(page))
+        for page, place in SCRIPTS
+    ],
 )
 def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path):
     (tmp_path / "tests").symlink_to(ROOT / "tests")

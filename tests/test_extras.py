@@ -54,6 +54,7 @@ def test_what_is_missing_is_one_line_with_its_extra(extra, call, what, monkeypat
     assert str(caught.value) == f"{what} needs {library}: pip install 'hopmap[{extra}]'"
 
 
+@pytest.mark.slow
 def test_the_main_job_needs_no_extra(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(

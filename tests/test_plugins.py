@@ -71,6 +71,7 @@ def test_a_module_is_a_plugin(plugin, monkeypatch):
     assert "mine" in hopmap("--plugin", "own", "list", "mappers")
 
 
+@pytest.mark.slow
 def test_workers_of_a_scenario_have_the_plugin(plugin, tmp_path):
     scenario = tmp_path / "s.toml"
     scenario.write_text(

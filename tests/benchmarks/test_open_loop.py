@@ -13,6 +13,7 @@ from hopmap.simulator import ParameterError
 from hopmap.topologies import both_ways, haec, mesh, topology_from_spec, torus
 from hopmap.traces import PATTERNS, Traffic, synthetic_traffic
 
+pytestmark = pytest.mark.slow  # an engine is compiled for it
 # Channel loads of the patterns in order, ties half and half; last, mean hops of uniform traffic.
 LOADS = {
     "torus:8x8": ("1", "7/2", "3", "2", "1", "7/2", "7/2", "4"),

@@ -11,6 +11,6 @@ def slow(*values: object) -> list:
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
-def examples(most: int) -> settings:
-    """Settings of a test that draws at most so many examples, of any duration."""
-    return settings(max_examples=max(most // SHARE["of"], min(most, 20)), deadline=None)
+def examples(most: int, least: int = 20) -> settings:
+    """Settings of a test that draws at most and at least so many examples, of any duration."""
+    return settings(max_examples=max(most // SHARE["of"], min(most, least)), deadline=None)

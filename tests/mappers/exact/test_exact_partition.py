@@ -56,7 +56,7 @@ def tiny_grids(draw):
     return stencil_traffic(dims, stencil, periodic=periodic, size=size), slots
 
 
-@examples(60)
+@examples(60, least=10)
 @given(tiny_grids())
 def test_it_is_the_best_of_all_partitions(case):
     traffic, slots = case

@@ -129,7 +129,12 @@ def test_no_mapping_undercuts_the_bound(spec, seed, free):
 
 
 @pytest.mark.parametrize(
-    ("mapper", "most_seeds"), [("relieve", 3), ("congestion", 9), ("auto(moves=20_000)", 9)]
+    ("mapper", "most_seeds"),
+    [
+        ("congestion", 9),
+        pytest.param("relieve", 3, marks=pytest.mark.slow),
+        pytest.param("auto(moves=20_000)", 9, marks=pytest.mark.slow),
+    ],
 )
 def test_six_ranks_load_the_busiest_link_as_little_as_in_any_order(mapper, most_seeds, compiled):
     topology, reached = topology_from_spec("mesh:3x2"), 0

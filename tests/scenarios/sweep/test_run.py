@@ -416,6 +416,7 @@ def test_a_report_says_that_its_traffic_has_collectives(tmp_path):
         assert ("with what collectives send" in page) == said
 
 
+@pytest.mark.slow
 def test_a_study_of_traffic_that_is_mostly_collectives_says_so(tmp_path):
     """IS sorts by ALLTOALLV, MG sends to its neighbours; files of traffic are sent five times."""
     save_traffic(tmp_path / "grid.npz", traffic_of_stencil(parse_stencil("2x2,5pt")))
