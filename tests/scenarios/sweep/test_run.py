@@ -308,7 +308,7 @@ def test_a_run_that_fails_is_kept_with_its_error_and_tried_again_when_asked(tmp_
 def test_a_failed_run_that_does_well_when_tried_again_is_stored_as_such(tmp_path, monkeypatch):
     file = write(tmp_path, ["sweep"], "[replay]\nengine = false")
     with monkeypatch.context() as broken:
-        broken.setattr(measure_module, "link_loads", None)
+        broken.setattr(measure_module, "evaluate", None)
         assert len(sweep(file, tmp_path / "out").failed) == 4
     assert not sweep(file, tmp_path / "out", retry=True).failed
     assert sweep(file, tmp_path / "whole").done == 4
@@ -319,7 +319,7 @@ def test_a_mistake_of_ours_fails_one_run_and_says_that_it_is_one(tmp_path, monke
     def broken(*_, **__):
         raise IndexError("oops")
 
-    monkeypatch.setattr(measure_module, "link_loads", broken)
+    monkeypatch.setattr(measure_module, "evaluate", broken)
     outcome = sweep(write(tmp_path, ["sweep"], "[replay]\nengine = false"), tmp_path / "out")
     assert outcome.failed
     assert all("a bug in hopmap: IndexError: oops" in error for error in outcome.failed.values())
