@@ -43,7 +43,7 @@ def write_scenario(folder: Path, runs: int) -> Path:
 
 
 def start(file: Path, out: Path, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "hopmap.scenarios", "run", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "hopmap", "run", str(file), "--out", str(out)]
     command += ["--no-report", "--json", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
 

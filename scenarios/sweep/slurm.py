@@ -50,7 +50,7 @@ def write_slurm_array(
         raise ScenarioError(f"{results}: no runs are missing: nothing for a job array to do")
     count = min(tasks or TASKS, len(run_ids))
     loaded = [word for plugin in plugins() for word in ("--plugin", plugin)]
-    command = shlex.join([sys.executable, "-m", "hopmap.scenarios", *loaded, "run", *words])
+    command = shlex.join([sys.executable, "-m", "hopmap", *loaded, "run", *words])
     each = f" --workers {workers}" if workers > 1 else ""
     script = f"""#!/bin/bash
 # {len(run_ids)} runs of {LIST} in {count} tasks, written by hopmap run --slurm-array.

@@ -49,7 +49,7 @@ def sweep(file, results, **keywords):
 
 
 def start(file, results, *words):
-    command = [sys.executable, "-m", "hopmap.scenarios", "run", file, "--out", results]
+    command = [sys.executable, "-m", "hopmap", "run", file, "--out", results]
     return subprocess.Popen(
         [*command, "--no-report", "--json", *words],
         stdout=subprocess.PIPE,
