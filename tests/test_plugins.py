@@ -87,7 +87,7 @@ def test_workers_of_a_scenario_have_the_plugin(plugin, tmp_path):
 def test_tasks_of_a_job_array_load_the_plugin(plugin, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(plugin))
     script = write_slurm_array(tmp_path, ["a"], ["s.toml"])
-    assert f"hopmap.scenarios --plugin {plugin} run s.toml" in script.read_text()
+    assert f"hopmap --plugin {plugin} run s.toml" in script.read_text()
 
 
 @pytest.mark.parametrize(
