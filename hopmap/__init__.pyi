@@ -19,6 +19,7 @@ from .scenarios.exports import write_mapping as write_mapping
 from .scenarios.given import open as open
 from .scenarios.given import topology as topology
 from .scenarios.placement import Placement as Placement
+from .scenarios.questions import calibrate as calibrate
 from .scenarios.questions import evaluate as evaluate
 from .scenarios.questions import explain as explain
 from .scenarios.questions import map_ranks as map_ranks
@@ -27,7 +28,6 @@ from .scenarios.report.report import write_report as write_report
 from .scenarios.results.query import query as query
 from .simulator.explain.explain import Explanation as Explanation
 from .simulator.metrics.metrics import Metrics as Metrics
-from .simulator.parameters.calibration import calibrate as calibrate
 from .simulator.parameters.parameters import Parameters as Parameters
 from .simulator.programs.program import Program as Program
 from .simulator.result import Result as Result

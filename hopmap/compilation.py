@@ -10,6 +10,7 @@ made of. What differs between processors, numba tells apart within.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
@@ -81,7 +82,11 @@ def cache_folder() -> Path:
     folder = Path(given or home).expanduser() / "hopmap"
     with suppress(OSError, RuntimeError):  # no such home
         folder.mkdir(parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="hopmap-"))
+    if os.access(folder, os.W_OK):
+        return folder
+    own = Path(tempfile.mkdtemp(prefix="hopmap-"))
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return own
 
 
 @cache

@@ -1,5 +1,8 @@
 """The version that is installed."""
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
-__version__ = version("hopmap")
+try:
+    __version__ = version("hopmap")
+except PackageNotFoundError:  # files that somebody has copied
+    __version__ = "of unknown version"

@@ -8,12 +8,15 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tomli_w
 
 from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE
-from hopmap.topologies import Topology
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.topologies.spec import FILE
 from hopmap.traces import Traffic, save_traffic
+from hopmap.traces.safety.atomic_files import replacing
 from hopmap.traces.sources import Source
 
 from .given import GivenSettings
@@ -127,7 +130,8 @@ def sweep(
         }
         path = folder / "sweep.toml"
         said = {key: value for key, value in table.items() if value not in ({}, [])}
-        path.write_text(tomli_w.dumps(said), "utf-8")
+        with replacing(path) as partial:
+            partial.write_text(tomli_w.dumps(said), "utf-8")
         outcome = run(path, load_scenario(path), folder, workers=workers, progress=progress)
         return outcome.to_frame()
 
@@ -150,14 +154,15 @@ def _trace(given: str | Path | Source | Traffic, place: int, folder: Path) -> st
 
 
 def _spec(given: str | Topology) -> str:
-    """Return the spec of a network whose links are as the spec says."""
-    if isinstance(given, str):
-        return given
-    from hopmap.topologies import topology_from_spec
-
-    if topology_from_spec(given.spec).kinds != given.kinds:
-        raise ScenarioError(f"{given.spec}: its links were changed: expected settings= for that")
-    return given.spec
+    """Return the spec of a network that is as its spec says, wherever the scenario lies."""
+    plain = topology_from_spec(given if isinstance(given, str) else given.spec)
+    if isinstance(given, Topology):
+        if plain.kinds != given.kinds:
+            raise ScenarioError(f"{given.spec}: its links were set: expected settings= for that")
+        if not np.array_equal(plain.slots, given.slots):
+            raise ScenarioError(f"{given.spec}: some of its nodes only: expected a whole network")
+    spec = plain.spec
+    return FILE + str(Path(spec.removeprefix(FILE)).absolute()) if spec.startswith(FILE) else spec
 
 
 def load_results(folder: str | Path) -> pd.DataFrame:

@@ -28,11 +28,12 @@ from hopmap.simulator.parameters.settings import (
 from hopmap.simulator.programs.from_source import (
     SourceProgram,
     SourceTraffic,
+    check_collectives,
     program_of_source,
     traffic_of_source,
 )
 from hopmap.topologies import Mapping, Topology, check_mapping, topology_from_spec
-from hopmap.traces import Folded, Trace, Traffic, summarize
+from hopmap.traces import Folded, Trace, TraceError, Traffic, summarize
 from hopmap.traces.sources import Source, open_source
 from hopmap.units import show_bytes
 
@@ -78,7 +79,7 @@ def topology(spec: GivenTopology, settings: GivenSettings = None) -> Topology:
     Parameters
     ----------
     spec : str or Topology
-        Like "torus:4x4x4", "dragonfly:2:4:2", "preset:NAME", "file:PATH".
+        Like "torus:4x4x4", "dragonfly:2x4x2", "preset:NAME", "file:PATH".
     settings : mapping of str to str or float, optional
         Like ``{"link.bandwidth": "25 Gbit/s"}``: keys that begin with "link.".
 
@@ -129,27 +130,44 @@ def traffic_given(
     ParameterError, TraceError
         See `traffic_of_source`.
     """
-    if isinstance(given, Program):
-        return SourceTraffic(given.traffic(), given.chosen)
-    if isinstance(given, Traffic):
-        return SourceTraffic(given, {})
-    if isinstance(given, Trace | Folded):
-        if collectives == "expand":
-            program = lower(given, algorithms)
-            return SourceTraffic(program.traffic(), program.chosen)
-        if isinstance(given, Folded):
-            found = SourceTraffic(lower(given).p2p_traffic(), {})
-        else:
-            summary = summarize(given)
-            found = SourceTraffic(summary.traffic, {}, summary.collective_bytes)
-        warn_if_silent(name_of(given), found.traffic, found.left_out, has_collectives=True)
-        return found
-    source = given if isinstance(given, Source) else open_source(given)
-    found = traffic_of_source(source, collectives, algorithms)
+    check_collectives(collectives, algorithms)
+    if isinstance(given, str | Path):
+        given = open_source(given)
+    if isinstance(given, Source):
+        found = traffic_of_source(given, collectives, algorithms)
+    elif collectives == "expand":
+        found = _expanded(given, algorithms)
+    elif isinstance(given, Trace):
+        summary = summarize(given)
+        found = SourceTraffic(summary.traffic, {}, summary.collective_bytes)
+    elif isinstance(given, Traffic):
+        found = SourceTraffic(given, {})
+    else:
+        program = given if isinstance(given, Program) else lower(given)
+        found = SourceTraffic(program.p2p_traffic(), {})
     if collectives == "ignore":
-        known = source.has_collectives
-        warn_if_silent(source.name, found.traffic, found.left_out, has_collectives=known)
+        known = (
+            given.has_collectives if isinstance(given, Source) else not isinstance(given, Traffic)
+        )
+        warn_if_silent(name_of(given), found.traffic, found.left_out, has_collectives=known)
     return found
+
+
+def _expanded(
+    given: Trace | Folded | Program | Traffic, algorithms: MappingOf[str, str] | None
+) -> SourceTraffic:
+    if isinstance(given, Traffic):
+        raise TraceError(
+            "traffic: it has no collectives apart: expected a trace, or to ignore them"
+        )
+    if not isinstance(given, Program):
+        given = lower(given, algorithms)
+    elif algorithms and dict(algorithms) != dict(given.algorithms):
+        raise ParameterError(
+            f"algorithms {dict(algorithms)}: the program was lowered with "
+            f"{dict(given.algorithms)}: expected the same"
+        )
+    return SourceTraffic(given.traffic(), given.chosen)
 
 
 def warn_if_silent(name: str, traffic: Traffic, left_out: int, *, has_collectives: bool) -> None:

@@ -19,6 +19,9 @@ from hopmap.simulator import DEFAULT_ENGINE, Explanation, Metrics, ParameterErro
 from hopmap.simulator import evaluate as measure
 from hopmap.simulator import explain as why
 from hopmap.simulator import simulate as replay
+from hopmap.simulator.parameters.calibration import Fit, PingPong
+from hopmap.simulator.parameters.calibration import calibrate as fitted
+from hopmap.simulator.parameters.pingpong_files import read_pingpong
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Trace, Traffic
 
@@ -153,8 +156,7 @@ def map_ranks(
     if goal is not None:
         first = place(traffic, network, "sweep") if start is None else start
         before, after = (_value(goal, traffic, network, each) for each in (first, node_of))
-        called = objective if isinstance(objective, str) else "function"
-        valued = (called or "", before, after)
+        valued = (objective if isinstance(objective, str) else "function", before, after)
     words = " | ".join(map(str, pipeline))
     return Placement(name_of(given), node_of, traffic, network, words, took, valued, replays)
 
@@ -282,6 +284,33 @@ def replayed(
 
 def _path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
+
+
+def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: bool = False) -> Fit:
+    """Fit links and end points of the model to measured ping-pongs.
+
+    Parameters
+    ----------
+    pingpong : path or PingPong
+        CSV ``size,time[,hops]``, or what osu_latency or IMB-MPI1 PingPong printed.
+    hops : int
+        Links between the nodes if the file has no such column.
+    round_trip : bool
+        Whether times are of whole round trips, not of half.
+
+    Returns
+    -------
+    Fit
+        Its ``parameters`` are what `simulate` takes as settings; seconds, bytes, bytes/s.
+
+    Raises
+    ------
+    PingPongError, ParameterError
+        A file that cannot be read so, or measurements that nothing can be fitted to.
+    """
+    if isinstance(pingpong, PingPong):
+        return fitted(pingpong)
+    return fitted(read_pingpong(pingpong, hops=hops, round_trip=round_trip), str(pingpong))
 
 
 def explain(

@@ -1,15 +1,19 @@
 """The front door: `import hopmap as hm`."""
 
 import json
+import re
 import subprocess
 import sys
+import warnings
 
+import networkx as nx
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import hopmap as hm
 from hopmap.scenarios.cli.app import app
+from hopmap.simulator import lower
 from support import DATA, ROOT
 
 MG, TORUS = str(DATA / "mg.S.16"), "torus:4x4"
@@ -43,7 +47,7 @@ def test_importing_it_costs_next_to_nothing():
 def test_every_name_is_there_with_a_docstring_and_in_the_reference(name):
     value = getattr(hm, name)
     page = (ROOT / "docs" / "REFERENCE.md").read_text(encoding="utf-8")
-    assert name in page
+    assert re.search(rf"(::: |`)hopmap\.{name}\b|members: \[.*\b{name}\b", page)
     if name != "__version__":
         assert value.__doc__
 
@@ -98,6 +102,50 @@ def test_a_sweep_is_a_table_with_the_numbers_of_single_questions(placed):
     assert next(text.get_text() for text in figure.texts).startswith("lu.S.16 on torus:4x4")
     with pytest.raises(hm.HopmapError, match="2 cases"):
         hm.plot.bars(runs)
+
+
+def test_a_sweep_takes_networks_from_files_and_none_that_were_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nx.write_graphml(nx.cycle_graph(4), "ring.graphml")
+    runs = hm.sweep("lu.S.4", ["file:ring.graphml", hm.topology("mesh:2x2")], "sweep", engine=False)
+    assert runs["topology"].str.endswith(("ring.graphml", "mesh:2x2")).all()
+    assert runs["error"].isna().all()
+    slow, part = (
+        hm.topology("mesh:2x2", {"link.bandwidth": 1.0}),
+        hm.topology("mesh:4x2").only(range(4)),
+    )
+    for network, said in ((slow, "its links were set"), (part, "some of its nodes only")):
+        with pytest.raises(hm.HopmapError, match=said):
+            hm.sweep("lu.S.4", network, "sweep", engine=False)
+
+
+def test_collectives_of_objects_are_counted_or_refused_as_those_of_names():
+    trace = hm.read_trace(DATA / "is.S.16")
+    program = lower(trace)
+    for how in ("ignore", "expand"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", hm.HopmapWarning)
+            found = [
+                hm.map_ranks(each, TORUS, "sweep", collectives=how) for each in (trace, program)
+            ]
+        assert len({placed.traffic.bytes.sum() for placed in found}) == 1
+    settings = {"collective.alltoallv": "linear"}
+    for each in (trace, program, found[0].traffic):
+        with pytest.raises(hm.HopmapError, match="expand"):
+            hm.map_ranks(each, TORUS, "sweep", settings=settings)
+        with pytest.raises(hm.HopmapError, match="expected one of ignore, expand"):
+            hm.map_ranks(each, TORUS, "sweep", collectives="expnd")
+    for each, said in ((program, "expected the same"), (found[0].traffic, "no collectives apart")):
+        with pytest.raises(hm.HopmapError, match=said):
+            hm.map_ranks(each, TORUS, "sweep", collectives="expand", settings=settings)
+
+
+def test_what_a_calibration_finds_are_settings(tmp_path, placed):
+    file = tmp_path / "pingpong.csv"
+    file.write_text("size,time\n0,2 us\n1 kB,2.2 us\n8 kB,3.6 us\n64 kB,14.8 us\n1 MB,202 us\n")
+    fit = hm.calibrate(file)
+    assert fit.parameters["link.bandwidth"] == pytest.approx(5e9)
+    assert hm.simulate(MG, TORUS, placed, settings=fit.parameters).makespan > 0
 
 
 def test_a_sweep_of_traffic_from_memory_resumes_in_its_folder(tmp_path):

@@ -51,9 +51,9 @@ def _hopmap(
     for each in plugin or []:
         add_plugin(each)
     if version:
-        from importlib.metadata import version as installed
+        from hopmap.version import __version__
 
-        say(f"hopmap {installed('hopmap')}")
+        say(f"hopmap {__version__}")
     elif context.invoked_subcommand is None:
         say(context.get_help())
 

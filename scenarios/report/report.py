@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.study.study import DEFAULTS, Study, load_study, outweighed
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+from hopmap.version import __version__
 
 from .summary import chosen_cases, summary, write_cases
 
@@ -26,14 +26,14 @@ PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
 Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
 
 
-def write_report(folder: Path, *, progress: Progress | None = None) -> Path:
+def write_report(folder: str | Path, *, progress: Progress | None = None) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
 
     The page holds its figures, style and script itself; both appear whole or not at all.
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
         What ``hopmap run`` filled, finished or not.
     progress : callable, optional
         ``progress(done, total, text)`` after every figure.
@@ -168,10 +168,6 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     if study.planned > done:
         words += f", {count(study.planned - done)} not done yet"
     mappers = list(dict.fromkeys(runs["mapper"]))
-    try:
-        made_by = f"hopmap {version('hopmap')}"
-    except PackageNotFoundError:
-        made_by = "hopmap"
     facts = [
         ("Runs", words),
         ("Mappers", ", ".join(mappers)),
@@ -185,4 +181,4 @@ def _facts(study: Study) -> list[tuple[str, str]]:
             given.setdefault(key, {})[str(value)] = None
     values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
     facts.append(("Parameters", values_of))
-    return [*[(k, v) for k, v in facts if v], ("Made by", made_by)]
+    return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

@@ -12,6 +12,7 @@ from typing import Any
 import tomli_w
 
 from hopmap.traces.safety.atomic_files import replacing
+from hopmap.version import __version__
 
 from .plan import Run
 from .scenario import Scenario
@@ -30,7 +31,7 @@ def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
     traces = {run.trace.name: run for run in runs}
     networks = {run.topology: run.network for run in runs if run.network}
     document: dict[str, Any] = {
-        "hopmap": version("hopmap"),
+        "hopmap": __version__,
         "python": platform.python_version(),
         "packages": packages(),
         "scenario": scenario.model_dump(mode="json", exclude_none=True),

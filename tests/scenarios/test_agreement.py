@@ -120,6 +120,13 @@ def test_files_of_traffic(tmp_path_factory, seed, rounds):
     all_agree(folder, str(folder / "t.npz"), "mesh:3x2", rounds)
 
 
+def test_counts_of_open_mpi(tmp_path):
+    file = tmp_path / "ring.0.prof"
+    rows = [f"E\t{r}\t{(r + 1) % 6}\t{5000 * r} bytes\t{r + 1} msgs sent\t0\n" for r in range(6)]
+    file.write_text("# POINT TO POINT\n" + "".join(rows))
+    all_agree(tmp_path, str(file), "mesh:3x2", 2)
+
+
 @pytest.mark.parametrize(
     "source", [str(DATA / "lu.S.4"), "lu.S.4", "is.S.4", str(DATA / "mg.S.16")]
 )
