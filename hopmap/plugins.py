@@ -124,13 +124,23 @@ def _load(plugin: str) -> None:
         else:
             importlib.import_module(plugin)
     except Exception as error:
-        lines = [
-            frame.lineno
-            for frame in traceback.extract_tb(error.__traceback__)
-            if frame.filename == plugin
-        ]
-        where = f"{plugin}, line {lines[-1]}" if lines else plugin
-        raise PluginError(f"plugin {where}: {_said(error)}") from error
+        raise PluginError(f"plugin {_place(error, plugin)}: {_said(error)}") from error
+
+
+def is_own(function: Callable[..., Any]) -> bool:
+    """Whether a function is of hopmap itself, so that its mistakes are hopmap's."""
+    return function.__module__.partition(".")[0] == "hopmap"
+
+
+def described(error: Exception, function: Callable[..., Any]) -> str:
+    """Say what a function of somebody else's raised, and where in its file."""
+    return f"{_place(error, source_file(function) or place_of(function))}: {_said(error)}"
+
+
+def _place(error: Exception, file: str) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return f"{file}, line {lines[-1]}" if lines else file
 
 
 def _run(file: Path) -> None:

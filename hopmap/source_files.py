@@ -1,4 +1,4 @@
-"""Which of hopmap's files a module is made of, by its imports, and a digest of them.
+"""Which files a module is made of, by its imports: hopmap's, and what lies beside a plugin.
 
 What was compiled and what was measured are kept under such digests, so that neither outlives the
 code that it came from, and a change elsewhere does not cost it.
@@ -14,10 +14,11 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent
 IMPORT = re.compile(rb"^( *)from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
+BESIDE = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins name their neighbours
 
 
 def sources_of(*files: Path, whole: bool = False) -> list[Path]:
-    """Return the files of modules and of all that they import of hopmap's, sorted.
+    """Return the files of modules and of what they import of hopmap or from beside them, sorted.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def _read(file: Path) -> bytes:
 @cache
 def _imported(file: Path, whole: bool) -> list[Path]:
     text = _read(file)
-    found = []
+    beside = (file.with_name(f"{name.decode()}.py") for name in BESIDE.findall(text))
+    found = [each for each in beside if each.is_file()]
     for indent, dot, module, *lists in IMPORT.findall(
         text if whole else text.partition(b"\n\n\n")[0]
     ):

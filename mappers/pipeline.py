@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hopmap.errors import HopmapError
+from hopmap.plugins import described, is_own
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -129,8 +131,9 @@ def map_ranks(
     Raises
     ------
     MappingError
-        The ranks do not fit, anything wrong with the pipeline, a refiner without a mapping, or an
-        objective that is unknown or that no mapper of the pipeline works for.
+        The ranks do not fit, anything wrong with the pipeline, a refiner without a mapping, an
+        objective that is unknown or that no mapper of the pipeline works for, or whatever a mapper
+        of somebody else's raises.
     """
     stages = parse_pipeline(pipeline) if isinstance(pipeline, str) else tuple(pipeline)
     if not stages:
@@ -169,6 +172,10 @@ def map_ranks(
             if not keep_interrupted:
                 raise
             return check_mapping(stop.mapping, topology, traffic.ranks, name=name)
+        except Exception as error:
+            if isinstance(error, HopmapError | MemoryError) or is_own(stage.info.function):
+                raise
+            raise MappingError(f"{name}, {described(error, stage.info.function)}") from error
         mapping = check_mapping(made, topology, traffic.ranks, name=name)
     assert mapping is not None
     return mapping

@@ -57,6 +57,15 @@ def test_a_file_brings_a_mapper_and_a_topology(plugin, tmp_path, monkeypatch):
     assert "wheel-mine" in hopmap("list", "topologies")
 
 
+def test_a_mistake_in_a_mapper_of_ones_own_is_not_hopmaps(plugin, tmp_path):
+    (tmp_path / "own_numbers.py").write_text("def down(first):\n    return first / 0\n")
+    words = ["map", "stencil:2x2,5pt", "-t", "torus:4", "--mapper", "mine"]
+    result = CliRunner().invoke(app, ["--plugin", str(plugin), *words])
+    assert result.exit_code == 2
+    said = f"mapper mine, {plugin}, line 9: ZeroDivisionError: division by zero"
+    assert said in result.stderr
+
+
 def test_the_variable_alone_names_plugins(plugin, monkeypatch):
     with pytest.raises(MappingError, match="unknown mapper 'mine'"):
         mapper_named("mine")

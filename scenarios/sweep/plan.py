@@ -139,10 +139,7 @@ HERE = Path(__file__).parent
 
 @cache
 def code_of(pipeline: str, family: str) -> str:
-    """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run.
-
-    Of a plugin that is the file itself, not what it imports from beside it.
-    """
+    """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run."""
     functions: list[Callable[..., Any]] = [s.info.function for s in parse_pipeline(pipeline)]
     functions += [all_families()[family].build] if family in all_families() else []
     files = sorted({file for each in functions if (file := source_file(each))})

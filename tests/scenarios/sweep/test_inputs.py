@@ -83,8 +83,10 @@ def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypa
     """Ids hashed the version, which was the same for 438 commits."""
     file = write(tmp_path, "lu.S.4", mappers='["sweep", "snake_of_mine"]')
     source = tmp_path / "snake_of_mine.py"
+    beside = tmp_path / "snake_numbers.py"
+    beside.write_text("first = 0\n")
     source.write_text(
-        "import numpy as np\nfrom hopmap.mappers import mapper\n\n"
+        "import numpy as np\nimport snake_numbers\nfrom hopmap.mappers import mapper\n\n"
         '@mapper("snake_of_mine")\ndef snake(traffic, topology, *, rng, initial=None):\n'
         '    """Ranks in order."""\n    return np.arange(traffic.ranks)\n'
     )
@@ -92,13 +94,16 @@ def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypa
     try:
         importlib.import_module("snake_of_mine")
         assert [sweep(file).done for _ in range(2)] == [2, 0]
-        source.write_text(source.read_text().replace("np.arange(traffic.ranks)", "np.arange(4)"))
-        for known in (code_of, source_files._read, source_files._imported):
-            known.cache_clear()  # as in a new process
-        assert sweep(file).done == 1
+        edited = source.read_text().replace("np.arange(traffic.ranks)", "np.arange(4)")
+        for each, text in ((source, edited), (beside, "first = 1\n")):
+            each.write_text(text)
+            for known in (code_of, source_files._read, source_files._imported):
+                known.cache_clear()  # as in a new process
+            assert sweep(file).done == 1
     finally:
         MAPPERS.pop("snake_of_mine", None)
-        sys.modules.pop("snake_of_mine", None)
+        for name in ("snake_of_mine", "snake_numbers"):
+            sys.modules.pop(name, None)
 
 
 def test_a_network_that_changes_is_replayed_anew_in_the_same_process(tmp_path):
