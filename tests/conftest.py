@@ -11,9 +11,9 @@ from support.slow import SHARE
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw all examples where slow tests run."""
+    """Draw all examples where slow tests run; no test fails because a machine is busy."""
     SHARE["of"] = 4 if config.option.markexpr == "not slow" else 1
-    settings.register_profile("hopmap", max_examples=100 // SHARE["of"])
+    settings.register_profile("hopmap", max_examples=100 // SHARE["of"], deadline=None)
     settings.load_profile("hopmap")
 
 
