@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from .trace import Trace
 
 SUBSTANTIAL = 0.01  # of a run's time: from here on its user should be warned
 
-# Records that say nothing which is missed: begin and end of programs, and what `spans` hold.
-_KNOWN = {"ProgramBegin", "ProgramEnd", "BufferFlush", "MeasurementOnOff"}
+# Records that say nothing which is missed.
+_KNOWN = {"ProgramBegin", "ProgramEnd"}
 
 
-class LeftOut(NamedTuple):
+@dataclass(frozen=True)
+class LeftOut:
     """Something that a trace has and a replay does not, or not as it was.
 
     Attributes
@@ -43,7 +43,7 @@ class LeftOut(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it, JSON-serialisable."""
-        return self._asdict()
+        return asdict(self)
 
 
 def rank_seconds(trace: Trace) -> float:
@@ -53,12 +53,12 @@ def rank_seconds(trace: Trace) -> float:
     return float((trace.time[end[some] - 1] - trace.time[begin[some]]).sum())
 
 
-def of_records(ignored: Mapping[str, int]) -> list[LeftOut]:
-    """List the kinds of records that were read and left out."""
+def of_records(ignored: Mapping[str, int], told: Collection[str] = ()) -> list[LeftOut]:
+    """List the kinds of records that were read and left out, but for those told otherwise."""
     return [
         LeftOut(f"{name} records", count)
         for name, count in sorted(ignored.items())
-        if name not in _KNOWN
+        if name not in _KNOWN and name not in told
     ]
 
 

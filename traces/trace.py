@@ -12,7 +12,7 @@ Partners are *world ranks*: the reader has already translated OTF2's ranks in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -137,10 +137,15 @@ class Spans(NamedTuple):
     kind: NDArray[np.uint8]
 
 
-NO_SPANS = Spans(
-    np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.uint8)
-)
+NO_SPANS = Spans(np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.uint8))
 NO_OPERATION = 255
+
+
+def joined(parts: Iterable[Spans]) -> Spans:
+    """Return the rows of all these, in their order."""
+    return Spans(*map(np.concatenate, zip(*(NO_SPANS, *parts), strict=True)))
+
+
 RECORD_TYPES: Mapping[str, type[np.signedinteger[Any] | np.unsignedinteger[Any]]] = {
     "peer": np.int32,
     "comm": np.int32,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hopmap.traces import Kind, Role, Span, Spans, Trace
 from hopmap.traces.left_out import LeftOut, rank_seconds, timed
-from hopmap.traces.trace import NO_SPANS
+from hopmap.traces.trace import NO_SPANS, joined
 
 from .mpi_calls import Calls
 
@@ -65,17 +65,16 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         waiting = _waiting(trace, calls, polls, visits)
         left_out.append(timed("waiting between polls", polls.sum(), gap[waiting].sum(), total))
         gap[waiting] = 0.0
-    length = trace.time[calls.last] - trace.time[calls.first] if trace.events else gap
     files = np.flatnonzero(calls.role == Role.FILE)
     if files.size:
-        seconds = _of_files(trace, calls, files, length)
+        seconds = _of_files(trace, calls, files)
         gap[files + 1] += seconds
         what = "calls of MPI-IO, counted as computation"
         left_out.append(timed(what, files.size, seconds.sum(), total))
-    one_sided = calls.role == Role.ONE_SIDED
-    if one_sided.any():
-        what = "one-sided calls, not simulated"
-        left_out.append(timed(what, one_sided.sum(), length[one_sided].sum(), total))
+    one_sided = np.flatnonzero(calls.role == Role.ONE_SIDED)
+    if one_sided.size:
+        lost = _length(trace, calls, one_sided).sum()
+        left_out.append(timed("one-sided calls, not simulated", one_sided.size, lost, total))
     return Computation(gap, tuple(left_out))
 
 
@@ -101,7 +100,8 @@ def _empty_visits(trace: Trace, calls: Calls) -> Ints:
         return np.zeros(0, dtype=np.int64)
     found = outside[:-1] & outside[1:] & (kind[:-1] == Kind.ENTER) & (kind[1:] == Kind.LEAVE)
     rows = np.flatnonzero(found)
-    return rows[trace.ref[rows] == trace.ref[rows + 1]]
+    same: Ints = rows[trace.ref[rows] == trace.ref[rows + 1]]
+    return same
 
 
 def _not_the_programs(
@@ -125,7 +125,7 @@ def _not_the_programs(
         if not len(spans.rank):
             continue
         # Where two of them overlap, the first has it.
-        so_far = Spans(*map(np.concatenate, zip(so_far, spans, strict=True)))
+        so_far = joined([so_far, spans])
         covered = np.zeros(len(calls.gap))
         for r in np.unique(so_far.rank).tolist():
             of_rank = _calls_of_rank(calls, r)
@@ -163,9 +163,14 @@ def _waiting(trace: Trace, calls: Calls, polls: Bools, visits: Ints) -> Bools:
     return waiting
 
 
-def _of_files(trace: Trace, calls: Calls, files: Ints, length: Floats) -> Floats:
+def _length(trace: Trace, calls: Calls, which: Ints) -> Floats:
+    """Seconds from the begin to the end of calls."""
+    return trace.time[calls.last[which]] - trace.time[calls.first[which]]
+
+
+def _of_files(trace: Trace, calls: Calls, files: Ints) -> Floats:
     """Seconds that each call of MPI-IO takes by itself."""
-    seconds = length[files]
+    seconds = _length(trace, calls, files)
     ends = np.flatnonzero(trace.kind == Kind.COLLECTIVE_END)
     ends = ends[calls.role[calls.of_event[ends]] == Role.FILE]
     if not ends.size:

@@ -68,4 +68,3 @@ def with_freed_receives(
             getattr(records, name)[row[mine]] = getattr(records, name)[row[both[example]]]
         found.append(mine)
     return replace(trace, records=records), np.concatenate([freed[:0], *found])
-

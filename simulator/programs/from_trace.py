@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces import Folded, Kind, Span, Trace, TraceError, require_memory
+from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 from hopmap.traces.left_out import LeftOut
 
 from .computation import computation, computed_beside
@@ -174,9 +174,9 @@ def _loop_rows(folded: Folded) -> Rows:
 def _beside_rows(
     trace: Trace, calls: Calls, made: CollectiveRows, found: Found, carried: Carried
 ) -> tuple[Rows, CollectiveRows, Background]:
-    """STARTs and WAITs of what threads compute beside calls; its strands come behind the others.
+    """Begin what other threads compute beside calls with these, and wait for it at their ends.
 
-    The second result is `made`, with strands numbered anew.
+    Their strands come behind a rank's others; the second result is `made`, numbered accordingly.
     """
     seconds = computed_beside(trace, calls)
     which = np.flatnonzero(seconds)

@@ -29,8 +29,14 @@ def with_matched_probes(trace: Trace) -> Trace:
     """
     if not (trace.kind >= Kind.PROBE).any():
         return trace
-    kind, records = trace.kind.copy(), trace.records._replace(
-        **{name: getattr(trace.records, name).copy() for name in ("peer", "comm", "tag", "request")}
+    kind, records = (
+        trace.kind.copy(),
+        trace.records._replace(
+            **{
+                name: getattr(trace.records, name).copy()
+                for name in ("peer", "comm", "tag", "request")
+            }
+        ),
     )
     events = np.flatnonzero(kind >= Kind.PROBE)
     what, row = kind[events], trace.ref[events]
@@ -82,9 +88,10 @@ def _latest(
     if stray.size:
         at = int(stray.min())
         event = events[at] - trace.offsets[rank[at]]
+        begun = "probed for" if name == "message" else "begun"
         raise TraceError(
             f"{trace.name}: rank {rank[at]}, event {event}: {Kind(trace.kind[events[at]]).name} "
-            f"of {name} {number[at]}, which was not {'probed for' if name == 'message' else 'begun'}"
+            f"of {name} {number[at]}, which was not {begun}"
         )
     found = np.full(len(events), -1, dtype=np.int64)
     found[order[same]] = before[same]

@@ -26,7 +26,16 @@ from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.summary import Summary, count_calls
-from hopmap.traces.trace import NO_SPANS, RECORD_TYPES, Kind, Records, Span, Spans, Trace, TraceError
+from hopmap.traces.trace import (
+    RECORD_TYPES,
+    Kind,
+    Records,
+    Span,
+    Spans,
+    Trace,
+    TraceError,
+    joined,
+)
 from hopmap.traces.traffic import Traffic
 
 from .archive import Archive, opened, reading
@@ -163,6 +172,8 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
         bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
         state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
         state["bytes"] = bytes_.ctypes.data
+        counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
+        state["counts"] = counts.ctypes.data
         times = archive.table(kernels.time_callbacks())
         totals = archive.table(kernels.total_callbacks())
         first, last = [], []
@@ -181,10 +192,14 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
             talks = np.flatnonzero(messages)
             rows.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
             messages[:] = bytes_[:] = 0
+        counts[: len(kernels.PROGRAM)] = 0
+        ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
         nothing = archive.table({})
+        foreign = 0
         for location in archive.locations:
             if archive.rank(location) < 0:
                 archive.read(location, state, (location.events, nothing))
+                foreign += location.events
         src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
         members = [definitions.ranks] + [
             len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number
@@ -199,6 +214,7 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
             ),
             collective_bytes=int(state["collective_bytes"]),
             duration=(max(last) - min(first)) / definitions.resolution if first else 0.0,
+            ignored=ignored | ({"of other locations": foreign} if foreign else {}),
         )
 
 
@@ -246,7 +262,7 @@ class _SpanColumns:
         self.parts.append(Spans(ranks, times[:, 0].copy(), times[:, 1].copy(), kinds))
 
     def all(self) -> Spans:
-        return Spans(*map(np.concatenate, zip(NO_SPANS, *self.parts, strict=True)))
+        return joined(self.parts)
 
 
 @dataclass
@@ -283,9 +299,9 @@ class _Columns:
         self, begin: int, state: NDArray[Any], definitions: Definitions, *, always: bool
     ) -> Activity:
         """Say what the thread did whose events are the rows from `begin` on."""
-        columns = (column[begin : int(state["events"])] for column in self._event_columns())
+        kind, time, ref = (column[begin : int(state["events"])] for column in self._event_columns())
         return activity_of(
-            *columns, definitions.region_is_mpi, definitions.waits, always=always
+            kind, time, ref, definitions.region_is_mpi, definitions.waits, always=always
         )
 
     def cut(self, events: int, records: int) -> None:

@@ -401,13 +401,6 @@ def _sum_collective_of(blocking):
     return _sum_collective
 
 
-def _sum_nothing(_location, time, _position, states, _attributes):
-    """Note the time of an event of any kind: a C callback may leave trailing arguments alone."""
-    state = carray(states, 1)[0]
-    _note_time(state, time)
-    return _CONTINUE
-
-
 # Signature and function by the event's name in libotf2.
 PROGRAM = {
     "Enter": (_REGION, _on_enter),
@@ -476,17 +469,28 @@ def program_callbacks() -> dict[str, int]:
 @cache
 def counting_callbacks() -> dict[str, int]:
     """Addresses of callbacks that count events of every kind by name."""
-    place = STATE.fields["counts"][1]  # type: ignore[index]
-    return dict(zip(EVENTS, counters(len(EVENTS), place), strict=True))
+    return dict(zip(EVENTS, counters(len(EVENTS), _place("counts")), strict=True))
+
+
+def _place(name: str) -> int:
+    """Where a field of the state stands, in bytes."""
+    return int(STATE.fields[name][1])  # type: ignore[index]
 
 
 @cache
 def total_callbacks() -> dict[str, int]:
-    """Addresses of the callbacks that add sends and collectives up."""
-    return {name: _address(*compiled) for name, compiled in TOTALS.items()}
+    """Addresses of the callbacks that add sends and collectives up, and count what is ignored."""
+    ignored = {name: address for name, address in _timing().items() if name not in PROGRAM}
+    return ignored | {name: _address(*compiled) for name, compiled in TOTALS.items()}
 
 
 @cache
 def time_callbacks() -> dict[str, int]:
-    """Addresses of the same, and of one that notes the time of every other kind of event."""
-    return {name: _address(_PLAIN, _sum_nothing) for name in EVENTS} | total_callbacks()
+    """Addresses of the same, and of those that note the time of every other kind of event."""
+    return _timing() | total_callbacks()
+
+
+@cache
+def _timing() -> dict[str, int]:
+    places = [_place(name) for name in ("counts", "first", "last")]
+    return dict(zip(EVENTS, counters(len(EVENTS), *places), strict=True))

@@ -67,8 +67,8 @@ def beside(threads: list[Activity]) -> Floats:
     change[computing.size :, 1] = np.tile((1, -1), len(calls))
     order = np.argsort(edges, kind="stable")
     edges = edges[order]
-    both = (np.cumsum(change[order], axis=0) > 0).all(axis=1)[:-1] & (np.diff(edges) > 0)
-    rows = np.flatnonzero(both)
+    computes, called = np.cumsum(change[order], axis=0).T[:, :-1] > 0
+    rows = np.flatnonzero(computes & called & (np.diff(edges) > 0))
     first = rows[np.flatnonzero(np.diff(rows, prepend=-2) > 1)]
     last = rows[np.flatnonzero(np.diff(rows, append=len(edges) + 1) > 1)]
     return np.stack((edges[first], edges[last + 1]), axis=1)

@@ -125,8 +125,8 @@ def _write(state, kind, row, ticks, record):
     size = load_int64(state.size, record)
     received = load_int64(state.received, record)
     if kind == Kind.IMRECV_REQUEST:
-        message = np.uint64(received)
-        return _write_two(state.write_MpiImrecvRequest, (writer, nothing, ticks, message, request))
+        fetched = np.uint64(received)
+        return _write_two(state.write_MpiImrecvRequest, (writer, nothing, ticks, fetched, request))
     if size < 0:
         return _fail(state, SIZE, row, size)
     if kind == Kind.MRECV or kind == Kind.IMRECV:

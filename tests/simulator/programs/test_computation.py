@@ -123,7 +123,10 @@ class TestPolling:
     def test_a_region_visited_between_polls_is_computation(self, made):
         def fill(a):
             events, test = a.events(a.masters[0]), region(a, "mpi_testsome_")
-            work, progress = region(a, "work", Paradigm.COMPILER), region(a, "progress", Paradigm.USER)
+            work, progress = (
+                region(a, "work", Paradigm.COMPILER),
+                region(a, "progress", Paradigm.USER),
+            )
             for at in range(0, 1000, 100):
                 events.enter(at, progress)  # around each poll: says nothing of what is between
                 call(events, at, test)
@@ -287,7 +290,10 @@ class TestThreads:
             master, worker = a.events(a.masters[0]), self.second(a)
             parallel = region(a, "!$omp parallel", Paradigm.OPENMP, region_role=RegionRole.PARALLEL)
             barrier = region(
-                a, "!$omp implicit barrier", Paradigm.OPENMP, region_role=RegionRole.IMPLICIT_BARRIER
+                a,
+                "!$omp implicit barrier",
+                Paradigm.OPENMP,
+                region_role=RegionRole.IMPLICIT_BARRIER,
             )
             master.enter(0, parallel)
             inside = [("mpi_recv", 1, a.world, 7, 8)]
