@@ -31,11 +31,15 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
+from .regions import Role as Role
+from .regions import mpi_name as mpi_name
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .trace import Collective as Collective
 from .trace import Kind as Kind
 from .trace import Records as Records
+from .trace import Span as Span
+from .trace import Spans as Spans
 from .trace import Trace as Trace
 from .trace import TraceError as TraceError
 from .traffic import Traffic as Traffic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +33,9 @@ class Summary:
         What the ranks sent in collective operations, by the trace's own account, all in all.
     duration : float
         Seconds from the first to the last event.
+    ignored : mapping of str to int
+        Records of ranks that a `Trace` leaves out, counted by name; those of locations that belong
+        to no rank together, as "of other locations".
     """
 
     name: str
@@ -41,6 +44,7 @@ class Summary:
     collectives: Mapping[str, int | float]
     collective_bytes: int
     duration: float
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ranks(self) -> int:
@@ -73,6 +77,7 @@ class Summary:
             "collectives": dict(self.collectives),
             "collective_bytes": self.collective_bytes,
             "duration": self.duration,
+            "ignored": dict(self.ignored),
         }
 
 
@@ -101,6 +106,7 @@ def summarize(trace: Trace) -> Summary:
         ),
         collective_bytes=int(trace.records.size[rows].sum()),
         duration=trace.duration,
+        ignored=trace.ignored,
     )
 
 

@@ -12,7 +12,7 @@ Partners are *world ranks*: the reader has already translated OTF2's ranks in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.errors import HopmapError
+
+from .regions import roles_by_name
 
 
 class TraceError(HopmapError, ValueError):
@@ -44,6 +46,10 @@ class Kind(IntEnum):
     COLLECTIVE_END = 11
     COLLECTIVE_REQUEST = 12  # start of a non-blocking collective
     COLLECTIVE_COMPLETE = 13
+    PROBE = 14  # a message is there; its request is the message's, if it was matched, else -1
+    MRECV = 15  # receive of the matched message that `request` names
+    IMRECV_REQUEST = 16  # start of the same; `received` names the message
+    IMRECV = 17
 
 
 class Collective(IntEnum):
@@ -105,7 +111,41 @@ class Records(NamedTuple):
     request: NDArray[np.int64]
 
 
+class Span(IntEnum):
+    """Why a time of a rank is noted beside its events."""
+
+    FLUSH = 0  # the measurement system wrote out what it had recorded
+    OFF = 1  # recording was switched off
+    BESIDE = 2  # one thread of the rank computed while another was in a call of MPI
+
+
+class Spans(NamedTuple):
+    """Times of ranks that events do not show, one row each, rank after rank; columns as `Trace`'s.
+
+    Attributes
+    ----------
+    rank : ndarray(int32)
+    begin, end : ndarray(float64)
+        Seconds, as `Trace.time`.
+    kind : ndarray(uint8)
+        `Span`.
+    """
+
+    rank: NDArray[np.int32]
+    begin: NDArray[np.float64]
+    end: NDArray[np.float64]
+    kind: NDArray[np.uint8]
+
+
+NO_SPANS = Spans(np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.uint8))
 NO_OPERATION = 255
+
+
+def joined(parts: Iterable[Spans]) -> Spans:
+    """Return the rows of all these, in their order."""
+    return Spans(*map(np.concatenate, zip(*(NO_SPANS, *parts), strict=True)))
+
+
 RECORD_TYPES: Mapping[str, type[np.signedinteger[Any] | np.unsignedinteger[Any]]] = {
     "peer": np.int32,
     "comm": np.int32,
@@ -144,6 +184,10 @@ class Trace:
         Clock ticks per second of the recording; writing uses the same.
     ignored : mapping of str to int
         Event records that were read and left out (metrics, OpenMP, ...), counted by name.
+    roles : ndarray(uint8, shape=(regions,))
+        `Role` of each region; where it is not given, names decide.
+    spans : Spans
+        Times that were not the program's, or not of one thread alone.
     """
 
     name: str
@@ -156,6 +200,13 @@ class Trace:
     communicators: tuple[NDArray[np.int32], ...]
     resolution: float = 1e9
     ignored: Mapping[str, int] = field(default_factory=dict)
+    roles: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    spans: Spans = NO_SPANS
+
+    def __post_init__(self) -> None:
+        """Fill in the roles of regions."""
+        if not len(self.roles):
+            object.__setattr__(self, "roles", roles_by_name(self.regions))
 
     @property
     def ranks(self) -> int:

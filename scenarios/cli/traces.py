@@ -298,7 +298,7 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     traffic = source.traffic()
     seconds = time.perf_counter() - begin
     unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))
-    unknown["collectives"] = {}
+    unknown |= {"collectives": {}, "ignored": {}}
     return _traffic_facts(traffic) | unknown | {"wall_seconds": seconds}, traffic
 
 
@@ -320,6 +320,8 @@ def _plot(traffic: Traffic, path: Path, title: str) -> None:
 
 
 def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
+    from hopmap.traces.left_out import of_records
+
     if as_json:
         print_json(facts)
         return
@@ -334,6 +336,8 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
     if facts.get("collective_bytes"):
         rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))
+    ignored = of_records(facts.get("ignored", {}))
+    rows += [(f"left out: {entry.what}", entry.count) for entry in ignored]
     rows += _rate_rows(facts.get("rate"))
     if "algorithms" in facts:
         rows += chosen_rows(facts["algorithms"])

@@ -10,6 +10,7 @@
 * The last event of each rank is its end, so that the last of all is the makespan.
 
 Nothing else changes: messages, collectives, communicators and regions are those of the recording.
+Its `spans` are left out: what they are about is not in the new times.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from hopmap.simulator.programs.mpi_calls import calls_of
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.result import Result
 from hopmap.traces import Kind, Trace, TraceError
+from hopmap.traces.trace import NO_SPANS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -85,16 +87,17 @@ def retimed(trace: Trace, program: Program, result: Result) -> Trace:
     time[missing] = begin[place[missing]]
     leaves = inside & closing & (trace.kind == Kind.LEAVE)
     time[leaves] = end[place[leaves]]
-    _between(trace, of_event, inside, place, begin, end, finish, time)
+    _between(trace, calls.start, of_event, inside, place, begin, end, finish, time)
     for rank, (low, high) in enumerate(zip(trace.offsets[:-1], trace.offsets[1:], strict=True)):
         if high > low:
             time[high - 1] = finish[rank]
             np.maximum.accumulate(time[low:high], out=time[low:high])
-    return replace(trace, time=time, resolution=RESOLUTION, ignored={})
+    return replace(trace, time=time, resolution=RESOLUTION, ignored={}, spans=NO_SPANS)
 
 
 def _between(
     trace: Trace,
+    start: Floats,
     of_event: Ints,
     inside: NDArray[np.bool_],
     place: Ints,
@@ -106,8 +109,9 @@ def _between(
     """Fill in the times of events outside the calls that have operations."""
     # Seconds of computation before each event: what passes within a call is none.
     passed = np.diff(trace.time, prepend=0.0)
-    low = trace.offsets[:-1][np.diff(trace.offsets) > 0]
-    passed[low] = trace.time[low]
+    some = np.diff(trace.offsets) > 0
+    low = trace.offsets[:-1][some]
+    passed[low] = trace.time[low] - start[some]
     within = np.zeros(trace.events, dtype=np.bool_)
     within[1:] = (of_event[1:] == of_event[:-1]) & (of_event[1:] >= 0)
     within[low] = False

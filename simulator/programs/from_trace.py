@@ -1,19 +1,23 @@
 """Lowering: from the trace of a run to the program that a replay executes.
 
-A call is an outermost region named ``MPI_...``, or a record outside any. What it did stands in
-its records; how long it took is left to the simulation. Time between calls, user regions and calls
-without messages included, is computation; every rank's clock begins at 0, the trace's beginning.
+A call is an outermost region of MPI, or a record outside any. What it did stands in its records;
+how long it took is left to the simulation. Time between calls is computation, but for what
+`computation.py` says.
 
 * A call with one SEND or RECV is blocking. A call with more (Sendrecv, Waitall, Startall) first
   posts its receives, then its sends, then waits in recorded order, so that it cannot deadlock.
 * A non-blocking receive is taken at its request, with the partner, tag and size known at its
-  completion. Requests that were cancelled or never completed are dropped, and counted.
+  completion. Requests that were cancelled are dropped, and so are receives that were never
+  completed and of which `freed_receives.py` cannot tell what they took; both are counted.
+* What a matched probe found is received there (`matched_probes.py`).
 * A send whose request was never completed (freed) is sent and not waited for.
 * Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
   member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
   MPI_Finalize, ...) synchronise like a barrier. Communicators of one member move nothing.
 * A non-blocking collective is a strand that starts at its request, goes on in the background, and
   is joined at its completion.
+* A call during which another thread of its rank computes lasts as long as that at least: the
+  computation is a strand beside it. All calls of a rank are made in the order of the recording.
 * A loop of a folded trace becomes a REPEAT behind the last call of its body.
 """
 
@@ -26,8 +30,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
+from hopmap.traces.left_out import LeftOut
 
-from .from_collectives import Carried, collective_rows, find_collectives
+from .computation import computation, computed_beside
+from .freed_receives import with_freed_receives
+from .from_collectives import (
+    Carried,
+    CollectiveRows,
+    Found,
+    collective_rows,
+    find_collectives,
+)
+from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
 from .program import Op, Program
 
@@ -58,9 +72,10 @@ class Rows(NamedTuple):
 
 
 class Background(NamedTuple):
-    """Rank of each strand that is not a rank's own, and what collectives became."""
+    """Rank and computation of each strand that is not a rank's own, and what collectives became."""
 
     rank: Ints
+    compute: NDArray[np.float64]
     carried: Carried
 
 
@@ -92,12 +107,21 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
         "take fewer steps or ranks",
     )
     calls = calls_of(trace)
+    gap, left_out = computation(trace, calls)
+    calls = calls._replace(gap=gap)
+    trace = with_matched_probes(trace)
+    folded = folded._replace(trace=trace)
     events = np.flatnonzero(trace.kind > Kind.LEAVE)
-    kind = trace.kind[events]
-    partner, dropped = _requests(trace, events, kind)
-    messages = _message_rows(trace, calls, events, kind, partner)
-    found = find_collectives(folded, _rank_of(trace, events), events, kind, partner)
+    kind, rank = trace.kind[events], _rank_of(trace, events)
+    partner, gone = _requests(trace, events, kind)
+    freed = np.flatnonzero((kind == Kind.IRECV_REQUEST) & (partner < 0) & ~gone)
+    trace, told = with_freed_receives(trace, events, rank, freed, gone)
+    partner[told] = told
+    dropped = _dropped(kind, partner, gone)
+    messages = _message_rows(trace, calls, events, kind, partner, gone)
+    found = find_collectives(folded, rank, events, kind, partner)
     made, carried = collective_rows(trace, found, algorithms)
+    beside, made, background = _beside_rows(trace, calls, made, found, carried)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
         phase=np.full(len(made.event), REST),
@@ -105,11 +129,11 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     )
     folded = _after_pauses(folded, calls, np.concatenate((messages.event, collectives.event)))
     loops = _loop_rows(folded)
-    rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, strict=True)))
+    beside.target[beside.kind == Op.WAIT] += len(messages.event) + len(collectives.event)
+    rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, beside, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    background = Background(found.rank[found.strand >= 0], carried)
-    return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped)
+    return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped, left_out)
 
 
 def _after_pauses(folded: Folded, calls: Calls, acting: Ints) -> Folded:
@@ -147,15 +171,57 @@ def _loop_rows(folded: Folded) -> Rows:
     )
 
 
-def _requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[Ints, dict[str, int]]:
+def _beside_rows(
+    trace: Trace, calls: Calls, made: CollectiveRows, found: Found, carried: Carried
+) -> tuple[Rows, CollectiveRows, Background]:
+    """Begin what other threads compute beside calls with these, and wait for it at their ends.
+
+    Their strands come behind a rank's others; the second result is `made`, numbered accordingly.
+    """
+    seconds = computed_beside(trace, calls)
+    which = np.flatnonzero(seconds)
+    rank = np.searchsorted(calls.finish, which)
+    others = found.rank[found.strand >= 0]
+    strand = np.arange(len(which)) + rank + 1 + np.searchsorted(others, rank, side="right")
+    owner = np.concatenate((others, rank))
+    order = np.argsort(owner, kind="stable")
+    compute = np.concatenate((np.zeros(len(others)), seconds[which]))[order]
+    background = Background(owner[order], compute, carried)
+
+    before = np.searchsorted(rank, np.arange(trace.ranks))  # such strands of lower ranks
+    new = np.repeat(before, np.bincount(others, minlength=trace.ranks) + 1)
+    new += np.arange(len(new))
+    starts = made.kind == Op.START
+    made = made._replace(
+        strand=np.where(made.strand < 0, -1, new[made.strand]),
+        target=np.where(starts, new[np.where(starts, made.target, 0)], made.target),
+    )
+    blank = np.full(2 * len(which), -1, dtype=np.int64)
+    rows = Rows(
+        event=np.concatenate((calls.first[which], calls.last[which])),
+        phase=np.repeat([POST_RECEIVES, REST], len(which)),
+        strand=blank,
+        kind=np.repeat([int(Op.START), int(Op.WAIT)], len(which)),
+        peer=blank,
+        tag=blank,
+        context=blank,
+        size=np.zeros_like(blank),
+        target=np.concatenate((strand, np.arange(len(which)))),
+    )
+    return rows, made, background
+
+
+def _requests(
+    trace: Trace, events: Ints, kind: NDArray[np.uint8]
+) -> tuple[Ints, NDArray[np.bool_]]:
     """Pair the start of each request with its end.
 
     Returns
     -------
     partner : ndarray(int64, shape=(records,))
         Of a start, the place in `events` of its completion; of a completion, of its start.
-    dropped : mapping of str to int
-        Requests that are left out.
+    gone : ndarray(bool, shape=(records,))
+        Starts of requests that were cancelled.
     """
     partner = np.full(len(events), -1, dtype=np.int64)
     role = _ROLE[kind]
@@ -182,17 +248,21 @@ def _requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[Ints
     partner[where[ends]] = where[ends - 1]
     partner[where[ends - 1]] = where[ends]
 
-    cancelled = np.flatnonzero(kind == Kind.REQUEST_CANCELLED)
-    dropped = {"cancelled requests": len(cancelled)}
-    partner[partner[cancelled]] = -1
-    open_receives = (kind == Kind.IRECV_REQUEST) & (partner < 0)
-    dropped["receives never completed"] = int(open_receives.sum()) - int(
-        (kind[partner[cancelled]] == Kind.IRECV_REQUEST).sum()
-    )
-    dropped["collectives never completed"] = int(
-        ((kind == Kind.COLLECTIVE_REQUEST) & (partner < 0)).sum()
-    )
-    return partner, {reason: count for reason, count in dropped.items() if count}
+    gone = np.zeros(len(events), dtype=np.bool_)
+    gone[partner[kind == Kind.REQUEST_CANCELLED]] = True
+    partner[gone] = -1
+    return partner, gone
+
+
+def _dropped(kind: NDArray[np.uint8], partner: Ints, gone: NDArray[np.bool_]) -> dict[str, int]:
+    """Count the requests that are left out, by reason."""
+    started = (partner < 0) & ~gone
+    dropped = {
+        "cancelled requests": int(gone.sum()),
+        "receives never completed": int((started & (kind == Kind.IRECV_REQUEST)).sum()),
+        "collectives never completed": int((started & (kind == Kind.COLLECTIVE_REQUEST)).sum()),
+    }
+    return {reason: count for reason, count in dropped.items() if count}
 
 
 # 1 for what starts a request, -1 for what ends one; and which starts each end may have, as bits.
@@ -214,11 +284,16 @@ def _rank_of(trace: Trace, events: Ints) -> Ints:
 
 
 def _message_rows(
-    trace: Trace, calls: Calls, events: Ints, kind: NDArray[np.uint8], partner: Ints
+    trace: Trace,
+    calls: Calls,
+    events: Ints,
+    kind: NDArray[np.uint8],
+    partner: Ints,
+    gone: NDArray[np.bool_],
 ) -> Rows:
     """Operations of the point-to-point calls."""
     call = calls.of_event[events]
-    acts = _ACTS[kind] & ~((_ROLE[kind] > 0) & (partner < 0) & (kind != Kind.ISEND))
+    acts = _ACTS[kind] & ~((_ROLE[kind] > 0) & (partner < 0) & (kind != Kind.ISEND)) & ~gone
     alone = np.bincount(call[acts], minlength=len(calls.gap))[call] == 1
     blocking = (kind == Kind.SEND) | (kind == Kind.RECV)
 
@@ -281,6 +356,7 @@ def _assemble(
     bodies: Ints,
     algorithms: dict[str, str],
     dropped: dict[str, int],
+    left_out: tuple[LeftOut, ...],
 ) -> Program:
     """Sort the operations into strands and give each the computation before it.
 
@@ -326,6 +402,7 @@ def _assemble(
     leading = mine[np.flatnonzero(np.diff(call[mine], prepend=-1))]
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
+    compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
     return Program(
         name=trace.name,
         offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),
@@ -343,4 +420,5 @@ def _assemble(
         algorithms=algorithms,
         chosen=background.carried.chosen,
         dropped=dropped,
+        left_out=left_out,
     )

@@ -1,4 +1,4 @@
-"""Which events of a trace belong to which MPI call, and the computation between calls."""
+"""Which events of a trace belong to which MPI call, and how long it is between calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces import Kind, Trace, TraceError
+from hopmap.traces import Kind, Role, Trace, TraceError, mpi_name
+from hopmap.traces.regions import is_call
 
 Ints = NDArray[np.int64]
 
@@ -20,14 +21,26 @@ class Calls(NamedTuple):
     of_event : ndarray(int32, shape=(events,))
         Call that an event belongs to; -1 between calls.
     gap : ndarray(float64, shape=(calls,))
-        Seconds since the previous call of the rank, or since the trace's beginning.
+        Seconds since the previous call of the rank, or since its clock was 0.
     finish : ndarray(int64, shape=(ranks,))
         Call that stands for each rank's end.
+    first, last : ndarray(int64, shape=(calls,))
+        Events that a call begins and ends with; of a rank's end, the rank's last one.
+    role : ndarray(uint8, shape=(calls,))
+        `Role` of the call's region; of a record outside any, CALL; of a rank's end, USER.
+    start : ndarray(float64, shape=(ranks,))
+        When each rank's clock is 0, in seconds of the trace: at the rank's first event if it calls
+        MPI_Init, so that processes that start later, or have other clocks, do not compute until
+        then; else at the trace's 0.
     """
 
     of_event: NDArray[np.int32]
     gap: NDArray[np.float64]
     finish: Ints
+    first: Ints
+    last: Ints
+    role: NDArray[np.uint8]
+    start: NDArray[np.float64]
 
 
 def calls_of(trace: Trace) -> Calls:
@@ -40,7 +53,7 @@ def calls_of(trace: Trace) -> Calls:
     TraceError
         A LEAVE of an MPI region that was not entered.
     """
-    is_mpi = np.array([name.startswith("MPI_") for name in trace.regions] + [False])
+    is_mpi = np.append(is_call(trace.roles), False)
     bracket = trace.kind <= Kind.LEAVE
     mpi = bracket & is_mpi[np.where(bracket, trace.ref, -1)]
     step = np.zeros(trace.events, dtype=np.int32)
@@ -84,10 +97,24 @@ def calls_of(trace: Trace) -> Calls:
     of_event[outside] = -1
 
     total = len(first) + trace.ranks
+    some = np.flatnonzero(end > begin)
+    firsts, lasts = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+    firsts[calls], lasts[calls] = first, last
+    firsts[finish] = lasts[finish] = np.maximum(end - 1, 0)
+    region = np.where(opened, trace.ref[first], -1)
+    role = np.full(total, Role.USER, dtype=np.uint8)
+    role[calls] = np.append(trace.roles, Role.CALL)[region]
+    is_init = [mpi_name(name) in ("init", "init_thread") for name in trace.regions]
+    starts = np.unique(owner[np.array([*is_init, False])[region]])
+    start = np.zeros(trace.ranks)
+    start[starts] = trace.time[begin[starts]]
+
     started, ended = np.zeros(total), np.zeros(total)
-    started[calls], ended[calls] = trace.time[first], trace.time[last]
-    some = end > begin
-    started[finish[some]] = trace.time[end[some] - 1]
+    filled = np.append(calls, finish[some])
+    started[filled], ended[filled] = trace.time[firsts[filled]], trace.time[lasts[filled]]
+    # A rank begins where its clock is 0.
+    ended[finish[:-1]] = start[1:]
     gap = started
-    gap[1:] -= ended[:-1]  # 0 behind a rank's end: the next rank begins at 0
-    return Calls(of_event, np.maximum(gap, 0.0), finish)
+    gap[1:] -= ended[:-1]
+    gap[:1] -= start[:1]
+    return Calls(of_event, np.maximum(gap, 0.0), finish, firsts, lasts, role, start)

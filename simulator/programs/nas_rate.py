@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hopmap.traces import Kind, Trace, TraceError, is_nas_name, nas_trace, nas_traffic, traffic_of
 
+from .computation import computation
 from .mpi_calls import calls_of
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ def _computed(trace: Trace) -> _Computed:
     kept = np.union1d(calls.of_event[acts], calls.finish)
     messages = calls.of_event[acts & (trace.kind < Kind.COLLECTIVE_BEGIN)]
     return _Computed(
-        np.add.reduceat(calls.gap, np.append(0, kept[:-1] + 1)),
+        np.add.reduceat(computation(trace, calls).gap, np.append(0, kept[:-1] + 1)),
         np.isin(kept, messages),
         np.searchsorted(kept, calls.finish),
     )

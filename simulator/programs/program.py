@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Collective, Traffic
+from hopmap.traces.left_out import LeftOut
 
 from .numbering import numbered
 
@@ -73,6 +74,8 @@ class Program:
         Algorithms that each collective operation took, and in how many calls.
     dropped : mapping of str to int
         Operations of the trace that are left out, counted by reason.
+    left_out : tuple of LeftOut
+        Time of the trace that is left out or taken for something else.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Program:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     chosen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def strands(self) -> int:

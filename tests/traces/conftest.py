@@ -1,45 +1,16 @@
 """Archives written with the wheel's own Python API, for what no recording at hand contains."""
 
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import _otf2
 import otf2
 import pytest
-from otf2.enums import GroupType, LocationType, MetricMode, MetricType, Paradigm
+from otf2.enums import LocationType, MetricMode, MetricType
 
 from hopmap.traces import Kind, Trace
-
-
-@contextmanager
-def _archive(folder: Path, ranks: int):
-    """An archive under construction: MPI_COMM_WORLD, a thread per rank, resolution 1000/s."""
-    with otf2.writer.open(str(folder), timer_resolution=1000) as archive:
-        definitions = archive.definitions
-        machine = definitions.system_tree_node("machine")
-        processes = [
-            definitions.location_group(f"MPI Rank {rank}", system_tree_parent=machine)
-            for rank in range(ranks)
-        ]
-        masters = [definitions.location("Master thread", group=process) for process in processes]
-
-        def group(members, kind=GroupType.COMM_GROUP):
-            return definitions.group("", group_type=kind, paradigm=Paradigm.MPI, members=members)
-
-        group(masters, GroupType.COMM_LOCATIONS)
-        yield SimpleNamespace(
-            archive=archive,
-            definitions=definitions,
-            processes=processes,
-            masters=masters,
-            group=group,
-            world=definitions.comm("MPI_COMM_WORLD", group=group(range(ranks))),
-            send=definitions.region("MPI_Send", paradigm=Paradigm.MPI),
-            main=definitions.region("main", paradigm=Paradigm.USER),
-            events=archive.event_writer_from_location,
-        )
+from support.archives import archive_of
 
 
 @pytest.fixture
@@ -48,7 +19,7 @@ def write_archive(tmp_path) -> Callable[..., Path]:
 
     def write(fill: Callable[[SimpleNamespace], None], ranks: int = 3) -> Path:
         folder = tmp_path / "handmade"
-        with _archive(folder, ranks) as archive:
+        with archive_of(folder, ranks) as archive:
             fill(archive)
         return folder
 

@@ -18,7 +18,9 @@ _CALLBACK = ir.FunctionType(_INT, [_LONG, _LONG, _LONG, _BYTES, _BYTES])
 
 
 @cache
-def counters(number: int, offset: int) -> tuple[int, ...]:
+def counters(
+    number: int, offset: int, first: int | None = None, last: int | None = None
+) -> tuple[int, ...]:
     """Return the addresses of so many callbacks; the n-th adds 1 to element n of the counts.
 
     Parameters
@@ -26,6 +28,8 @@ def counters(number: int, offset: int) -> tuple[int, ...]:
     number : int
     offset : int
         Where in the user data the address of the counts (int64) stands, in bytes.
+    first, last : int, optional
+        Where the first and the last time so far (uint64) stand, if they are to be kept.
     """
     module = ir.Module()
     for n in range(number):
@@ -35,6 +39,13 @@ def counters(number: int, offset: int) -> tuple[int, ...]:
         counts = build.load(build.bitcast(field, _LONG.as_pointer()))
         counter = build.gep(build.inttoptr(counts, _LONG.as_pointer()), [_LONG(n)])
         build.store(build.add(build.load(counter), _LONG(1)), counter)
+        for place, order in ((first, "<"), (last, ">")):
+            if place is not None:
+                field = build.gep(function.args[3], [_LONG(place)])
+                field = build.bitcast(field, _LONG.as_pointer())
+                known, time = build.load(field), function.args[1]
+                beyond = build.icmp_unsigned(order, time, known)
+                build.store(build.select(beyond, time, known), field)
         build.ret(_INT(0))
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

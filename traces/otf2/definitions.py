@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.regions import Role, is_call, role_of_call, roles_by_name
 from hopmap.traces.trace import TraceError
 
 from .library import (
@@ -29,7 +30,12 @@ from .library import (
     call,
 )
 
-MPI = 4  # OTF2_PARADIGM_MPI
+UNKNOWN, MPI, MEASUREMENT_SYSTEM = 0, 4, 6  # OTF2_PARADIGM_*
+FILE_IO, FILE_IO_METADATA, RMA, ATOMIC = 27, 38, 29, 14  # OTF2_REGION_ROLE_*
+_SORT = {FILE_IO: Role.FILE, FILE_IO_METADATA: Role.FILE, RMA: Role.ONE_SIDED}
+_SORT[ATOMIC] = Role.ONE_SIDED
+# Roles of regions in which a thread waits for others: barriers, ends of tasks and of threads.
+_WAITS = (15, 16, 22, 33)
 CPU_THREAD = 1  # OTF2_LOCATION_TYPE_CPU_THREAD
 COMM_LOCATIONS, COMM_GROUP, COMM_SELF = 4, 5, 6  # OTF2_GROUP_TYPE_*
 GLOBAL_MEMBERS = 1  # OTF2_GROUP_FLAG_GLOBAL_MEMBERS: events already carry world ranks
@@ -94,7 +100,9 @@ class Definitions:
     masters: NDArray[np.uint64]
     regions: tuple[str, ...]
     region_reference: NDArray[np.uint32]
+    roles: NDArray[np.uint8]  # `Role` of each region
     region_is_mpi: NDArray[np.bool_]
+    waits: NDArray[np.bool_]  # regions in which a thread waits for others of its process
     communicators: tuple[NDArray[np.int32], ...]
     partners: Partners
 
@@ -111,7 +119,7 @@ class _Raw:
     clock: tuple[int, int] | None = None
     strings: dict[int, str] = field(default_factory=dict)
     locations: dict[int, Location] = field(default_factory=dict)
-    regions: dict[int, tuple[int, int]] = field(default_factory=dict)  # name, paradigm
+    regions: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # name, role, paradigm
     groups: dict[int, Group] = field(default_factory=dict)
     communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)  # one group or two
 
@@ -125,9 +133,9 @@ class _Raw:
         self.locations[reference] = Location(reference, kind, events, group)
 
     def on_region(
-        self, reference: int, name: int, _canonical: int, _about: int, _role: int, paradigm: int
+        self, reference: int, name: int, _canonical: int, _about: int, role: int, paradigm: int
     ) -> None:
-        self.regions[reference] = (name, paradigm)
+        self.regions[reference] = (name, role, paradigm)
 
     def on_group(
         self, reference: int, _name: int, kind: int, paradigm: int, flags: int, size: int, at: int
@@ -238,20 +246,41 @@ def _resolve(raw: _Raw, file: str) -> Definitions:
         rank_of = {int(master): rank for rank, master in enumerate(masters)}
     communicators, partners = _partners(raw, ranks, file)
     regions = sorted(raw.regions.items())
+    names = tuple(
+        _text(raw, name, f"{file}: region {reference}") for reference, (name, *_) in regions
+    )
+    roles = _roles(names, [kind for _, (_, *kind) in regions])
     return Definitions(
         resolution=raw.clock[0],
         offset=raw.clock[1],
         locations=tuple(sorted(raw.locations.values())),
         rank_of=rank_of,
         masters=masters,
-        regions=tuple(
-            _text(raw, name, f"{file}: region {reference}") for reference, (name, _) in regions
-        ),
+        regions=names,
         region_reference=np.array([reference for reference, _ in regions], dtype=np.uint32),
-        region_is_mpi=np.array([paradigm == MPI for _, (_, paradigm) in regions], dtype=np.bool_),
+        roles=roles,
+        region_is_mpi=is_call(roles),
+        waits=np.array([role in _WAITS for _, (_, role, _) in regions], dtype=np.bool_),
         communicators=communicators,
         partners=partners,
     )
+
+
+def _roles(names: tuple[str, ...], kinds: list[list[int]]) -> NDArray[np.uint8]:
+    """Roles of regions by their definitions: role and paradigm of each.
+
+    A name decides where no paradigm is given, and in archives that have no region of MPI at all.
+    """
+    roles = roles_by_name(names)
+    nameless = all(paradigm != MPI for _, paradigm in kinds)
+    for row, (name, (role, paradigm)) in enumerate(zip(names, kinds, strict=True)):
+        if paradigm == MPI:
+            roles[row] = _SORT.get(role, role_of_call(name))
+        elif paradigm == MEASUREMENT_SYSTEM:
+            roles[row] = Role.TOOL
+        elif paradigm != UNKNOWN and not nameless:
+            roles[row] = Role.USER
+    return roles
 
 
 def _masters(raw: _Raw, file: str) -> NDArray[np.uint64]:

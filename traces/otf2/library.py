@@ -75,6 +75,8 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "Archive_CloseEvtWriter": (STATUS, POINTER, POINTER),
     "Archive_GetGlobalDefWriter": (POINTER, POINTER),
     "Archive_CloseGlobalDefWriter": (STATUS, POINTER, POINTER),
+    "EvtWriter_BufferFlush": (STATUS, POINTER, POINTER, UINT64, UINT64),
+    "EvtWriter_MeasurementOnOff": (STATUS, POINTER, POINTER, UINT64, UINT8),
     "GlobalDefWriter_WriteClockProperties": (STATUS, POINTER, UINT64, UINT64, UINT64, UINT64),
     "GlobalDefWriter_WriteParadigm": (STATUS, POINTER, UINT8, UINT32, UINT8),
     "GlobalDefWriter_WriteString": (STATUS, POINTER, UINT32, TEXT),

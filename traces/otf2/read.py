@@ -4,7 +4,8 @@ libotf2 decodes the records; compiled callbacks (`otf2_kernels`) put them where 
 
 What becomes of the locations: a world rank is an index into MPI's group of locations, and its
 program is that location's events. Further CPU threads of the same process add their MPI calls,
-merged by time; events of GPU streams, metrics and threads of other processes are only counted.
+merged by time, and the times in which one of them computed while another was in a call (`Span`).
+Events of GPU streams, metrics and threads of other processes are only counted.
 
 An archive is believed only as far as it is consistent. Wrong references, MPI calls left that were
 not entered, fewer or more events than the definitions say, time running backwards (after the clock
@@ -25,11 +26,22 @@ from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.summary import Summary, count_calls
-from hopmap.traces.trace import RECORD_TYPES, Kind, Records, Trace, TraceError
+from hopmap.traces.trace import (
+    RECORD_TYPES,
+    Kind,
+    Records,
+    Span,
+    Spans,
+    Trace,
+    TraceError,
+    joined,
+)
 from hopmap.traces.traffic import Traffic
 
 from .archive import Archive, opened, reading
+from .definitions import Definitions
 from .library import UNDEFINED_UINT64
+from .threads import Activity, activity_of, beside
 
 BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top
 
@@ -82,22 +94,30 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
         state["counts"], state["open"] = counts.ctypes.data, open_regions.ctypes.data
 
         offsets = [0]
+        spans = _SpanColumns(events, state, definitions)
         table = archive.table(kernels.program_callbacks())
         for rank, locations in archive.by_rank():
             first, first_record = int(state["events"]), int(state["records"])
             parts = 0
+            threads: list[Activity] = []
             for location in locations:
                 begin = int(state["events"])
+                master = location.reference == definitions.masters[rank]
                 archive.read(location, state, (location.events, table))
+                spans.take(rank if master else -1)
                 if open_regions.any():
                     region = definitions.regions[int(np.flatnonzero(open_regions)[0])]
                     raise TraceError(f"{archive.place(location)}: {region} is entered and not left")
-                if location.reference != definitions.masters[rank]:
+                if len(locations) > 1:
+                    threads.append(columns.activity(begin, state, definitions, always=master))
+                if not master:
                     for name, kind in (("Enter", Kind.ENTER), ("Leave", Kind.LEAVE)):
                         counts[kernels.EVENTS.index(name)] += columns.drop_brackets(
                             kind, begin, state, definitions.region_is_mpi
                         )
                 parts += int(state["events"]) > begin
+            if threads:
+                spans.add(rank, beside(threads), Span.BESIDE)
             if parts > 1:
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))
@@ -118,6 +138,8 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
             communicators=definitions.communicators,
             resolution=float(definitions.resolution),
             ignored=_named(counts, archive, offsets[-1], kernels.EVENTS),
+            roles=definitions.roles,
+            spans=spans.all(),
         )
 
 
@@ -150,6 +172,8 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
         bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
         state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
         state["bytes"] = bytes_.ctypes.data
+        counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
+        state["counts"] = counts.ctypes.data
         times = archive.table(kernels.time_callbacks())
         totals = archive.table(kernels.total_callbacks())
         first, last = [], []
@@ -168,10 +192,14 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
             talks = np.flatnonzero(messages)
             rows.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
             messages[:] = bytes_[:] = 0
+        counts[: len(kernels.PROGRAM)] = 0
+        ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
         nothing = archive.table({})
+        foreign = 0
         for location in archive.locations:
             if archive.rank(location) < 0:
                 archive.read(location, state, (location.events, nothing))
+                foreign += location.events
         src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
         members = [definitions.ranks] + [
             len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number
@@ -186,6 +214,7 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
             ),
             collective_bytes=int(state["collective_bytes"]),
             duration=(max(last) - min(first)) / definitions.resolution if first else 0.0,
+            ignored=ignored | ({"of other locations": foreign} if foreign else {}),
         )
 
 
@@ -198,6 +227,42 @@ def _named(
     if nameless:  # kinds that came after our list of names
         ignored["other"] = nameless
     return ignored
+
+
+class _SpanColumns:
+    """The spans of a trace under construction."""
+
+    def __init__(self, events: int, state: NDArray[Any], definitions: Definitions) -> None:
+        self.state, self.definitions = state, definitions
+        # Room for the worst case, as for the events.
+        self.begin = np.empty(events + 1, dtype=np.uint64)
+        self.end = np.empty(events + 1, dtype=np.uint64)
+        self.kind = np.empty(events + 1, dtype=np.uint8)
+        for name in ("begin", "end", "kind"):
+            state[f"span_{name}"] = getattr(self, name).ctypes.data
+        self.parts: list[Spans] = []
+
+    def take(self, rank: int) -> None:
+        """Keep what a location noted, if it is a rank's own."""
+        count, last = int(self.state["spans"]), self.state["last"]
+        self.state["spans"] = self.state["off"] = 0
+        if not count or rank < 0:
+            return
+        ticks = np.stack((self.begin[:count], np.minimum(self.end[:count], last)), axis=1)
+        offset = np.uint64(self.definitions.offset)
+        times = (ticks - offset).astype(np.int64) / self.definitions.resolution
+        times[:, 1] = np.maximum(times[:, 1], times[:, 0])
+        self.add(rank, times, self.kind[:count].copy())
+
+    def add(self, rank: int, times: NDArray[np.float64], kind: NDArray[np.uint8] | int) -> None:
+        """Append spans given as rows of begin and end."""
+        count = len(times)
+        kinds = np.broadcast_to(np.asarray(kind, dtype=np.uint8), count)
+        ranks = np.full(count, rank, dtype=np.int32)
+        self.parts.append(Spans(ranks, times[:, 0].copy(), times[:, 1].copy(), kinds))
+
+    def all(self) -> Spans:
+        return joined(self.parts)
 
 
 @dataclass
@@ -229,6 +294,15 @@ class _Columns:
 
     def _event_columns(self) -> tuple[NDArray[Any], ...]:
         return self.kind, self.time, self.ref
+
+    def activity(
+        self, begin: int, state: NDArray[Any], definitions: Definitions, *, always: bool
+    ) -> Activity:
+        """Say what the thread did whose events are the rows from `begin` on."""
+        kind, time, ref = (column[begin : int(state["events"])] for column in self._event_columns())
+        return activity_of(
+            kind, time, ref, definitions.region_is_mpi, definitions.waits, always=always
+        )
 
     def cut(self, events: int, records: int) -> None:
         """Give back what was not needed, in place."""

@@ -23,7 +23,7 @@ from numba.extending import register_jitable
 from numba.np.numpy_support import from_dtype
 
 from hopmap.compilation import cfunc
-from hopmap.traces.trace import NO_OPERATION, Kind
+from hopmap.traces.trace import NO_OPERATION, Kind, Span
 
 from .counter_kernels import counters
 from .pointer_kernels import carray, load_int32, load_int64, load_uint8, load_uint32, store
@@ -35,13 +35,15 @@ _ADDRESSES = (
     *("reference", "number", "start", "length", "members", "region_reference", "region_is_mpi"),
     # open regions; events counted by name; totals by receiver; collectives by communicator
     *("open", "counts", "messages", "bytes", "calls"),
+    # ticks and kinds of times that are not the program's
+    *("span_begin", "span_end", "span_kind"),
 )
 STATE = np.dtype(
     [
         *((name, "u8") for name in _ADDRESSES),
         *((name, "i8") for name in ("events", "records")),
         *((name, "i8") for name in ("communicators", "regions", "self_at", "error")),
-        ("collective_bytes", "i8"),
+        *((name, "i8") for name in ("collective_bytes", "spans", "off")),
         *((name, "u8") for name in ("offset", "first", "last", "position", "detail")),
         ("resolution", "f8"),
     ]
@@ -64,6 +66,8 @@ ERRORS = {
     COLLECTIVE_TOTAL: "the bytes sent in collectives do not fit into 63 bits",
 }
 _CONTINUE, _INTERRUPT = np.int32(0), np.int32(1)
+UNENDED = 0xFFFFFFFFFFFFFFFF  # end of a span up to the location's last event
+_MODE_OFF = 2  # OTF2_MEASUREMENT_OFF
 _UNDEFINED, _ROOT_SELF, _ROOT_THIS_GROUP = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 
 # All callbacks begin with location, time, position, user data, attributes.
@@ -72,6 +76,9 @@ _COMMON = (_U64, _U64, _U64, types.CPointer(from_dtype(STATE)), types.voidptr)
 _PLAIN = types.int32(*_COMMON)
 _REGION = types.int32(*_COMMON, _U32)
 _REQUEST = types.int32(*_COMMON, _U64)
+_TWO = types.int32(*_COMMON, _U64, _U64)
+_PROBE = types.int32(*_COMMON, _U32, _U32, _U32, _U64)
+_MODE = types.int32(*_COMMON, _U8)
 _MESSAGE = types.int32(*_COMMON, _U32, _U32, _U32, _U64)
 _MESSAGE_REQUEST = types.int32(*_COMMON, _U32, _U32, _U32, _U64, _U64)
 _COLLECTIVE = types.int32(*_COMMON, _U8, _U32, _U32, _U64, _U64)
@@ -82,6 +89,9 @@ _ENTER, _LEAVE = np.uint8(Kind.ENTER), np.uint8(Kind.LEAVE)
 _COLLECTIVE_BEGIN, _COLLECTIVE_END = np.uint8(Kind.COLLECTIVE_BEGIN), np.uint8(Kind.COLLECTIVE_END)
 _COLLECTIVE_COMPLETE = np.uint8(Kind.COLLECTIVE_COMPLETE)
 _NO_OPERATION = np.uint8(NO_OPERATION)
+_PROBED, _MRECV, _IMRECV = np.uint8(Kind.PROBE), np.uint8(Kind.MRECV), np.uint8(Kind.IMRECV)
+_IMRECV_REQUEST = np.uint8(Kind.IMRECV_REQUEST)
+_FLUSH, _OFF = np.uint8(Span.FLUSH), np.uint8(Span.OFF)
 
 
 @register_jitable
@@ -230,6 +240,61 @@ def _request_of(kind):
     return on_request
 
 
+def _on_probe(_location, time, position, states, _attributes, rank, communicator, tag, message):
+    state = carray(states, 1)[0]
+    return _message(state, _PROBED, time, position, rank, communicator, tag, 0, message)
+
+
+def _on_mrecv(_location, time, position, states, _attributes, message, size):
+    state = carray(states, 1)[0]
+    return _record(state, _MRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, message)
+
+
+def _on_imrecv_request(_location, time, position, states, _attributes, message, request):
+    state = carray(states, 1)[0]
+    return _record(
+        state, _IMRECV_REQUEST, time, position, -1, -1, -1, _NO_OPERATION, -1, message, request
+    )
+
+
+def _on_imrecv(_location, time, position, states, _attributes, request, size):
+    state = carray(states, 1)[0]
+    return _record(state, _IMRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, request)
+
+
+@register_jitable
+def _span(state, name, kind, begin, end):
+    """Note a time that is not the program's, and count the event that says so."""
+    row = state.spans
+    store(state.span_begin, row, np.uint64(begin))
+    store(state.span_end, row, np.uint64(end))
+    store(state.span_kind, row, kind)
+    state.spans = row + 1
+    return _count(state, name)
+
+
+@register_jitable
+def _count(state, name):
+    store(state.counts, name, load_int64(state.counts, name) + 1)
+    return _CONTINUE
+
+
+def _on_flush(_location, time, _position, states, _attributes, stop):
+    state = carray(states, 1)[0]
+    return _span(state, _FLUSHES, _FLUSH, time, max(time, stop))
+
+
+def _on_mode(_location, time, _position, states, _attributes, mode):
+    state = carray(states, 1)[0]
+    if mode == _MODE_OFF and state.off == 0:
+        state.off = state.spans + 1
+        return _span(state, _MODES, _OFF, time, UNENDED)
+    if mode != _MODE_OFF and state.off != 0:
+        store(state.span_end, state.off - 1, np.uint64(time))
+        state.off = 0
+    return _count(state, _MODES)
+
+
 @register_jitable
 def _collective(
     state, kind, time, position, operation, communicator, root, sent, received, request
@@ -336,13 +401,6 @@ def _sum_collective_of(blocking):
     return _sum_collective
 
 
-def _sum_nothing(_location, time, _position, states, _attributes):
-    """Note the time of an event of any kind: a C callback may leave trailing arguments alone."""
-    state = carray(states, 1)[0]
-    _note_time(state, time)
-    return _CONTINUE
-
-
 # Signature and function by the event's name in libotf2.
 PROGRAM = {
     "Enter": (_REGION, _on_enter),
@@ -359,7 +417,12 @@ PROGRAM = {
     "MpiCollectiveEnd": (_COLLECTIVE, _on_collective_end),
     "NonBlockingCollectiveRequest": (_REQUEST, _request_of(Kind.COLLECTIVE_REQUEST)),
     "NonBlockingCollectiveComplete": (_COLLECTIVE_REQUEST, _on_collective_complete),
+    "MpiProbe": (_PROBE, _on_probe),
+    "MpiMrecv": (_TWO, _on_mrecv),
+    "MpiImrecvRequest": (_TWO, _on_imrecv_request),
+    "MpiImrecv": (_TWO, _on_imrecv),
 }
+SPANS = {"BufferFlush": (_REQUEST, _on_flush), "MeasurementOnOff": (_MODE, _on_mode)}
 _SUM_COLLECTIVE = types.int32(*_COMMON, _U8, _U32, _U32, _U64)
 TOTALS = {
     "MpiSend": (_MESSAGE, _sum_send),
@@ -368,8 +431,7 @@ TOTALS = {
     "NonBlockingCollectiveComplete": (_SUM_COLLECTIVE, _sum_collective_of(False)),
 }
 OTHERS = (
-    *("Unknown", "BufferFlush", "MeasurementOnOff", "Metric", "ProgramBegin", "ProgramEnd"),
-    *("CommCreate", "CommDestroy", "MpiProbe", "MpiMrecv", "MpiImrecvRequest", "MpiImrecv"),
+    *("Unknown", "Metric", "ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"),
     *("ParameterString", "ParameterInt", "ParameterUnsignedInt"),
     *("OmpFork", "OmpJoin", "OmpAcquireLock", "OmpReleaseLock"),
     *("OmpTaskCreate", "OmpTaskSwitch", "OmpTaskComplete"),
@@ -387,7 +449,8 @@ OTHERS = (
     *("IoOperationComplete", "IoOperationCancelled"),
     *("IoAcquireLock", "IoReleaseLock", "IoTryLock"),
 )
-EVENTS = (*PROGRAM, *OTHERS)  # a counter's number is its place in here
+EVENTS = (*PROGRAM, *SPANS, *OTHERS)  # a counter's number is its place in here
+_FLUSHES, _MODES = (EVENTS.index(name) for name in SPANS)
 
 
 @cache
@@ -399,24 +462,35 @@ def _address(signature: Any, function: Callable[..., Any]) -> int:
 @cache
 def program_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that build a trace and count what it leaves out."""
-    callbacks = {name: _address(*compiled) for name, compiled in PROGRAM.items()}
+    callbacks = {name: _address(*compiled) for name, compiled in (PROGRAM | SPANS).items()}
     return callbacks | {name: counting_callbacks()[name] for name in OTHERS}
 
 
 @cache
 def counting_callbacks() -> dict[str, int]:
     """Addresses of callbacks that count events of every kind by name."""
-    place = STATE.fields["counts"][1]  # type: ignore[index]
-    return dict(zip(EVENTS, counters(len(EVENTS), place), strict=True))
+    return dict(zip(EVENTS, counters(len(EVENTS), _place("counts")), strict=True))
+
+
+def _place(name: str) -> int:
+    """Where a field of the state stands, in bytes."""
+    return int(STATE.fields[name][1])  # type: ignore[index]
 
 
 @cache
 def total_callbacks() -> dict[str, int]:
-    """Addresses of the callbacks that add sends and collectives up."""
-    return {name: _address(*compiled) for name, compiled in TOTALS.items()}
+    """Addresses of the callbacks that add sends and collectives up, and count what is ignored."""
+    ignored = {name: address for name, address in _timing().items() if name not in PROGRAM}
+    return ignored | {name: _address(*compiled) for name, compiled in TOTALS.items()}
 
 
 @cache
 def time_callbacks() -> dict[str, int]:
-    """Addresses of the same, and of one that notes the time of every other kind of event."""
-    return {name: _address(_PLAIN, _sum_nothing) for name in EVENTS} | total_callbacks()
+    """Addresses of the same, and of those that note the time of every other kind of event."""
+    return _timing() | total_callbacks()
+
+
+@cache
+def _timing() -> dict[str, int]:
+    places = [_place(name) for name in ("counts", "first", "last")]
+    return dict(zip(EVENTS, counters(len(EVENTS), *places), strict=True))

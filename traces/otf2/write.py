@@ -18,10 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.regions import Role, is_call, mpi_name
 from hopmap.traces.safety.atomic_files import replacing_folder
-from hopmap.traces.trace import RECORD_TYPES, Trace, TraceError
+from hopmap.traces.trace import RECORD_TYPES, Span, Trace, TraceError
 
-from .definitions import COMM_GROUP, COMM_LOCATIONS, COMM_SELF, CPU_THREAD, MPI
+from .definitions import (
+    COMM_GROUP,
+    COMM_LOCATIONS,
+    COMM_SELF,
+    CPU_THREAD,
+    FILE_IO,
+    MEASUREMENT_SYSTEM,
+    MPI,
+    RMA,
+)
 from .library import (
     LARGEST_CHUNK,
     POINTER,
@@ -41,18 +51,20 @@ _EVENT_CHUNK = 1 << 20  # bytes
 _WRITE, _POSIX, _NO_COMPRESSION = 0, 1, 1  # OTF2_FileMode, OTF2_FileSubstrate, OTF2_Compression
 _USER = 1  # OTF2_PARADIGM_USER
 _PROCESS = 1  # OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_PARADIGM_CLASS_PROCESS is 0
-_FUNCTION, _BARRIER, _POINT_TO_POINT = 1, 15, 28  # OTF2_REGION_ROLE_*
+_FUNCTION, _BARRIER, _POINT_TO_POINT, _ARTIFICIAL = 1, 15, 28, 31  # OTF2_REGION_ROLE_*
 _ONE_TO_ALL, _ALL_TO_ONE, _ALL_TO_ALL, _OTHER_COLLECTIVE = 23, 24, 25, 26
 _ROLES = {
-    **dict.fromkeys(("Bcast", "Scatter", "Scatterv"), _ONE_TO_ALL),
-    **dict.fromkeys(("Gather", "Gatherv", "Reduce"), _ALL_TO_ONE),
-    **dict.fromkeys(("Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv"), _ALL_TO_ALL),
-    **dict.fromkeys(("Alltoallw", "Reduce_scatter", "Reduce_scatter_block"), _ALL_TO_ALL),
-    **dict.fromkeys(("Scan", "Exscan"), _OTHER_COLLECTIVE),
-    **dict.fromkeys(("Send", "Bsend", "Rsend", "Ssend", "Recv", "Sendrecv"), _POINT_TO_POINT),
-    **dict.fromkeys(("Isend", "Ibsend", "Irsend", "Issend", "Irecv"), _POINT_TO_POINT),
-    "Barrier": _BARRIER,
+    **dict.fromkeys(("bcast", "scatter", "scatterv"), _ONE_TO_ALL),
+    **dict.fromkeys(("gather", "gatherv", "reduce"), _ALL_TO_ONE),
+    **dict.fromkeys(("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv"), _ALL_TO_ALL),
+    **dict.fromkeys(("alltoallw", "reduce_scatter", "reduce_scatter_block"), _ALL_TO_ALL),
+    **dict.fromkeys(("scan", "exscan"), _OTHER_COLLECTIVE),
+    **dict.fromkeys(("send", "bsend", "rsend", "ssend", "recv", "sendrecv"), _POINT_TO_POINT),
+    **dict.fromkeys(("isend", "ibsend", "irsend", "issend", "irecv"), _POINT_TO_POINT),
+    "barrier": _BARRIER,
 }
+_OF_ROLE = {Role.USER: _FUNCTION, Role.TOOL: _ARTIFICIAL, Role.FILE: FILE_IO, Role.ONE_SIDED: RMA}
+_ON, _OFF = 1, 2  # OTF2_MeasurementMode
 _FLUSH = ctypes.CFUNCTYPE(UINT8, POINTER, UINT8, UINT64, POINTER, ctypes.c_bool)
 
 
@@ -70,7 +82,8 @@ def write_trace(
     """Write a trace as an OTF2 archive.
 
     Reading the archive gives the same events, regions and communicators. Times are rounded to
-    ticks of ``trace.resolution``; what the trace `ignored` is not written.
+    ticks of ``trace.resolution``. What the trace `ignored` is not written, and neither is what
+    threads did beside each other (`Span.BESIDE`), since a rank has one location here.
 
     Parameters
     ----------
@@ -169,17 +182,39 @@ def _write_events(
             raise complaints.fail(os.fspath(path), f"no event file for rank {rank}")
         state["writer"], state["rank"], state["last"] = writer, rank, 0
         end = int(trace.offsets[rank + 1])
-        for begin in range(int(trace.offsets[rank]), end, _PORTION):
-            state["begin"], state["end"] = begin, min(begin + _PORTION, end)
+        begin, notes = int(trace.offsets[rank]), _notes(trace, rank, first_tick)
+        for stop in sorted({*range(begin + _PORTION, end, _PORTION), *notes, end}):
+            state["begin"], state["end"], begin = begin, stop, stop
             if write_rows(state.ctypes.data):
                 event = int(state["row"]) - int(trace.offsets[rank]) + 1
                 what = kernels.ERRORS[int(state["error"])].format(detail=int(state["detail"]))
                 raise complaints.fail(f"{trace.name}: rank {rank}, event {event}", what)
+            for name, *arguments in notes.get(stop, ()):
+                _expect(complaints, path, f"EvtWriter_{name}", writer, None, *arguments)
             if progress:
-                progress(int(state["end"]), trace.events)
+                progress(stop, trace.events)
         _expect(complaints, path, "Archive_CloseEvtWriter", archive, writer)
     _expect(complaints, path, "Archive_CloseEvtFiles", archive)
     del kept_alive
+
+
+def _notes(trace: Trace, rank: int, first_tick: int) -> dict[int, list[tuple[Any, ...]]]:
+    """Events that tell the spans of a rank, by the row that they stand before."""
+    low, high = trace.offsets[rank : rank + 2]
+    notes = []
+    for row in np.flatnonzero((trace.spans.rank == rank) & (trace.spans.kind != Span.BESIDE)):
+        times = np.array([trace.spans.begin[row], trace.spans.end[row]])
+        begin, end = (np.rint(times * trace.resolution).astype(np.int64) + first_tick).tolist()
+        if trace.spans.kind[row] == Span.FLUSH:
+            notes.append((times[0], "BufferFlush", begin, end))
+        else:
+            notes.append((times[0], "MeasurementOnOff", begin, _OFF))
+            notes.append((times[1], "MeasurementOnOff", end, _ON))
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for moment, *note in sorted(notes, key=lambda note: note[2]):
+        before = int(low + np.searchsorted(trace.time[low:high], moment, side="right"))
+        found.setdefault(before, []).append(tuple(note))
+    return found
 
 
 def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], list[NDArray[Any]]]:
@@ -287,13 +322,17 @@ def _write_definitions(
             *("LocationGroup", rank, text(f"MPI Rank {rank}"), _PROCESS, int(node[rank]) + 1),
             UNDEFINED_UINT32,
         )
-    for rank, events in enumerate(np.diff(trace.offsets)):
+    # A flush is one event, a time without recording two.
+    of_span = np.array([1, 2, 0])[trace.spans.kind]
+    told = np.bincount(trace.spans.rank, of_span, minlength=trace.ranks)
+    for rank, events in enumerate(np.diff(trace.offsets) + told.astype(np.int64)):
         write("Location", rank, text("Master thread"), CPU_THREAD, int(events), rank)
-    for number, name in enumerate(trace.regions):
-        mpi = name.startswith("MPI_")
-        role = _ROLES.get(name.removeprefix("MPI_"), _FUNCTION) if mpi else _FUNCTION
+    for number, (name, kind) in enumerate(zip(trace.regions, trace.roles.tolist(), strict=True)):
+        mpi = bool(is_call(trace.roles[number]))
+        role = _OF_ROLE.get(kind) or _ROLES.get(mpi_name(name), _FUNCTION)
+        paradigm = MPI if mpi else MEASUREMENT_SYSTEM if kind == Role.TOOL else _USER
         write(
-            *("Region", number, text(name), text(name), text(""), role, MPI if mpi else _USER),
+            *("Region", number, text(name), text(name), text(""), role, paradigm),
             *(0, text("MPI" if mpi else ""), 0, 0),
         )
     group(0, COMM_LOCATIONS, np.arange(trace.ranks))

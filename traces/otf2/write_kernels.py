@@ -29,6 +29,7 @@ WRITERS = (
     *("Enter", "Leave", "MpiSend", "MpiIsend", "MpiIsendComplete", "MpiRecv", "MpiIrecvRequest"),
     *("MpiIrecv", "MpiRequestTest", "MpiRequestCancelled", "MpiCollectiveBegin"),
     *("MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"),
+    *("MpiProbe", "MpiMrecv", "MpiImrecvRequest", "MpiImrecv"),
 )
 _ADDRESSES = (
     *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
@@ -64,6 +65,7 @@ _U32, _U64 = types.uint32, types.uint64
 _write_plain = caller(_U64, _U64, _U64)
 _write_region = caller(_U64, _U64, _U64, _U32)
 _write_request = caller(_U64, _U64, _U64, _U64)
+_write_two = caller(_U64, _U64, _U64, _U64, _U64)
 _write_message = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64)
 _write_message_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
 _write_collective = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
@@ -120,23 +122,34 @@ def _write(state, kind, row, ticks, record):
     if address != 0:
         return _write_request(address, (writer, nothing, ticks, request))
 
+    size = load_int64(state.size, record)
+    received = load_int64(state.received, record)
+    if kind == Kind.IMRECV_REQUEST:
+        fetched = np.uint64(received)
+        return _write_two(state.write_MpiImrecvRequest, (writer, nothing, ticks, fetched, request))
+    if size < 0:
+        return _fail(state, SIZE, row, size)
+    if kind == Kind.MRECV or kind == Kind.IMRECV:
+        address = state.write_MpiMrecv if kind == Kind.MRECV else state.write_MpiImrecv
+        return _write_two(address, (writer, nothing, ticks, request, np.uint64(size)))
+
     collective = kind == Kind.COLLECTIVE_END or kind == Kind.COLLECTIVE_COMPLETE
     comm = np.int64(load_int32(state.comm, record))
     peer = np.int64(load_int32(state.peer, record))
-    size = load_int64(state.size, record)
     if comm >= state.communicators or comm < (-1 if collective else 0):
         return _fail(state, COMMUNICATOR, row, comm)
     partner = np.int64(-1)
     if comm >= 0 and peer >= 0:
         partner = _rank_in(state, comm, peer)
-    if size < 0:
-        return _fail(state, SIZE, row, size)
     communicator = np.uint32(comm)
     if not collective:
         if partner < 0:
             return _fail(state, PARTNER, row, peer)
         tag = np.uint32(load_int32(state.tag, record))
-        message = (writer, nothing, ticks, np.uint32(partner), communicator, tag, np.uint64(size))
+        number = request if kind == Kind.PROBE else np.uint64(size)
+        message = (writer, nothing, ticks, np.uint32(partner), communicator, tag, number)
+        if kind == Kind.PROBE:
+            return _write_message(state.write_MpiProbe, message)
         if kind == Kind.SEND:
             return _write_message(state.write_MpiSend, message)
         if kind == Kind.RECV:
@@ -150,7 +163,6 @@ def _write(state, kind, row, ticks, record):
             return _fail(state, PARTNER, row, peer)
         root = _ROOT_SELF
     operation = np.uint32(load_uint8(state.operation, record))
-    received = load_int64(state.received, record)
     if received < 0:
         return _fail(state, SIZE, row, received)
     call = (writer, nothing, ticks, operation, communicator, root, np.uint64(size))
@@ -182,7 +194,7 @@ def _write_rows(states):
             status = _write_region(
                 address, (state.writer, np.uint64(0), np.uint64(ticks), np.uint32(ref))
             )
-        elif kind > Kind.COLLECTIVE_COMPLETE:
+        elif kind > Kind.IMRECV:
             return _fail(state, KIND, row, kind)
         elif ref < 0 or ref >= state.records:
             return _fail(state, RECORD, row, ref)

@@ -62,6 +62,7 @@ def test_shipped_archives_have_the_recorded_matrix_and_totals(data, name):
     assert summary.duration == pytest.approx(seconds, abs=5e-4)
     assert summarize(trace).collectives == summary.collectives
     assert summarize(trace).collective_bytes == summary.collective_bytes
+    assert summary.ignored == trace.ignored == summarize(trace).ignored
     assert trace.name == summary.name == name
     assert (np.diff(trace.time)[np.diff(trace.rank_of_event()) == 0] >= 0).all()
 
@@ -345,5 +346,5 @@ def test_interruption_closes_everything(data):
 def test_the_summary_has_the_keys_of_the_command_line(data):
     assert list(read_summary(data / "lu.S.4").to_dict()) == [
         *("ranks", "events", "messages", "bytes", "pairs"),
-        *("collectives", "collective_bytes", "duration"),
+        *("collectives", "collective_bytes", "duration", "ignored"),
     ]

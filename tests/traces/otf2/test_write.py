@@ -11,7 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopmap.traces import Collective, Kind, Records, Trace, TraceError, read_trace, write_trace
+from hopmap.traces import (
+    Collective,
+    Kind,
+    Records,
+    Role,
+    Span,
+    Spans,
+    Trace,
+    TraceError,
+    read_trace,
+    write_trace,
+)
 from hopmap.traces.trace import NO_OPERATION, RECORD_TYPES
 
 SHIPPED = ["edge.X.8", "is.S.16", "lu.S.4", "mg.S.16"]
@@ -23,12 +34,39 @@ def assert_same(one: Trace, other: Trace) -> None:
     for name in Records._fields:
         assert np.array_equal(getattr(one.records, name), getattr(other.records, name)), name
     assert one.regions == other.regions
+    assert np.array_equal(one.roles, other.roles)
+    for mine, theirs in zip(one.spans, other.spans, strict=True):
+        assert np.array_equal(mine, theirs)
     assert [c.tolist() for c in one.communicators] == [c.tolist() for c in other.communicators]
     assert one.resolution == other.resolution
 
 
 def event_files(folder):
     return {file.name: file.read_bytes() for file in folder.glob("traces/*.evt")}
+
+
+def test_times_that_are_not_the_programs_and_roles_survive_writing(data, tmp_path):
+    trace = read_trace(data / "lu.S.4")
+    regions = (*trace.regions, "MPI_my_solver", "mpi_recv_", "PMPI_File_open", "flush")
+    roles = [Role.USER, Role.CALL, Role.FILE, Role.TOOL]
+    spans = Spans(
+        rank=np.array([0, 0, 2], dtype=np.int32),
+        begin=np.array([0.125, 0.25, 0.125]),
+        end=np.array([0.1875, 0.3125, 0.1875]),
+        kind=np.array([Span.FLUSH, Span.OFF, Span.OFF], dtype=np.uint8),
+    )
+    noted = replace(
+        trace,
+        regions=regions,
+        roles=np.append(trace.roles, roles).astype(np.uint8),
+        spans=spans,
+        resolution=2.0**40,
+        time=np.rint(trace.time * 2**40) / 2**40,
+    )
+    write_trace(noted, tmp_path / "out")
+    again = read_trace(tmp_path / "out")
+    assert_same(noted, again)
+    assert again.ignored == {"BufferFlush": 1, "MeasurementOnOff": 4}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -116,9 +154,15 @@ def small_traces(draw):
             comm = draw(st.integers(0, len(communicators) - 1))
             members = communicators[comm].tolist() or [rank]
             record = dict.fromkeys(RECORD_TYPES, -1) | {"operation": NO_OPERATION}
-            if kind in (Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV):
+            if kind in (Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV, Kind.PROBE):
                 record |= {"comm": comm, "peer": draw(st.sampled_from(members))}
                 record |= {"tag": draw(st.integers(0, 2**31 - 1)), "size": draw(big)}
+            if kind == Kind.PROBE:
+                record["size"] = 0
+            if kind in (Kind.MRECV, Kind.IMRECV):
+                record["size"] = draw(big)
+            if kind == Kind.IMRECV_REQUEST:
+                record["received"] = draw(big)
             if kind in (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE):
                 record |= {"comm": comm, "peer": draw(st.sampled_from([-1, rank, *members]))}
                 record |= {"operation": draw(st.sampled_from(list(Collective)))}

@@ -1,0 +1,105 @@
+"""Receives that the trace never completes take their messages all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from hopmap.simulator import lower
+from hopmap.traces import read_trace
+from support.archives import archive_of, finish_of, region
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Write an archive of three ranks from lists of (ms, method, arguments), one a rank."""
+
+    def make(*ranks):
+        with archive_of(tmp_path / "made", 3) as a:
+            for master, calls in zip(a.masters, ranks, strict=False):
+                events = a.events(master)
+                called = region(a, "MPI_Call")
+                events.enter(0, called)
+                events.leave(0, called)
+                for at, method, *arguments in calls:
+                    events.enter(at, called)
+                    if method.endswith(("send", "recv")):
+                        arguments.insert(1, a.world)
+                    getattr(events, method)(at, *arguments)
+                    events.leave(at, called)
+        return tmp_path / "made"
+
+    return make
+
+
+def send(at, tag=7, size=8, to=1):
+    return at, "mpi_send", to, tag, size
+
+
+def recv(at, tag=7, size=8, source=0):
+    return at, "mpi_recv", source, tag, size
+
+
+def freed(at, request=1):
+    return at, "mpi_irecv_request", request
+
+
+def test_a_freed_receive_takes_the_message_of_its_place(made):
+    """The first message, which came at once, is its: the receive behind it waits for 1 s."""
+    folder = made([send(0), send(1000)], [freed(0), recv(1000)])
+    assert finish_of(folder)[:2] == [1.0, 1.0]
+    program = lower(read_trace(folder))
+    assert program.dropped == {}
+    assert (program.receives() - program.offsets[1]).tolist() == [0, 1]
+
+
+def test_the_place_is_that_of_its_posting(made):
+    folder = made(
+        [send(0, size=1), send(0, size=2), send(0, size=3), send(0, tag=9)],
+        [recv(0), freed(0), recv(0), recv(0, tag=9)],
+    )
+    program = lower(read_trace(folder))
+    assert (program.receives() - program.offsets[1]).tolist() == [0, 1, 2, 3]
+
+
+def test_several_of_one_channel_are_told_apart_by_their_order(made):
+    folder = made([send(0)] * 4, [freed(0, 1), recv(0), freed(0, 2), recv(0)])
+    program = lower(read_trace(folder))
+    assert (program.receives() - program.offsets[1]).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "senders",
+    [
+        ([send(0, tag=1), send(0, tag=2), send(0)],),  # by tag
+        ([send(0), send(0)], [], [send(0)]),  # by source
+        ([send(0)],),  # nothing is left over
+    ],
+)
+def test_where_it_may_be_another_one_it_is_dropped_and_said(made, senders):
+    first, *others = senders
+    program = lower(read_trace(made(first, [freed(0), recv(0)], *others[1:])))
+    assert program.dropped == {"receives never completed": 1}
+
+
+def test_a_cancelled_receive_takes_nothing(made):
+    folder = made(
+        [send(0), send(1000)],
+        [freed(0), (0, "mpi_request_cancelled", 1), recv(500), recv(1000)],
+    )
+    program = lower(read_trace(folder))
+    assert program.dropped == {"cancelled requests": 1}
+    assert (program.receives() - program.offsets[1]).tolist() == [0, 1]
+
+
+def test_a_cancelled_send_is_not_sent(made):
+    folder = made(
+        [
+            (0, "mpi_isend", 1, 7, 8, 4),
+            (0, "mpi_request_cancelled", 4),
+            send(1000),
+        ],
+        [recv(1000)],
+    )
+    program = lower(read_trace(folder))
+    assert program.traffic().messages.tolist() == [1]
+    assert finish_of(folder)[:2] == [1.0, 1.0]

@@ -1,0 +1,65 @@
+"""Archives written with the wheel's own Python API, for what no recording at hand contains."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import otf2
+from otf2.enums import GroupType, Paradigm
+
+from hopmap.simulator import Parameters, lower, simulate
+from hopmap.topologies import mesh
+from hopmap.traces import read_trace
+
+# A network on which nothing takes time.
+FREE = Parameters(
+    overhead_send=0.0,
+    overhead_recv=0.0,
+    injection_bandwidth=1e300,
+    injection_latency=0.0,
+    ejection_bandwidth=1e300,
+    ejection_latency=0.0,
+)
+
+
+@contextmanager
+def archive_of(folder, ranks):
+    """An archive under construction: MPI_COMM_WORLD, a thread per rank, resolution 1000/s."""
+    with otf2.writer.open(str(folder), timer_resolution=1000) as archive:
+        definitions = archive.definitions
+        machine = definitions.system_tree_node("machine")
+        processes = [
+            definitions.location_group(f"MPI Rank {rank}", system_tree_parent=machine)
+            for rank in range(ranks)
+        ]
+        masters = [definitions.location("Master thread", group=process) for process in processes]
+
+        def group(members, kind=GroupType.COMM_GROUP):
+            return definitions.group("", group_type=kind, paradigm=Paradigm.MPI, members=members)
+
+        group(masters, GroupType.COMM_LOCATIONS)
+        yield SimpleNamespace(
+            archive=archive,
+            definitions=definitions,
+            processes=processes,
+            masters=masters,
+            group=group,
+            world=definitions.comm("MPI_COMM_WORLD", group=group(range(ranks))),
+            send=definitions.region("MPI_Send", paradigm=Paradigm.MPI),
+            main=definitions.region("main", paradigm=Paradigm.USER),
+            events=archive.event_writer_from_location,
+        )
+
+
+def region(a, name, paradigm=Paradigm.MPI, **more):
+    return a.definitions.region(name, paradigm=paradigm, **more)
+
+
+def replayed(program, engine="simpy"):
+    """Run a program, a node for each rank, where only computation takes time."""
+    network = mesh((program.ranks,)).with_links(bandwidth=1e300, latency=0.0)
+    return simulate(program, network, range(program.ranks), engine=engine, parameters=FREE)
+
+
+def finish_of(folder, engine="simpy"):
+    """When each rank of an archive's replay is done, to the clock's millisecond."""
+    return replayed(lower(read_trace(folder)), engine).finish.round(9).tolist()
