@@ -83,29 +83,42 @@ def read_accounts(accounts: Sequence[Account]) -> list[Reading]:
     elements = [
         told or _told(account, ELEMENT) for told, account in zip(own, accounts, strict=True)
     ]
+    habit = {
+        operation: _habit(operation, accounts, own, elements)
+        for operation in {account.operation for account in accounts}
+    }
     readings = []
     for account, told, in_elements in zip(accounts, own, elements, strict=True):
-        members = len(account.sent)
-        if account.operation not in OWN_LEFT_OUT or not account.sent.any():
-            readings.append(Reading(members, False))
+        if not _counts_parts(account):
+            readings.append(Reading(len(account.sent), False))
             continue
-        alike = [k for k, other in enumerate(accounts) if other.operation == account.operation]
-        parts = (
-            told
-            or _only({own[k] for k in alike})
-            or in_elements
-            or _only({elements[k] for k in alike})
-            or _by_chance(members, sum(not own[k] for k in alike), members in own)
-        )
-        readings.append(Reading(parts, not told))
+        always, mostly = habit[account.operation]
+        readings.append(Reading(told or always or in_elements or mostly, not told))
     return readings
+
+
+def _counts_parts(account: Account) -> bool:
+    return account.operation in OWN_LEFT_OUT and bool(account.sent.any())
+
+
+def _habit(
+    operation: Collective, accounts: Sequence[Account], own: list[int], elements: list[int]
+) -> tuple[int, int]:
+    """Parts of an operation by rule 2, or 0, and by the rules 3 and 4."""
+    members = len(accounts[0].sent)
+    alike = [k for k, account in enumerate(accounts) if account.operation == operation]
+    sizes = sum(not own[k] and _counts_parts(accounts[k]) for k in alike)
+    others_were_not = members in own
+    return _only({own[k] for k in alike}), (
+        _only({elements[k] for k in alike}) or _by_chance(members, sizes, others_were_not)
+    )
 
 
 def _told(account: Account, unit: int) -> int:
     """Parts that an account has if only one reading is whole in these units, else 0."""
     operation, sent, received = account
     members = len(sent)
-    if operation not in OWN_LEFT_OUT or not sent.any():
+    if not _counts_parts(account):
         return 0
     # Only without MPI_IN_PLACE does this side have the sum of all blocks at every member.
     if operation == Collective.ALLGATHERV and (received * members != sent.sum()).any():
@@ -128,6 +141,7 @@ def _only(told: set[int]) -> int:
 
 def _by_chance(members: int, sizes: int, others_were_not: bool) -> int:
     """Weigh two coincidences in `sizes` different sizes."""
+    sizes = min(sizes, 8)  # enough for any odds
     without, in_place = ((n // gcd(n, 8)) ** sizes for n in (members - 1, members))
     needed = LIKELY**2 if others_were_not else LIKELY
     return members - 1 if without >= needed * in_place else members

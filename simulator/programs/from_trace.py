@@ -343,4 +343,5 @@ def _assemble(
         algorithms=algorithms,
         chosen=background.carried.chosen,
         dropped=dropped,
+        notes=background.carried.notes,
     )

@@ -73,6 +73,8 @@ class Program:
         Algorithms that each collective operation took, and in how many calls.
     dropped : mapping of str to int
         Operations of the trace that are left out, counted by reason.
+    notes : mapping of str to int
+        What the trace leaves open, and what was taken for it, counted.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Program:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     chosen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def strands(self) -> int:
