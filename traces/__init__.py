@@ -31,10 +31,13 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
+from .pair_counts import read_pair_counts as read_pair_counts
+from .pair_counts import write_pair_counts as write_pair_counts
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .trace import Collective as Collective
 from .trace import Kind as Kind
+from .trace import PairCounts as PairCounts
 from .trace import Records as Records
 from .trace import Trace as Trace
 from .trace import TraceError as TraceError

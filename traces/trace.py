@@ -117,6 +117,31 @@ RECORD_TYPES: Mapping[str, type[np.signedinteger[Any] | np.unsignedinteger[Any]]
 }
 
 
+class PairCounts(NamedTuple):
+    """Bytes per pair of members in MPI_Alltoallv and MPI_Alltoallw; events have only their sums.
+
+    Attributes
+    ----------
+    name : str
+        Where they come from.
+    rank : ndarray(int64)
+        World rank of the sender.
+    call : ndarray(int64)
+        Such calls of this rank before it, in the order in which they began, on communicators of at
+        least two members.
+    peer : ndarray(int64)
+        Receiver, as a rank in the communicator.
+    size : ndarray(int64)
+        Bytes; pairs that are not listed have none.
+    """
+
+    name: str
+    rank: NDArray[np.int64]
+    call: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A recorded (or generated) run of `ranks` MPI processes.
@@ -144,6 +169,8 @@ class Trace:
         Clock ticks per second of the recording; writing uses the same.
     ignored : mapping of str to int
         Event records that were read and left out (metrics, OpenMP, ...), counted by name.
+    counts : PairCounts, optional
+        Who sends how much to whom in alltoallv and alltoallw, where that is known.
     """
 
     name: str
@@ -156,6 +183,7 @@ class Trace:
     communicators: tuple[NDArray[np.int32], ...]
     resolution: float = 1e9
     ignored: Mapping[str, int] = field(default_factory=dict)
+    counts: PairCounts | None = None
 
     @property
     def ranks(self) -> int:

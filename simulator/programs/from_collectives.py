@@ -15,6 +15,7 @@ from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective, Folded, Kind, Trace
 
 from .agreement import Found, agreed
+from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
 from .program import Op
 
 Ints = NDArray[np.int64]
@@ -23,6 +24,10 @@ Ints = NDArray[np.int64]
 SOME_MEMBERS = "handles made or freed by some members of a communicator"
 IN_PLACE = "collectives taken as MPI_IN_PLACE, undecided in the trace"
 NOT_IN_PLACE = "collectives taken without MPI_IN_PLACE, undecided in the trace"
+PAIRS_COUNTED = "calls of alltoallv whose pairs are counted beside the trace"
+SUMS_ONLY = "calls of alltoallv of which only sums are recorded"
+PAIRS_MADE_UP = "pairs made up for them"
+BYTES_MADE_UP = "bytes between these pairs"
 
 
 class CollectiveRows(NamedTuple):
@@ -110,11 +115,13 @@ def collective_rows(
     Raises
     ------
     TraceError
-        The members of a communicator do not agree on what they call together.
+        The members of a communicator do not agree on what they call together, or the trace's
+        counts of pairs not with its sums.
     """
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
     carried = Carried({}, {}, {})
+    counted = counted_pairs(trace, found)
     for communicator in np.unique(found.communicator):
         context = len(trace.communicators) + int(communicator)
         size, first = len(trace.communicators[communicator]), 0  # tag of the first call
@@ -126,7 +133,7 @@ def collective_rows(
             if len(members) < 2:
                 first += grid.shape[1]
                 continue
-            for calls, template in _templates(found, grid, members, algorithms, carried):
+            for calls, template in _templates(found, grid, members, algorithms, counted, carried):
                 rows = len(template.member)
                 entry = grid[template.member][:, calls].T  # (calls, rows)
                 shift = listed + rows * np.arange(len(calls))[:, None]
@@ -166,17 +173,24 @@ def _background_rows(found: Found) -> CollectiveRows:
 
 
 def _templates(
-    found: Found, grid: Ints, members: Ints, algorithms: Mapping[str, str], carried: Carried
+    found: Found,
+    grid: Ints,
+    members: Ints,
+    algorithms: Mapping[str, str],
+    counted: CountedPairs | None,
+    carried: Carried,
 ) -> list[tuple[Ints, Template]]:
     """Group the calls that move the same, lower each group once, and count what was chosen."""
-    groups: dict[tuple[int, int, bytes, bytes], list[int]] = {}
+    groups: dict[tuple[int, int, bytes, bytes, bytes], list[int]] = {}
     sent, received = found.sent[grid].T.copy(), found.received[grid].T.copy()
     for k, first in enumerate(grid[0]):
+        of_pairs = found.operation[first] in OF_PAIRS
         key = (
             int(found.operation[first]),
             int(found.root[first]),
             sent[k].tobytes(),
             received[k].tobytes(),
+            counted.key(grid[:, k]) if counted and of_pairs else b"",
         )
         groups.setdefault(key, []).append(k)
     accounts = [
@@ -193,8 +207,22 @@ def _templates(
         if reading.open:
             carried.note(IN_PLACE if reading.parts < len(members) else NOT_IN_PLACE, made)
         moved = volume(account.operation, at, *account[1:], reading.parts)
+        known = counted is not None and account.operation in OF_PAIRS
+        if counted and known:
+            where = f"communicator {found.communicator[grid[0, 0]]}, collective {calls[0]}"
+            moved = counted.matrix(grid[:, calls[0]])
+            check_received(moved, account.received, counted.name, where)
+            carried.note(PAIRS_COUNTED, made)
+        elif account.operation in OF_PAIRS and are_made_up(*account[1:]):
+            between = moved[~np.eye(len(members), dtype=np.bool_)]
+            carried.note(SUMS_ONLY, made)
+            carried.note(PAIRS_MADE_UP, made * int(np.count_nonzero(between)))
+            carried.note(BYTES_MADE_UP, made * int(between.sum()))
         chosen = choose(account.operation, at, *account[1:], algorithms, moved)
-        result.append((np.array(calls, dtype=np.int64), template_of(chosen.schedule, len(members))))
+        schedule = chosen.schedule
+        if known:  # as Open MPI's linear exchange: nothing is sent where there is nothing to send
+            schedule = Schedule(*(column[schedule.size > 0] for column in schedule))
+        result.append((np.array(calls, dtype=np.int64), template_of(schedule, len(members))))
         taken = carried.chosen.setdefault(chosen.operation, {})
         taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + made
     return result
