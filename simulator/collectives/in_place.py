@@ -10,7 +10,7 @@ was counted as if it were never in place (7.1, SCOREP_Mpi_Coll.c).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import NamedTuple
 
@@ -21,16 +21,13 @@ from hopmap.traces import Collective
 
 Ints = NDArray[np.int64]
 
-OWN_LEFT_OUT = frozenset(
-    {
-        Collective.ALLREDUCE,
-        Collective.ALLGATHER,
-        Collective.ALLGATHERV,
-        Collective.ALLTOALL,
-        Collective.REDUCE_SCATTER,
-        Collective.REDUCE_SCATTER_BLOCK,
-    }
+EQUAL_BLOCKS = (
+    Collective.ALLREDUCE,
+    Collective.ALLGATHER,
+    Collective.ALLTOALL,
+    Collective.REDUCE_SCATTER_BLOCK,
 )
+OWN_LEFT_OUT = frozenset({*EQUAL_BLOCKS, Collective.ALLGATHERV, Collective.REDUCE_SCATTER})
 ELEMENT = 4  # bytes; what is exchanged is in whole elements where that can be
 LIKELY = 7  # odds from which a reading is taken that nothing recorded contradicts
 
@@ -58,12 +55,16 @@ class Reading(NamedTuple):
     open: bool
 
 
-def read_accounts(accounts: Sequence[Account]) -> list[Reading]:
+def read_accounts(
+    accounts: Sequence[Account], elsewhere: Mapping[Collective, bool] | None = None
+) -> list[Reading]:
     """Say of the calls on one communicator which were in place.
 
     1. The account itself, if only one reading is whole in bytes and agrees between members.
-    2. Else the other calls of the operation, if all that tell were alike.
-    3. Else the same two, where only one reading is whole in elements of 4 bytes.
+    2. Else the other calls of the operation, if all that tell were alike; those on this
+       communicator before those `elsewhere`.
+    3. Else this call and the others on this communicator, where only one reading is whole in
+       elements of 4 bytes.
     4. Else without MPI_IN_PLACE, unless chance would have to explain too much: all of n different
        sizes must divide by P - 1 if they were not, or by P if they were in place; factors that
        elements of 8 bytes have anyway are free. In place is taken at odds of 7 to 1, and of 49 to 1
@@ -73,6 +74,8 @@ def read_accounts(accounts: Sequence[Account]) -> list[Reading]:
     ----------
     accounts : sequence of Account
         All different, and of at least two members.
+    elsewhere : mapping of Collective to bool, optional
+        Whether operations were in place on other communicators, see `habits`.
 
     Returns
     -------
@@ -87,14 +90,33 @@ def read_accounts(accounts: Sequence[Account]) -> list[Reading]:
         operation: _habit(operation, accounts, own, elements)
         for operation in {account.operation for account in accounts}
     }
+    parts = {op: len(accounts[0].sent) - was for op, was in (elsewhere or {}).items()}
     readings = []
     for account, told, in_elements in zip(accounts, own, elements, strict=True):
         if not _counts_parts(account):
             readings.append(Reading(len(account.sent), False))
             continue
         always, mostly = habit[account.operation]
+        always = always or parts.get(account.operation, 0)
         readings.append(Reading(told or always or in_elements or mostly, not told))
     return readings
+
+
+def habits(operation: Ints, sent: Ints, members: Ints) -> dict[Collective, bool]:
+    """Say which operations were always in place, or never, wherever the number of bytes tells.
+
+    Parameters
+    ----------
+    operation, sent, members : ndarray(int64, shape=(calls,))
+        Calls of a whole trace, at any rank; members of the communicator, at least two.
+    """
+    fits, fits_in_place = sent % members == 0, sent % (members - 1) == 0
+    was: dict[Collective, bool] = {}
+    for kind in EQUAL_BLOCKS:
+        told = fits_in_place[(operation == kind) & (fits != fits_in_place)]
+        if told.size and (told == told[0]).all():
+            was[kind] = bool(told[0])
+    return was
 
 
 def _counts_parts(account: Account) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.collectives.algorithms import choose
-from hopmap.simulator.collectives.in_place import Account, read_accounts
+from hopmap.simulator.collectives.in_place import Account, habits, read_accounts
 from hopmap.simulator.collectives.schedules import Schedule
 from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective, Folded, Kind, Trace
@@ -122,18 +122,22 @@ def collective_rows(
     listed = len(parts[0].event)
     carried = Carried({}, {}, {})
     counted = counted_pairs(trace, found)
+    sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
+    elsewhere = habits(found.operation, found.sent, sizes[found.communicator])
     for communicator in np.unique(found.communicator):
         context = len(trace.communicators) + int(communicator)
-        size, first = len(trace.communicators[communicator]), 0  # tag of the first call
+        first = 0  # tag of the first call
         operations = []
         for members, grid in agreed(trace, found, int(communicator)):
             operations.append(found.operation[grid[0]].astype(np.uint8))
-            if len(members) < size:
+            if len(members) < sizes[communicator]:
                 carried.note(SOME_MEMBERS, int(found.trips[grid[0]].sum()))
             if len(members) < 2:
                 first += grid.shape[1]
                 continue
-            for calls, template in _templates(found, grid, members, algorithms, counted, carried):
+            for calls, template in _templates(
+                found, grid, members, algorithms, counted, elsewhere, carried
+            ):
                 rows = len(template.member)
                 entry = grid[template.member][:, calls].T  # (calls, rows)
                 shift = listed + rows * np.arange(len(calls))[:, None]
@@ -178,6 +182,7 @@ def _templates(
     members: Ints,
     algorithms: Mapping[str, str],
     counted: CountedPairs | None,
+    elsewhere: Mapping[Collective, bool],
     carried: Carried,
 ) -> list[tuple[Ints, Template]]:
     """Group the calls that move the same, lower each group once, and count what was chosen."""
@@ -199,7 +204,7 @@ def _templates(
     ]
     result = []
     for (key, calls), account, reading in zip(
-        groups.items(), accounts, read_accounts(accounts), strict=True
+        groups.items(), accounts, read_accounts(accounts, elsewhere), strict=True
     ):
         _, root, *_ = key
         at = int(np.flatnonzero(members == root)[0]) if root >= 0 else -1

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hopmap.simulator.collectives.in_place import OWN_LEFT_OUT, Account, Reading, read_accounts
+from hopmap.simulator.collectives.in_place import (
+    OWN_LEFT_OUT,
+    Account,
+    Reading,
+    habits,
+    read_accounts,
+)
 from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective
 
@@ -164,3 +170,21 @@ def test_other_operations_that_were_not_in_place_raise_what_is_asked_of_chance()
 def test_nothing_sent_is_nothing_in_both_readings():
     nothing = np.zeros(4, dtype=np.int64)
     assert read_accounts([Account(C.ALLREDUCE, nothing, nothing)]) == [Reading(4, False)]
+
+
+def test_other_communicators_decide_where_this_one_does_not_tell():
+    # Two of eight ranks: everything is whole in both readings, and so it is among all with 224.
+    all_, two = account(8, 8, True), account(64, 2, True)
+    calls = [(C.ALLREDUCE, int(a.sent[0]), len(a.sent)) for a in (all_, two, account(9, 8, True))]
+    was = habits(*np.array(calls, dtype=np.int64).T)
+    assert was == {C.ALLREDUCE: True}
+    assert read_accounts([two], was) == [Reading(1, True)]
+    assert read_accounts([two]) == [Reading(2, True)]
+    # What tells here comes first; other operations tell nothing; habits that differ are none.
+    assert read_accounts([account(9, 8)], was) == [Reading(8, False)]
+    assert read_accounts([two], {C.ALLGATHER: True}) == [Reading(2, True)]
+    calls.append((C.ALLREDUCE, 8 * 9, 8))
+    assert habits(*np.array(calls, dtype=np.int64).T) == {}
+    never = habits(np.array([C.ALLREDUCE]), np.array([8 * 9]), np.array([8]))
+    assert never == {C.ALLREDUCE: False}
+    assert read_accounts([all_], never) == [Reading(8, True)]
