@@ -167,7 +167,7 @@ def _expanded(
             f"algorithms {dict(algorithms)}: the program was lowered with "
             f"{dict(given.algorithms)}: expected the same"
         )
-    return SourceTraffic(given.traffic(), given.chosen)
+    return SourceTraffic(given.traffic(), given.chosen, notes=given.notes)
 
 
 def warn_if_silent(name: str, traffic: Traffic, left_out: int, *, has_collectives: bool) -> None:

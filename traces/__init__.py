@@ -33,10 +33,13 @@ from hopmap.traces.safety.memory import require_memory as require_memory
 from .folded import Folded as Folded
 from .regions import Role as Role
 from .regions import mpi_name as mpi_name
+from .pair_counts import read_pair_counts as read_pair_counts
+from .pair_counts import write_pair_counts as write_pair_counts
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .trace import Collective as Collective
 from .trace import Kind as Kind
+from .trace import PairCounts as PairCounts
 from .trace import Records as Records
 from .trace import Span as Span
 from .trace import Spans as Spans

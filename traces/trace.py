@@ -157,6 +157,31 @@ RECORD_TYPES: Mapping[str, type[np.signedinteger[Any] | np.unsignedinteger[Any]]
 }
 
 
+class PairCounts(NamedTuple):
+    """Bytes per pair of members in MPI_Alltoallv and MPI_Alltoallw; events have only their sums.
+
+    Attributes
+    ----------
+    name : str
+        Where they come from.
+    rank : ndarray(int64)
+        World rank of the sender.
+    call : ndarray(int64)
+        Such calls of this rank before it, in the order in which they began, on communicators of at
+        least two members.
+    peer : ndarray(int64)
+        Receiver, as a rank in the communicator.
+    size : ndarray(int64)
+        Bytes; pairs that are not listed have none.
+    """
+
+    name: str
+    rank: NDArray[np.int64]
+    call: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A recorded (or generated) run of `ranks` MPI processes.
@@ -188,6 +213,8 @@ class Trace:
         `Role` of each region; where it is not given, names decide.
     spans : Spans
         Times that were not the program's, or not of one thread alone.
+    counts : PairCounts, optional
+        Who sends how much to whom in alltoallv and alltoallw, where that is known.
     """
 
     name: str
@@ -207,6 +234,8 @@ class Trace:
         """Fill in the roles of regions."""
         if not len(self.roles):
             object.__setattr__(self, "roles", roles_by_name(self.regions))
+
+    counts: PairCounts | None = None
 
     @property
     def ranks(self) -> int:

@@ -88,6 +88,11 @@ def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, obje
     ]
 
 
+def note_lines(notes: Mapping[str, int]) -> list[str]:
+    """Lines below a table: what a trace leaves open, and how often."""
+    return [f"note: {what}: {count:,}" for what, count in notes.items()]
+
+
 @contextmanager
 def working(label: str) -> Iterator[Progress]:
     """Show what is being done while it lasts, on a terminal only.

@@ -23,7 +23,7 @@ from .arguments import (
     check_picture,
     settings_given,
 )
-from .console import chosen_rows, print_json, print_table, say, warn, working
+from .console import chosen_rows, note_lines, print_json, print_table, say, warn, working
 
 if TYPE_CHECKING:
     from hopmap.progress import Progress
@@ -267,8 +267,8 @@ def matrix(
         facts, traffic = _read(source, progress)
         if collectives is Collectives.EXPAND:
             begin = time.perf_counter()
-            traffic, chosen, _ = traffic_of_source(source, collectives, algorithms)
-            facts |= _traffic_facts(traffic) | {"algorithms": chosen}
+            traffic, chosen, _, notes = traffic_of_source(source, collectives, algorithms)
+            facts |= _traffic_facts(traffic) | {"algorithms": chosen, "notes": notes}
             facts["wall_seconds"] += time.perf_counter() - begin
         if out is not None:
             save_traffic(out, traffic)
@@ -286,14 +286,18 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     """Read a source's traffic, with what else is known of it."""
     if source.kind == "archive":
         from hopmap.traces.otf2 import read_kernels
+        from hopmap.traces.otf2.files import find_archive
         from hopmap.traces.otf2.read import read_summary
+        from hopmap.traces.pair_counts import companion_of
 
         assert source.path is not None
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
         begin = time.perf_counter()
         read = read_summary(source.path, progress=progress)
         seconds = time.perf_counter() - begin
-        return read.to_dict() | {"wall_seconds": seconds}, read.traffic
+        counts = companion_of(find_archive(source.path))
+        beside = {"counts": str(counts)} if counts.is_file() else {}
+        return read.to_dict() | beside | {"wall_seconds": seconds}, read.traffic
     begin = time.perf_counter()
     traffic = source.traffic()
     seconds = time.perf_counter() - begin
@@ -338,11 +342,15 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
         rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))
     ignored = of_records(facts.get("ignored", {}))
     rows += [(f"left out: {entry.what}", entry.count) for entry in ignored]
+    if "counts" in facts:
+        rows.append(("pairs of alltoallv, in", facts["counts"]))
     rows += _rate_rows(facts.get("rate"))
     if "algorithms" in facts:
         rows += chosen_rows(facts["algorithms"])
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
+    for line in note_lines(facts.get("notes", {})):
+        say(line)
     for key in ("out", "plot"):
         if key in facts:
             say(f"written: {facts[key]}")

@@ -138,6 +138,7 @@ def choose(
     sent: Ints,
     received: Ints,
     algorithms: Mapping[str, str] | None = None,
+    moved: Ints | None = None,
 ) -> Chosen:
     """Choose the algorithm of one collective call, and list its messages.
 
@@ -152,11 +153,15 @@ def choose(
         Bytes as recorded at each member, see `volume`.
     algorithms : mapping of str to str, optional
         Algorithms by operation, where Open MPI's choice is not wanted.
+    moved : ndarray(int64), optional
+        What is really moved, where more is known of it than this one call's record.
     """
     name = operation.name.lower()
     if name not in ALGORITHMS:
         name, operation = "barrier", Collective.BARRIER
-    members, moved = len(sent), volume(operation, root, sent, received)
+    members = len(sent)
+    if moved is None:
+        moved = volume(operation, root, sent, received)
     algorithm = (algorithms or {}).get(name, OPENMPI)
     if algorithm == OPENMPI:
         algorithm = select(name, members, size_of(name, moved))

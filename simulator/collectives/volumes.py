@@ -7,31 +7,52 @@ from numpy.typing import NDArray
 
 from hopmap.traces import Collective
 
+from .in_place import Account, read_accounts
+
 Ints = NDArray[np.int64]
 
 
-def volume(operation: Collective, root: int, sent: Ints, received: Ints) -> Ints:
+def volume(
+    operation: Collective, root: int, sent: Ints, received: Ints, parts: int | None = None
+) -> Ints:
     """Bytes that an operation really moves, from what OTF2 records at each member.
 
-    OTF2 counts the whole operation at each member, its own part included, over P members:
+    Score-P counts the whole operation at each member, its own part included, over P members; with
+    MPI_IN_PLACE the own part is left out:
 
-    ====================  =========================================  ==============================
-    operation             recorded at member i                       bytes taken
-    ====================  =========================================  ==============================
-    bcast                 root sent b P; received b                  b: most that a member received
-    reduce                sent b; root received b P                  b: most that a member sent
-    allreduce             sent = received = b P                      b = sent / P
-    scan, exscan          sent b (P - i), received b (i + 1);        b = (sent + received) / (P + 1)
-                          exscan: one less each                      or / (P - 1)
-    gather(v)             sent its block                             sent
-    scatter(v)            received its block                         received
-    allgather(v)          sent its block P times                     sent / P
-    reduce_scatter        received its block P times                 received / P
-    alltoall(v, w)        sent and received in total                 see `share_out`
-    ====================  =========================================  ==============================
+    ====================  ============================  ===========================  ==============
+    operation             recorded at member i          in place                     bytes taken
+    ====================  ============================  ===========================  ==============
+    bcast                 root sent b P; received b     does not exist               b: most that a
+                                                                                     member received
+    reduce                sent b; root received b P     root sent 0, received        b: most that a
+                                                        b (P - 1)                    member sent
+    gather, scatter       b; root b P on the other      root 0, and b (P - 1) on     b, likewise
+                          side                          the other
+    gatherv, scatterv     its block b_i; root their     root 0, and the others'      b_i; of a root
+                          sum on the other side         sum on the other             in place 0
+    allreduce, alltoall,  sent = received = b P         sent = received = b (P - 1)  b, by `parts`
+    allgather,
+    reduce_scatter_block
+    allgatherv            sent b_i P; received the      sent b_i (P - 1); received   sent / parts
+                          sum of all                    the others' sum
+    reduce_scatter        received b_i P; sent the      received b_i (P - 1); sent   received /
+                          sum of all                    the others' sum              parts
+    alltoallv, alltoallw  sent and received in total    the own block left out       see `share_out`
+    scan                  sent b (P - i), received      sent b (P - i - 1),          b: of member 0
+                          b (i + 1)                     received b i
+    exscan                sent b (P - i - 1),           the same                     b = (sent +
+                          received b i                                               received)
+                                                                                     / (P - 1)
+    ====================  ============================  ===========================  ==============
 
-    With MPI_IN_PLACE Score-P counts P - 1 parts: a size that P does not divide but P - 1 does is
-    read so.
+    Source: Score-P 9.0, src/adapters/mpi/c/scorep_mpi_coll.inc.c.
+
+    Parameters
+    ----------
+    parts : int, optional
+        P, or P - 1 for MPI_IN_PLACE, in `OWN_LEFT_OUT`, as `read_accounts` says for all calls on
+        the communicator; when left out, by this call alone.
 
     Returns
     -------
@@ -39,43 +60,40 @@ def volume(operation: Collective, root: int, sent: Ints, received: Ints) -> Ints
         (1,) for whole buffers, (P,) for blocks, (P, P) for pairs.
     """
     members = len(sent)
+    if parts is None:
+        parts = members
+        if members > 1:
+            parts = read_accounts([Account(operation, sent, received)])[0].parts
     match operation:
         case Collective.BCAST:
             others = np.delete(received, root) if members > 1 else received
-            return np.array([max(others.max(), _part(int(sent.max()), members))])
+            return np.array([max(others.max(), -(-sent.max() // members))])
         case Collective.REDUCE:
             return np.array([sent.max()])
         case Collective.ALLREDUCE:
-            return np.array([_parts(sent, members).max()])
+            return np.array([-(-sent.max() // parts)])
         case Collective.SCAN:
-            return np.array([_parts(sent + received, members + 1).max()])
+            return np.array([received[0] or sent[0] // max(members - 1, 1)])
         case Collective.EXSCAN:
             return np.array([((sent + received) // max(members - 1, 1)).max()])
-        case Collective.GATHER | Collective.GATHERV:
+        case Collective.GATHER:
+            return np.full(members, sent.max())
+        case Collective.SCATTER:
+            return np.full(members, received.max())
+        case Collective.GATHERV:
             return sent
-        case Collective.SCATTER | Collective.SCATTERV:
+        case Collective.SCATTERV:
             return received
         case Collective.ALLGATHER | Collective.ALLGATHERV:
-            return _parts(sent, members)
+            return -(-sent // parts)
         case Collective.REDUCE_SCATTER | Collective.REDUCE_SCATTER_BLOCK:
-            return _parts(received, members)
+            return -(-received // parts)
         case Collective.ALLTOALL:
-            return np.broadcast_to(_parts(sent, members)[:, None], (members, members))
+            return np.broadcast_to(-(-sent // parts)[:, None], (members, members))
         case Collective.ALLTOALLV | Collective.ALLTOALLW:
             return share_out(sent, received)
         case _:
             return np.zeros(1, dtype=np.int64)
-
-
-def _part(total: int, members: int) -> int:
-    """Divide by P, or by P - 1 if that is what fits."""
-    if total % members and members > 1 and total % (members - 1) == 0:
-        return total // (members - 1)
-    return -(-total // members)
-
-
-def _parts(totals: Ints, members: int) -> Ints:
-    return np.array([_part(int(total), members) for total in totals], dtype=np.int64)
 
 
 def share_out(sent: Ints, received: Ints) -> Ints:

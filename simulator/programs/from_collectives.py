@@ -9,12 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.collectives.algorithms import choose
+from hopmap.simulator.collectives.in_place import Account, habits, read_accounts
 from hopmap.simulator.collectives.schedules import Schedule
-from hopmap.traces import Collective, Folded, Kind, Trace, TraceError
+from hopmap.simulator.collectives.volumes import volume
+from hopmap.traces import Collective, Folded, Kind, Trace
 
+from .agreement import Found, agreed
+from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
 from .program import Op
 
 Ints = NDArray[np.int64]
+
+# Keys of `Program.notes`.
+SOME_MEMBERS = "handles made or freed by some members of a communicator"
+IN_PLACE = "collectives taken as MPI_IN_PLACE, undecided in the trace"
+NOT_IN_PLACE = "collectives taken without MPI_IN_PLACE, undecided in the trace"
+PAIRS_COUNTED = "calls of alltoallv whose pairs are counted beside the trace"
+SUMS_ONLY = "calls of alltoallv of which only sums are recorded"
+PAIRS_MADE_UP = "pairs made up for them"
+BYTES_MADE_UP = "bytes between these pairs"
 
 
 class CollectiveRows(NamedTuple):
@@ -49,25 +62,18 @@ class Carried(NamedTuple):
         By context, the `Collective` under each tag.
     chosen : mapping of str to mapping of str to int
         Algorithms that each operation took, and in how many calls.
+    notes : mapping of str to int
+        See `Program.notes`.
     """
 
     operations: dict[int, NDArray[np.uint8]]
     chosen: dict[str, dict[str, int]]
+    notes: dict[str, int]
 
-
-class Found(NamedTuple):
-    """Collective calls of all ranks, one entry per rank and call, in the order of `start`."""
-
-    rank: Ints
-    start: Ints  # event where the member enters
-    done: Ints  # event of the record that tells what it was
-    strand: Ints  # of a non-blocking one, else -1
-    communicator: Ints
-    operation: Ints
-    root: Ints
-    sent: Ints
-    received: Ints
-    trips: Ints  # how often the call is made: more than once in loops
+    def note(self, what: str, count: int) -> None:
+        """Count something up."""
+        if count:
+            self.notes[what] = self.notes.get(what, 0) + count
 
 
 def find_collectives(
@@ -109,33 +115,47 @@ def collective_rows(
     Raises
     ------
     TraceError
-        The members of a communicator do not agree on what they call together.
+        The members of a communicator do not agree on what they call together, or the trace's
+        counts of pairs not with its sums.
     """
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
-    carried = Carried({}, {})
+    carried = Carried({}, {}, {})
+    counted = counted_pairs(trace, found)
+    sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
+    elsewhere = habits(found.operation, found.sent, sizes[found.communicator])
     for communicator in np.unique(found.communicator):
-        grid = _agreed(trace, found, int(communicator))
         context = len(trace.communicators) + int(communicator)
-        carried.operations[context] = found.operation[grid[0]].astype(np.uint8)
-        members = trace.communicators[communicator].astype(np.int64)
-        for calls, template in _templates(found, grid, members, algorithms, carried.chosen):
-            rows = len(template.member)
-            entry = grid[template.member][:, calls].T  # (calls, rows)
-            shift = listed + rows * np.arange(len(calls))[:, None]
-            parts.append(
-                CollectiveRows(
-                    event=found.start[entry].ravel(),
-                    strand=found.strand[entry].ravel(),
-                    kind=np.tile(template.kind, len(calls)),
-                    peer=np.tile(np.append(members, -1)[template.peer], len(calls)),
-                    tag=np.repeat(calls, rows),
-                    context=np.full(entry.size, context),
-                    size=np.tile(template.size, len(calls)),
-                    target=np.where(template.target < 0, -1, template.target + shift).ravel(),
+        first = 0  # tag of the first call
+        operations = []
+        for members, grid in agreed(trace, found, int(communicator)):
+            operations.append(found.operation[grid[0]].astype(np.uint8))
+            if len(members) < sizes[communicator]:
+                carried.note(SOME_MEMBERS, int(found.trips[grid[0]].sum()))
+            if len(members) < 2:
+                first += grid.shape[1]
+                continue
+            for calls, template in _templates(
+                found, grid, members, algorithms, counted, elsewhere, carried
+            ):
+                rows = len(template.member)
+                entry = grid[template.member][:, calls].T  # (calls, rows)
+                shift = listed + rows * np.arange(len(calls))[:, None]
+                parts.append(
+                    CollectiveRows(
+                        event=found.start[entry].ravel(),
+                        strand=found.strand[entry].ravel(),
+                        kind=np.tile(template.kind, len(calls)),
+                        peer=np.tile(np.append(members, -1)[template.peer], len(calls)),
+                        tag=np.repeat(first + calls, rows),
+                        context=np.full(entry.size, context),
+                        size=np.tile(template.size, len(calls)),
+                        target=np.where(template.target < 0, -1, template.target + shift).ravel(),
+                    )
                 )
-            )
-            listed += entry.size
+                listed += entry.size
+            first += grid.shape[1]
+        carried.operations[context] = np.concatenate(operations)
     return CollectiveRows(*map(np.concatenate, zip(*parts, strict=True))), carried
 
 
@@ -156,67 +176,59 @@ def _background_rows(found: Found) -> CollectiveRows:
     )
 
 
-def _agreed(trace: Trace, found: Found, communicator: int) -> Ints:
-    """Entries of `found` by member and call, shape (members, calls), checked."""
-    members = trace.communicators[communicator]
-    position = np.full(trace.ranks, -1, dtype=np.int64)
-    position[members] = np.arange(len(members))
-    entries = np.flatnonzero(found.communicator == communicator)
-    at = position[found.rank[entries]]
-    name = f"{trace.name}: communicator {communicator}"
-    if (at < 0).any():
-        raise TraceError(f"{name}: rank {found.rank[entries][at < 0][0]} is not a member")
-    counts = np.bincount(at, minlength=len(members))
-    if counts.min() != counts.max():
-        few, many = int(counts.argmin()), int(counts.argmax())
-        raise TraceError(
-            f"{name}: rank {members[few]} takes part in {counts[few]} collectives and rank "
-            f"{members[many]} in {counts[many]}: expected the same number"
-        )
-    grid = entries[np.argsort(at, kind="stable")].reshape(len(members), -1)
-    for what, values in (("operation", found.operation), ("root", found.root)):
-        differ = np.argwhere(values[grid[0]][:, None] != values[grid].T)
-        if len(differ):
-            k, member = differ[0]
-            here, there = values[grid[0, k]], values[grid[member, k]]
-            if what == "operation":
-                here, there = (Collective(int(op)).name for op in (here, there))
-            raise TraceError(
-                f"{name}, collective {k}: rank {members[0]} has {what} {here} and rank "
-                f"{members[member]} {what} {there}: expected the same"
-            )
-    roots = found.root[grid[0]]
-    if (position[roots[roots >= 0]] < 0).any():
-        raise TraceError(f"{name}: a collective's root is not a member")
-    return grid
-
-
 def _templates(
     found: Found,
     grid: Ints,
     members: Ints,
     algorithms: Mapping[str, str],
-    counts: dict[str, dict[str, int]],
+    counted: CountedPairs | None,
+    elsewhere: Mapping[Collective, bool],
+    carried: Carried,
 ) -> list[tuple[Ints, Template]]:
     """Group the calls that move the same, lower each group once, and count what was chosen."""
-    groups: dict[tuple[int, int, bytes, bytes], list[int]] = {}
+    groups: dict[tuple[int, int, bytes, bytes, bytes], list[int]] = {}
     sent, received = found.sent[grid].T.copy(), found.received[grid].T.copy()
     for k, first in enumerate(grid[0]):
+        of_pairs = found.operation[first] in OF_PAIRS
         key = (
             int(found.operation[first]),
             int(found.root[first]),
             sent[k].tobytes(),
             received[k].tobytes(),
+            counted.key(grid[:, k]) if counted and of_pairs else b"",
         )
         groups.setdefault(key, []).append(k)
+    accounts = [
+        Account(Collective(operation), sent[calls[0]], received[calls[0]])
+        for (operation, *_), calls in groups.items()
+    ]
     result = []
-    for (operation, root, *_), calls in groups.items():
+    for (key, calls), account, reading in zip(
+        groups.items(), accounts, read_accounts(accounts, elsewhere), strict=True
+    ):
+        _, root, *_ = key
         at = int(np.flatnonzero(members == root)[0]) if root >= 0 else -1
-        k = calls[0]
-        chosen = choose(Collective(operation), at, sent[k], received[k], algorithms)
-        result.append((np.array(calls, dtype=np.int64), template_of(chosen.schedule, len(members))))
-        taken = counts.setdefault(chosen.operation, {})
         made = int(found.trips[grid[0, calls]].sum())
+        if reading.open:
+            carried.note(IN_PLACE if reading.parts < len(members) else NOT_IN_PLACE, made)
+        moved = volume(account.operation, at, *account[1:], reading.parts)
+        known = counted is not None and account.operation in OF_PAIRS
+        if counted and known:
+            where = f"communicator {found.communicator[grid[0, 0]]}, collective {calls[0]}"
+            moved = counted.matrix(grid[:, calls[0]])
+            check_received(moved, account.received, counted.name, where)
+            carried.note(PAIRS_COUNTED, made)
+        elif account.operation in OF_PAIRS and are_made_up(*account[1:]):
+            between = moved[~np.eye(len(members), dtype=np.bool_)]
+            carried.note(SUMS_ONLY, made)
+            carried.note(PAIRS_MADE_UP, made * int(np.count_nonzero(between)))
+            carried.note(BYTES_MADE_UP, made * int(between.sum()))
+        chosen = choose(account.operation, at, *account[1:], algorithms, moved)
+        schedule = chosen.schedule
+        if known:  # as Open MPI's linear exchange: nothing is sent where there is nothing to send
+            schedule = Schedule(*(column[schedule.size > 0] for column in schedule))
+        result.append((np.array(calls, dtype=np.int64), template_of(schedule, len(members))))
+        taken = carried.chosen.setdefault(chosen.operation, {})
         taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + made
     return result
 

@@ -34,12 +34,14 @@ class SourceProgram(NamedTuple):
 class SourceTraffic(NamedTuple):
     """Traffic, and the algorithms of its collectives with the number of calls, by operation.
 
-    `left_out` is what a trace says that its collectives send, in bytes, where they are not counted.
+    `left_out` is what a trace says that its collectives send, in bytes, where they are not counted;
+    `notes` are those of `Program.notes` where they are.
     """
 
     traffic: Traffic
     chosen: Mapping[str, Mapping[str, int]]
     left_out: int = 0
+    notes: Mapping[str, int] = {}
 
 
 def program_of_source(
@@ -133,4 +135,4 @@ def traffic_of_source(
         assert source.path is not None
         return SourceTraffic(read_monitoring(source.path, collectives=True), {})
     program = lower(source.calls(), algorithms)
-    return SourceTraffic(program.traffic(), program.chosen)
+    return SourceTraffic(program.traffic(), program.chosen, notes=program.notes)

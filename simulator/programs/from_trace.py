@@ -421,4 +421,5 @@ def _assemble(
         chosen=background.carried.chosen,
         dropped=dropped,
         left_out=left_out,
+        notes=background.carried.notes,
     )

@@ -76,6 +76,8 @@ class Program:
         Operations of the trace that are left out, counted by reason.
     left_out : tuple of LeftOut
         Time of the trace that is left out or taken for something else.
+    notes : mapping of str to int
+        What the trace leaves open, and what was taken for it, counted.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Program:
     chosen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
+    notes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def strands(self) -> int:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from hopmap.traces.pair_counts import companion_of
 from hopmap.traces.trace import TraceError
 
 _LARGEST_ANCHOR = 1 << 20
@@ -40,7 +41,7 @@ def find_archive(path: str | os.PathLike[str]) -> Path:
 
 
 def archive_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of an archive: its anchor, definitions, and one or two a location.
+    """Return the files of an archive: anchor, definitions, one or two a location, counts of pairs.
 
     Raises
     ------
@@ -50,7 +51,8 @@ def archive_files(path: str | os.PathLike[str]) -> list[Path]:
     anchor = find_archive(path)
     definitions, folder = anchor.with_suffix(".def"), anchor.with_suffix("")
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [anchor, *(file for file in (definitions, *inside) if file.is_file())]
+    others = (definitions, *inside, companion_of(anchor))
+    return [anchor, *(file for file in others if file.is_file())]
 
 
 def expect_anchor(anchor: Path) -> None:

@@ -15,7 +15,7 @@ offsets of the archive have been applied): each is a `TraceError` that names fil
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress
+from hopmap.traces.pair_counts import companion_of, read_pair_counts
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.summary import Summary, count_calls
@@ -40,6 +41,7 @@ from hopmap.traces.traffic import Traffic
 
 from .archive import Archive, opened, reading
 from .definitions import Definitions
+from .files import find_archive
 from .library import UNDEFINED_UINT64
 from .threads import Activity, activity_of, beside
 
@@ -60,7 +62,8 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     Returns
     -------
     Trace
-        Times are seconds since the archive's global offset.
+        Times are seconds since the archive's global offset; with the counts that stand beside
+        the archive, see `pair_counts`.
 
     Raises
     ------
@@ -72,7 +75,9 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     from . import read_kernels as kernels  # compiled on first use, then cached on disk
 
     kernels.program_callbacks(), kernels.counting_callbacks()
-    return reading(path, _read_trace, progress)
+    trace = reading(path, _read_trace, progress)
+    companion = companion_of(find_archive(path))
+    return replace(trace, counts=read_pair_counts(companion)) if companion.is_file() else trace
 
 
 def _read_trace(anchor: Path, line: Line | None) -> Trace:

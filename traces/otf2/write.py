@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.regions import Role, is_call, mpi_name
+from hopmap.traces.pair_counts import companion_of, write_pair_counts
 from hopmap.traces.safety.atomic_files import replacing_folder
 from hopmap.traces.trace import RECORD_TYPES, Span, Trace, TraceError
 
@@ -90,8 +91,9 @@ def write_trace(
     trace : Trace
         What to write. A communicator without members stands for MPI_COMM_SELF.
     path : path-like
-        The archive folder; ``traces.otf2``, ``traces.def`` and ``traces/`` will be in it. An
-        archive that is already there is replaced, anything else is left alone.
+        The archive folder; ``traces.otf2``, ``traces.def`` and ``traces/`` will be in it, and
+        ``traces.counts`` if the trace has any. An archive that is already there is replaced,
+        anything else is left alone.
     node_of : ndarray of int, shape (ranks,), optional
         Nodes of the ranks, for tools that show where processes sit; one node if not given.
     progress : callable, optional
@@ -124,6 +126,8 @@ def write_trace(
         _write_definitions(trace, archive, complaints, path, first_tick, length, node_of)
         last.pop_all()
         _expect(complaints, path, "Archive_Close", archive)
+        if trace.counts is not None:
+            write_pair_counts(companion_of(folder / "traces.otf2"), trace.counts)
 
 
 def _expect(

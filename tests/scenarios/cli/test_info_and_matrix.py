@@ -10,8 +10,10 @@ from hopmap.traces import (
     Traffic,
     load_traffic,
     save_traffic,
+    write_trace,
 )
 from support import DATA
+from support.collective_calls import collective, trace_of_calls
 from support.commands import LU, as_json, hopmap
 
 
@@ -54,7 +56,7 @@ def test_matrix_with_collectives_is_what_a_replay_sends(tmp_path, mapping):
     replayed = as_json("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
     assert (facts["messages"], facts["bytes"]) == (replayed["messages"], replayed["bytes"])
     assert facts["algorithms"] == replayed["algorithms"]
-    assert facts.keys() == ignored.keys() | {"algorithms"}
+    assert facts.keys() == ignored.keys() | {"algorithms", "notes"}
     expanded = load_traffic(full)
     assert facts["messages"] == expanded.messages.sum() > recorded.messages.sum()
     assert set(zip(recorded.src, recorded.dst, strict=True)) <= set(
@@ -137,3 +139,40 @@ def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
 def test_matrix_draws_the_spy_plot(tmp_path):
     assert "written" in hopmap("matrix", LU, "--plot", tmp_path / "spy.png")
     assert (tmp_path / "spy.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def ring(tmp_path):
+    """Archive of one sparse alltoallv: 8 ranks send 800 bytes to the next."""
+    archive = tmp_path / "ring.otf2"
+    call = collective("ALLTOALLV", 0, 1, sent=800, received=800)
+    write_trace(trace_of_calls([[call]] * 8), archive)
+    return archive
+
+
+def test_what_is_made_up_of_an_alltoallv_is_said(ring, tmp_path):
+    words = ("matrix", ring, "--collectives", "expand", "--out", tmp_path / "ring.csv")
+    lines = hopmap(*words).splitlines()
+    assert [line for line in lines if line.startswith("note: ")] == [
+        "note: calls of alltoallv of which only sums are recorded: 1",
+        "note: pairs made up for them: 56",
+        "note: bytes between these pairs: 5,600",
+    ]
+    assert list(as_json(*words)["notes"].values()) == [1, 56, 5600]
+
+
+def test_counts_beside_an_archive_are_named_and_taken(ring, tmp_path):
+    table = "".join(f"{rank},0,{(rank + 1) % 8},800\n" for rank in range(8))
+    (ring / "traces.counts").write_text(f"rank,call,peer,bytes\n{table}")
+    assert as_json("info", ring)["counts"] == str(ring / "traces.counts")
+    assert f"pairs of alltoallv, in  {ring / 'traces.counts'}" in hopmap("info", ring)
+    out = tmp_path / "ring.csv"
+    facts = as_json("matrix", ring, "--collectives", "expand", "--out", out)
+    assert (facts["pairs"], facts["bytes"]) == (8, 6400)
+    assert facts["notes"] == {"calls of alltoallv whose pairs are counted beside the trace": 1}
+    (ring / "traces.counts").write_text(f"rank,call,peer,bytes\n{table[:-3]}")
+    result = CliRunner().invoke(
+        app, ["matrix", str(ring), "--collectives", "expand", "--out", str(out)]
+    )
+    assert result.exit_code == 2
+    assert "rank 7, call 0: 8 bytes in all: expected 800" in result.stderr.replace("\n", " ")

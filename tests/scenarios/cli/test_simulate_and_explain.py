@@ -27,6 +27,7 @@ def test_simulate_has_designs_keys(mapping):
         "links",
         "energy",
         "algorithms",
+        "notes",
         "link_kinds",
     }
     assert summary["links"].keys() == {"max_busy", "max_messages", "max_bytes"}

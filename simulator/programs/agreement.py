@@ -1,0 +1,217 @@
+"""Which calls of the members of a communicator are one collective.
+
+The k-th call of every member is the k-th collective; that members agree on operation and root is
+checked. Calls that make or free handles need not be of all: Score-P before 8.4 recorded
+MPI_Comm_create_group and MPI_Intercomm_create, which only members of the new communicator call, on
+the old one (src/adapters/mpi/SCOREP_Mpi_Cg.c of 8.0; its ChangeLog under 8.4). Between two of the
+other collectives, those of one operation and MPI function belong together as follows:
+
+* Every member or some, each equally often: in order.
+* Otherwise, and always for functions of a group: if every rank that calls is in just one smaller
+  communicator whose members all call, with these, in order.
+* Otherwise by time. A call was made together with those that had begun when it ended: then nothing
+  waits that did not wait in the recorded run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces import Collective, Kind, Trace, TraceError
+
+Ints = NDArray[np.int64]
+
+# Collective over the group of the new communicator, not over the old one's.
+_OF_A_GROUP = frozenset(
+    {
+        "mpi_comm_create_group",
+        "mpi_comm_create_from_group",
+        "mpi_comm_join",
+        "mpi_intercomm_create",
+        "mpi_intercomm_create_from_groups",
+    }
+)
+
+
+class Found(NamedTuple):
+    """Collective calls of all ranks, one entry per rank and call, in the order of `start`."""
+
+    rank: Ints
+    start: Ints  # event where the member enters
+    done: Ints  # event of the record that tells what it was
+    strand: Ints  # of a non-blocking one, else -1
+    communicator: Ints
+    operation: Ints
+    root: Ints
+    sent: Ints
+    received: Ints
+    trips: Ints  # how often the call is made: more than once in loops
+
+
+class Agreed(NamedTuple):
+    """Calls that the same members made together.
+
+    Attributes
+    ----------
+    members : ndarray(int64)
+        World ranks, in the communicator's order.
+    grid : ndarray(int64, shape=(members, calls))
+        Entries of `Found`.
+    """
+
+    members: Ints
+    grid: Ints
+
+
+def agreed(trace: Trace, found: Found, communicator: int) -> list[Agreed]:
+    """Put the calls on a communicator together: those of all members first, then those of some.
+
+    Raises
+    ------
+    TraceError
+        Calls of ranks that are no members, or members that do not agree.
+    """
+    members = trace.communicators[communicator].astype(np.int64)
+    position = np.full(trace.ranks, -1, dtype=np.int64)
+    position[members] = np.arange(len(members))
+    entries = np.flatnonzero(found.communicator == communicator)
+    at = position[found.rank[entries]]
+    name = f"{trace.name}: communicator {communicator}"
+    if (at < 0).any():
+        raise TraceError(f"{name}: rank {found.rank[entries][at < 0][0]} is not a member")
+    order = np.argsort(at, kind="stable")
+    entries, at = entries[order], at[order]
+    handles = found.operation[entries] >= Collective.CREATE_HANDLE
+    if not handles.any() or _all_alike(trace, found, entries, at, handles, len(members)):
+        return [Agreed(members, _grid(name, found, members, position, entries, at))]
+    grid = _grid(name, found, members, position, entries[~handles], at[~handles])
+    # Calls that are not about handles before each entry, of the same member.
+    before = np.cumsum(~handles) - at * grid.shape[1]
+    of = entries[handles]
+    open_ = _open(trace, found, of)
+    keys = np.stack((before[handles], found.operation[of], open_.region))
+    together = [Agreed(members, grid)] if grid.shape[1] else []
+    for key in np.unique(keys, axis=1).T:
+        these = np.flatnonzero((keys == key[:, None]).all(axis=0))
+        whole = not _of_a_group(trace, int(key[2]))
+        groups = _groups(trace, position, len(members), at[handles], open_, these, whole)
+        together += [Agreed(members[calling], of[calls]) for calling, calls in groups]
+    return together
+
+
+def _all_alike(
+    trace: Trace, found: Found, entries: Ints, at: Ints, handles: NDArray[np.bool_], members: int
+) -> bool:
+    """Whether all members call the same in the same order, and no function of a group."""
+    counts = np.bincount(at, minlength=members)
+    if (counts != counts[0]).any():
+        return False
+    operations = found.operation[entries].reshape(members, -1)
+    if (operations != operations[0]).any():
+        return False
+    if not any(_of_a_group(trace, region) for region in range(len(trace.regions))):
+        return True
+    regions = np.unique(_open(trace, found, entries[handles]).region)
+    return not any(_of_a_group(trace, int(region)) for region in regions)
+
+
+def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints, at: Ints) -> Ints:
+    """Entries by member and call, shape (members, calls), checked."""
+    counts = np.bincount(at, minlength=len(members))
+    if counts.min() != counts.max():
+        few, many = int(counts.argmin()), int(counts.argmax())
+        raise TraceError(
+            f"{name}: rank {members[few]} takes part in {counts[few]} collectives and rank "
+            f"{members[many]} in {counts[many]}: expected the same number"
+        )
+    grid = entries.reshape(len(members), -1)
+    for what, values in (("operation", found.operation), ("root", found.root)):
+        differ = np.argwhere(values[grid[0]][:, None] != values[grid].T)
+        if len(differ):
+            k, member = differ[0]
+            here, there = values[grid[0, k]], values[grid[member, k]]
+            if what == "operation":
+                here, there = (Collective(int(op)).name for op in (here, there))
+            raise TraceError(
+                f"{name}, collective {k}: rank {members[0]} has {what} {here} and rank "
+                f"{members[member]} {what} {there}: expected the same"
+            )
+    roots = found.root[grid[0]]
+    if (position[roots[roots >= 0]] < 0).any():
+        raise TraceError(f"{name}: a collective's root is not a member")
+    return grid
+
+
+class _Open(NamedTuple):
+    """Regions in which calls were made, and when; region -1 and no time outside of any."""
+
+    region: Ints
+    begin: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+
+def _open(trace: Trace, found: Found, entries: Ints) -> _Open:
+    """Find the brackets next to the records of calls."""
+    rank = found.rank[entries]
+    before, behind = found.start[entries].copy(), found.done[entries].copy()
+    first, last = trace.offsets[rank], trace.offsets[rank + 1] - 1
+    for at, step, bound in ((before, -1, first), (behind, 1, last)):
+        while (moves := (trace.kind[at] > Kind.LEAVE) & (at != bound)).any():
+            at[moves] += step
+    entered = trace.kind[before] == Kind.ENTER
+    left = trace.kind[behind] == Kind.LEAVE
+    return _Open(
+        region=np.where(entered, trace.ref[before], -1).astype(np.int64),
+        begin=trace.time[np.where(entered, before, found.start[entries])],
+        end=trace.time[np.where(left, behind, found.done[entries])],
+    )
+
+
+def _of_a_group(trace: Trace, region: int) -> bool:
+    return region >= 0 and trace.regions[region].lower().rstrip("_") in _OF_A_GROUP
+
+
+def _groups(
+    trace: Trace,
+    position: Ints,
+    members: int,
+    at: Ints,
+    open_: _Open,
+    these: Ints,
+    whole: bool,
+) -> Iterator[tuple[Ints, Ints]]:
+    """Split calls of one kind into positions of members and their calls, shape (members, calls)."""
+    calling, counts = np.unique(at[these], return_counts=True)
+    if whole and (counts == counts[0]).all():
+        yield calling, these.reshape(len(calling), -1)
+        return
+    smaller = {
+        tuple(np.sort(position[inside]).tolist())
+        for inside in trace.communicators
+        if 1 < len(inside) < members and np.isin(position[inside], calling).all()
+    }
+    sides = [[side for side in smaller if member in side] for member in calling.tolist()]
+    if all(len(of) == 1 for of in sides):
+        for side in sorted(smaller):
+            mine = these[np.isin(at[these], side)]
+            if len(mine) % len(side) == 0 and len(set(np.bincount(at[mine])[list(side)])) == 1:
+                yield np.array(side), mine.reshape(len(side), -1)
+            else:
+                yield from _by_time(at, open_, mine)
+        return
+    yield from _by_time(at, open_, these)
+
+
+def _by_time(at: Ints, open_: _Open, these: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Take the call that ends first among the members' next ones, with all that had begun."""
+    queues = [these[at[these] == member].tolist() for member in np.unique(at[these])]
+    while queues:
+        heads = np.array([queue[0] for queue in queues])
+        joint = heads[open_.begin[heads] <= open_.end[heads].min()]
+        yield at[joint], joint[:, None]
+        queues = [queue[1:] if queue[0] in joint else queue for queue in queues]
+        queues = [queue for queue in queues if queue]
