@@ -31,10 +31,10 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
-from .regions import Role as Role
-from .regions import mpi_name as mpi_name
 from .pair_counts import read_pair_counts as read_pair_counts
 from .pair_counts import write_pair_counts as write_pair_counts
+from .regions import Role as Role
+from .regions import mpi_name as mpi_name
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .trace import Collective as Collective

@@ -229,13 +229,12 @@ class Trace:
     ignored: Mapping[str, int] = field(default_factory=dict)
     roles: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     spans: Spans = NO_SPANS
+    counts: PairCounts | None = None
 
     def __post_init__(self) -> None:
         """Fill in the roles of regions."""
         if not len(self.roles):
             object.__setattr__(self, "roles", roles_by_name(self.regions))
-
-    counts: PairCounts | None = None
 
     @property
     def ranks(self) -> int:

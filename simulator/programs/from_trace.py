@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 from hopmap.traces.left_out import LeftOut
 
+from .agreement import Found
 from .computation import computation, computed_beside
 from .freed_receives import with_freed_receives
 from .from_collectives import (
     Carried,
     CollectiveRows,
-    Found,
     collective_rows,
     find_collectives,
 )

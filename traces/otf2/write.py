@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.regions import Role, is_call, mpi_name
 from hopmap.traces.pair_counts import companion_of, write_pair_counts
+from hopmap.traces.regions import Role, is_call, mpi_name
 from hopmap.traces.safety.atomic_files import replacing_folder
 from hopmap.traces.trace import RECORD_TYPES, Span, Trace, TraceError
 
