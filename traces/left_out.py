@@ -10,8 +10,8 @@ from .trace import Trace
 
 SUBSTANTIAL = 0.01  # of a run's time: from here on its user should be warned
 
-# Records that say nothing which is missed.
-_KNOWN = {"ProgramBegin", "ProgramEnd"}
+# Records that say nothing which is missed: communicators are known by their definitions.
+_KNOWN = {"ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"}
 
 
 @dataclass(frozen=True)

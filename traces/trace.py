@@ -116,7 +116,7 @@ class Span(IntEnum):
 
     FLUSH = 0  # the measurement system wrote out what it had recorded
     OFF = 1  # recording was switched off
-    BESIDE = 2  # one thread of the rank computed while another was in a call of MPI
+    BESIDE = 2  # a thread computed while another was in a call of MPI, or behind the last event
 
 
 class Spans(NamedTuple):

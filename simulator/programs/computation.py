@@ -60,6 +60,12 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         left_out.append(timed(what, count, taken.sum(), total))
         gap -= taken
 
+    spans = _of_kind(trace, Span.BESIDE)
+    end = trace.time[calls.last[calls.finish[spans.rank]]]
+    np.add.at(
+        gap, calls.finish[spans.rank], np.maximum(spans.end - np.maximum(spans.begin, end), 0)
+    )
+
     polls = calls.role == Role.POLL
     if polls.any():
         waiting = _waiting(trace, calls, polls, visits)
@@ -81,12 +87,16 @@ def computation(trace: Trace, calls: Calls) -> Computation:
 def computed_beside(trace: Trace, calls: Calls) -> Floats:
     """Seconds that other threads of its rank computed during each call."""
     seconds = np.zeros(len(calls.gap))
-    spans = Spans(*(column[trace.spans.kind == Span.BESIDE] for column in trace.spans))
+    spans = _of_kind(trace, Span.BESIDE)
     for r in np.unique(spans.rank).tolist():
         of_rank = _calls_of_rank(calls, r)
         begin, end = (trace.time[event[of_rank]] for event in (calls.first, calls.last))
         seconds[of_rank] = _covered(begin, end, spans, r)
     return seconds
+
+
+def _of_kind(trace: Trace, kind: Span) -> Spans:
+    return Spans(*(column[trace.spans.kind == kind] for column in trace.spans))
 
 
 def _calls_of_rank(calls: Calls, rank: int) -> slice:
@@ -110,10 +120,7 @@ def _not_the_programs(
     """Go through what the measurement system did: what, how often, and seconds of each gap."""
     rows = visits[trace.roles[trace.ref[visits]] == Role.TOOL]
     rank = (np.searchsorted(trace.offsets, rows, side="right") - 1).astype(np.int32)
-    flushes, off = (
-        Spans(*(column[trace.spans.kind == kind] for column in trace.spans))
-        for kind in (Span.FLUSH, Span.OFF)
-    )
+    flushes, off = (_of_kind(trace, kind) for kind in (Span.FLUSH, Span.OFF))
     times = trace.time
     regions = Spans(rank, times[rows], times[rows + 1], np.zeros(len(rows), dtype=np.uint8))
     so_far, before = NO_SPANS, np.zeros(len(calls.gap))

@@ -121,8 +121,9 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
                             kind, begin, state, definitions.region_is_mpi
                         )
                 parts += int(state["events"]) > begin
-            if threads:
-                spans.add(rank, beside(threads), Span.BESIDE)
+            if threads and state["events"] > first:
+                end = columns.time[first : int(state["events"])].max(initial=-np.inf)
+                spans.add(rank, beside(threads, end), Span.BESIDE)
             if parts > 1:
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))

@@ -55,12 +55,13 @@ def activity_of(
     return Activity(rows[inside], rows[~inside & ~idle])
 
 
-def beside(threads: list[Activity]) -> Floats:
-    """Return when some thread computes while another is in a call: rows, in order, disjoint."""
-    computing, calls = (
-        np.concatenate([getattr(thread, name) for thread in threads])
-        for name in ("computing", "calls")
-    )
+def beside(threads: list[Activity], end: float) -> Floats:
+    """Return when some thread computes while another is in a call: rows, in order, disjoint.
+
+    Behind `end`, the last event that is kept of the rank, whatever is computed counts.
+    """
+    computing = np.concatenate([thread.computing for thread in threads])
+    calls = np.concatenate([*(thread.calls for thread in threads), [[end, np.inf]]])
     edges = np.concatenate((computing.ravel(), calls.ravel()))
     change = np.zeros((len(edges), 2), dtype=np.int64)
     change[: computing.size, 0] = np.tile((1, -1), len(computing))

@@ -47,9 +47,9 @@ def replayed(program, engine="compiled", **parameters):
 
 
 def sums(trace):
-    """All that a trace counts; its name and its length apart."""
+    """All that a trace counts; its name, its length and what was ignored apart."""
     counted = summarize(trace).to_dict()
-    del counted["duration"]
+    del counted["duration"], counted["ignored"]
     return {**counted, "events": trace.events}
 
 

@@ -317,6 +317,13 @@ class TestThreads:
 
         assert finish_of(made(fill)) == [0.1]
 
+    def test_a_rank_is_done_when_all_its_threads_are(self, made):
+        def fill(a):
+            call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"), 1000)
+            call(self.second(a), 0, region(a, "work", Paradigm.COMPILER), 1800)
+
+        assert finish_of(made(fill)) == [1.8]
+
     def test_a_call_is_no_shorter_than_that_and_no_longer_than_it_takes(self, made):
         """The message comes after 2 s; what is computed beside the call is over by then."""
 

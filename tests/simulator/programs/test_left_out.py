@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from otf2.enums import Paradigm
+from otf2.enums import Paradigm, ParameterType
 
 from hopmap.simulator import lower
 from hopmap.simulator.programs.left_out import left_out
@@ -19,6 +19,7 @@ def made(folder):
     with archive_of(folder, 2) as a:
         wtime, put = region(a, "MPI_Wtime"), region(a, "MPI_Put")
         probe, irecv = region(a, "MPI_Probe"), region(a, "MPI_Irecv")
+        number = a.definitions.parameter("n", parameter_type=ParameterType.INT64)
         for rank, master in enumerate(a.masters):
             events = a.events(master)
             events.program_begin(0, "made", [])
@@ -37,7 +38,7 @@ def made(folder):
                 events.enter(7000, a.send)
                 events.mpi_send(7000, 1, a.world, 1, 8)
                 events.leave(7000, a.send)
-                events.parameter_int(7000, a.definitions.parameter("n"), 3)
+                events.parameter_int(7000, number, 3)
             events.enter(10000, wtime)
             events.leave(10000, wtime)
             events.program_end(10000, 0)
