@@ -67,8 +67,21 @@ class Agreed(NamedTuple):
     grid: Ints
 
 
-def agreed(trace: Trace, found: Found, communicator: int) -> list[Agreed]:
+def group_functions(trace: Trace) -> frozenset[int]:
+    """Regions of functions that only members of the new communicator call."""
+    names = enumerate(trace.regions)
+    return frozenset(k for k, name in names if name.lower().rstrip("_") in _OF_A_GROUP)
+
+
+def agreed(
+    trace: Trace, found: Found, communicator: int, of_a_group: frozenset[int]
+) -> list[Agreed]:
     """Put the calls on a communicator together: those of all members first, then those of some.
+
+    Parameters
+    ----------
+    of_a_group : frozenset of int
+        `group_functions` of the trace.
 
     Raises
     ------
@@ -86,37 +99,33 @@ def agreed(trace: Trace, found: Found, communicator: int) -> list[Agreed]:
     order = np.argsort(at, kind="stable")
     entries, at = entries[order], at[order]
     handles = found.operation[entries] >= Collective.CREATE_HANDLE
-    if not handles.any() or _all_alike(trace, found, entries, at, handles, len(members)):
+    open_ = _open(trace, found, entries[handles])
+    if not handles.any() or (
+        of_a_group.isdisjoint(open_.region.tolist())
+        and _all_alike(found, entries, at, len(members))
+    ):
         return [Agreed(members, _grid(name, found, members, position, entries, at))]
     grid = _grid(name, found, members, position, entries[~handles], at[~handles])
     # Calls that are not about handles before each entry, of the same member.
     before = np.cumsum(~handles) - at * grid.shape[1]
     of = entries[handles]
-    open_ = _open(trace, found, of)
     keys = np.stack((before[handles], found.operation[of], open_.region))
     together = [Agreed(members, grid)] if grid.shape[1] else []
     for key in np.unique(keys, axis=1).T:
         these = np.flatnonzero((keys == key[:, None]).all(axis=0))
-        whole = not _of_a_group(trace, int(key[2]))
+        whole = int(key[2]) not in of_a_group
         groups = _groups(trace, position, len(members), at[handles], open_, these, whole)
         together += [Agreed(members[calling], of[calls]) for calling, calls in groups]
     return together
 
 
-def _all_alike(
-    trace: Trace, found: Found, entries: Ints, at: Ints, handles: NDArray[np.bool_], members: int
-) -> bool:
-    """Whether all members call the same in the same order, and no function of a group."""
+def _all_alike(found: Found, entries: Ints, at: Ints, members: int) -> bool:
+    """Whether all members call the same in the same order."""
     counts = np.bincount(at, minlength=members)
     if (counts != counts[0]).any():
         return False
     operations = found.operation[entries].reshape(members, -1)
-    if (operations != operations[0]).any():
-        return False
-    if not any(_of_a_group(trace, region) for region in range(len(trace.regions))):
-        return True
-    regions = np.unique(_open(trace, found, entries[handles]).region)
-    return not any(_of_a_group(trace, int(region)) for region in regions)
+    return bool((operations == operations[0]).all())
 
 
 def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints, at: Ints) -> Ints:
@@ -171,10 +180,6 @@ def _open(trace: Trace, found: Found, entries: Ints) -> _Open:
     )
 
 
-def _of_a_group(trace: Trace, region: int) -> bool:
-    return region >= 0 and trace.regions[region].lower().rstrip("_") in _OF_A_GROUP
-
-
 def _groups(
     trace: Trace,
     position: Ints,
@@ -192,7 +197,7 @@ def _groups(
     smaller = {
         tuple(np.sort(position[inside]).tolist())
         for inside in trace.communicators
-        if 1 < len(inside) < members and np.isin(position[inside], calling).all()
+        if 0 < len(inside) < members and np.isin(position[inside], calling).all()
     }
     sides = [[side for side in smaller if member in side] for member in calling.tolist()]
     if all(len(of) == 1 for of in sides):

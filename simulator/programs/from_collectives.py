@@ -14,7 +14,7 @@ from hopmap.simulator.collectives.schedules import Schedule
 from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective, Folded, Kind, Trace
 
-from .agreement import Found, agreed
+from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
 from .program import Op
 
@@ -121,14 +121,14 @@ def collective_rows(
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
     carried = Carried({}, {}, {})
-    counted = counted_pairs(trace, found)
+    counted, of_a_group = counted_pairs(trace, found), group_functions(trace)
     sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
     elsewhere = habits(found.operation, found.sent, sizes[found.communicator])
     for communicator in np.unique(found.communicator):
         context = len(trace.communicators) + int(communicator)
         first = 0  # tag of the first call
         operations = []
-        for members, grid in agreed(trace, found, int(communicator)):
+        for members, grid in agreed(trace, found, int(communicator), of_a_group):
             operations.append(found.operation[grid[0]].astype(np.uint8))
             if len(members) < sizes[communicator]:
                 carried.note(SOME_MEMBERS, int(found.trips[grid[0]].sum()))

@@ -1,6 +1,6 @@
 """MPI_IN_PLACE is found in what Score-P records, which leaves the own part out and says no more.
 
-`recorded` is written after Score-P 9.0, src/adapters/mpi/c/scorep_mpi_coll.inc.c.
+What it records is in `support.scorep_bytes`.
 """
 
 from __future__ import annotations
@@ -19,37 +19,10 @@ from hopmap.simulator.collectives.in_place import (
 )
 from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective
+from support.scorep_bytes import OF_BLOCKS, WITH_ROOT, recorded
 
 C = Collective
-WITH_ROOT = (C.BCAST, C.REDUCE, C.GATHER, C.SCATTER, C.GATHERV, C.SCATTERV)
-OF_BLOCKS = (C.GATHERV, C.SCATTERV, C.ALLGATHERV, C.REDUCE_SCATTER)
 EQUAL = (C.ALLREDUCE, C.ALLGATHER, C.ALLTOALL, C.REDUCE_SCATTER_BLOCK)
-
-
-def recorded(operation, blocks, root=-1, in_place=False):
-    """(sent, received) at every member; of whole buffers and equal blocks all `blocks` are b."""
-    blocks = np.array(blocks, dtype=np.int64)
-    members, b = len(blocks), int(blocks[0])
-    parts = members - in_place
-    me = np.arange(members)
-    at_root = me == root
-    whole = int(blocks.sum()) - in_place * blocks
-    match operation:
-        case C.BCAST:
-            return np.where(at_root, b * members, 0), np.full(members, b)
-        case C.REDUCE | C.GATHER | C.GATHERV | C.SCATTER | C.SCATTERV:
-            own = np.where(at_root & in_place, 0, blocks)
-            other = np.where(at_root, whole, 0)
-            return (other, own) if operation in (C.SCATTER, C.SCATTERV) else (own, other)
-        case C.ALLGATHERV:
-            return parts * blocks, whole
-        case C.REDUCE_SCATTER:
-            return whole, parts * blocks
-        case C.SCAN if not in_place:
-            return (members - me) * b, (me + 1) * b
-        case C.SCAN | C.EXSCAN:
-            return (members - me - 1) * b, me * b
-    return np.full(members, parts * b), np.full(members, parts * b)
 
 
 def moved(operation, blocks, root, in_place):
@@ -173,7 +146,7 @@ def test_nothing_sent_is_nothing_in_both_readings():
 
 
 def test_other_communicators_decide_where_this_one_does_not_tell():
-    # Two of eight ranks: everything is whole in both readings, and so it is among all with 224.
+    # With two members everything is whole in both readings; the nine bytes of eight tell.
     all_, two = account(8, 8, True), account(64, 2, True)
     calls = [(C.ALLREDUCE, int(a.sent[0]), len(a.sent)) for a in (all_, two, account(9, 8, True))]
     was = habits(*np.array(calls, dtype=np.int64).T)

@@ -6,6 +6,8 @@ The network takes microseconds, so that times are those of computation and waiti
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hopmap.simulator import lower, simulate
 from hopmap.simulator.programs.from_collectives import SOME_MEMBERS
@@ -131,3 +133,34 @@ def test_handles_of_all_members_stay_in_order_whatever_the_times(replayed):
     program, run = replayed([[make(0, 0, SPLIT)], [make(9, 9, SPLIT)]])
     assert run.wait == pytest.approx([9, 0], abs=1e-4)
     assert program.notes == {}
+
+
+@st.composite
+def runs(draw):
+    """Calls of a run: groups that make communicators, and messages, of 2 to 5 ranks."""
+    ranks = draw(st.integers(2, 5))
+    calls, clock, groups = [[] for _ in range(ranks)], [0.0] * ranks, []
+    pause = st.integers(0, 9)
+    some = st.lists(st.integers(0, ranks - 1), unique=True, min_size=1)
+    for kind in draw(st.lists(st.sampled_from(["group", "message"]), max_size=12)):
+        together = draw(some) if kind == "group" else draw(st.permutations(range(ranks)))[:2]
+        begin = [clock[rank] + draw(pause) for rank in together]
+        end = max(begin) + 1
+        for rank, at in zip(together, begin, strict=True):
+            clock[rank] = end
+            other = together[rank == together[0]] if kind == "message" else None
+            calls[rank].append(
+                make(at, end)
+                if kind == "group"
+                else (send if rank == together[0] else recv)(other, at, end, 10**6)
+            )
+        if kind == "group" and len(together) < ranks:
+            groups.append(together)
+    return calls, groups
+
+
+@given(runs(), st.booleans())
+def test_what_ran_runs_whoever_makes_handles_with_whom(run, communicators_are_known):
+    calls, groups = run
+    program = lower(trace_of_calls(calls, groups if communicators_are_known else ()))
+    assert simulate(program, mesh((len(calls),)), range(len(calls))).makespan >= 0
