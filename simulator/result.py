@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Topology
+from hopmap.traces.left_out import LeftOut
 from hopmap.units import show_seconds
 
 from .link_use import LinkUse
@@ -141,6 +143,10 @@ class Result(Shown):
         If any of its parameters is set.
     network : Topology or None
         What it ran on.
+    left_out : tuple of LeftOut
+        What the trace had and the run had not, or not as it was.
+    notes : mapping of str to int
+        See `Program.notes`.
     """
 
     engine: str
@@ -169,6 +175,8 @@ class Result(Shown):
     operations: Operations | None = None
     link_use: LinkUse | None = None
     network: Topology | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    notes: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -211,4 +219,6 @@ class Result(Shown):
                 "max_bytes": int(self.link_bytes.max(initial=0)),
             },
             "energy": None if self.energy is None else self.energy.to_dict(),
+            "left_out": [entry.to_dict() for entry in self.left_out],
+            "notes": dict(self.notes),
         }

@@ -15,6 +15,7 @@ from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
 from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
 from hopmap.simulator.programs.from_trace import lower
+from hopmap.simulator.programs.left_out import left_out
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.topologies import Topology, check_mapping
@@ -137,7 +138,13 @@ def simulate(
     compiled = sum(spent)
     seconds = time.perf_counter() - begin - compiled
     result = _result(engine, topology, ready, outcome, seconds, record)
-    result = replace(result, compile_seconds=compiled, network=topology)
+    result = replace(
+        result,
+        compile_seconds=compiled,
+        network=topology,
+        left_out=left_out(program, ready.channel, ready.trips),
+        notes=program.notes,
+    )
     if not parameters.energy:
         return result
     energy = energy_of(

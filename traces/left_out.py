@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,11 +60,6 @@ def of_records(ignored: Mapping[str, int], told: Collection[str] = ()) -> list[L
         for name, count in sorted(ignored.items())
         if name not in _KNOWN and name not in told
     ]
-
-
-def substantial(left_out: Iterable[LeftOut]) -> list[LeftOut]:
-    """Pick what takes more of the run than may pass without a warning."""
-    return [entry for entry in left_out if (entry.share or 0.0) > SUBSTANTIAL]
 
 
 def timed(what: str, count: int, seconds: float, total: float) -> LeftOut:

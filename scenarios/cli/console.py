@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hopmap.errors import printable
 from hopmap.progress import Progress, silent
 
 from .compiling import announce_compilation
+
+if TYPE_CHECKING:
+    from hopmap.traces.left_out import LeftOut
 
 _notes: ContextVar[list[str]] = ContextVar("notes")
 
@@ -88,9 +91,21 @@ def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, obje
     ]
 
 
-def note_lines(notes: Mapping[str, int]) -> list[str]:
-    """Lines below a table: what a trace leaves open, and how often."""
-    return [f"note: {what}: {count:,}" for what, count in notes.items()]
+def left_out_lines(left_out: Iterable[LeftOut], notes: Mapping[str, int]) -> list[str]:
+    """Lines below a table: what a trace had besides, and what it leaves open, and how often."""
+    return [
+        *(f"left out: {entry}" for entry in left_out),
+        *(f"note: {what}: {count:,}" for what, count in notes.items()),
+    ]
+
+
+def warn_of(name: str, left_out: Iterable[LeftOut]) -> None:
+    """Warn of what takes more of a run than may be left out in silence."""
+    from hopmap.traces.left_out import SUBSTANTIAL
+
+    for entry in left_out:
+        if (entry.share or 0.0) > SUBSTANTIAL:
+            warn(f"{name}: {entry}")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from .arguments import (
     check_out,
     settings_given,
 )
-from .console import chosen_rows, note_lines, print_json, print_table, say, working
+from .console import chosen_rows, left_out_lines, print_json, print_table, say, warn_of, working
 from .explain import bound_label, link_lines
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ def simulate(
     summary = result.summary()
     if as_json:
         kinds = [asdict(kind) for kind in given.network.kinds]
-        found = {"algorithms": given.program.chosen, "notes": given.program.notes}
-        print_json(summary | found | {"link_kinds": kinds})
+        print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
         return
+    warn_of(given.name, result.left_out)
     bounds = lower_bounds(given.program, given.network, node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
@@ -114,7 +114,7 @@ def simulate(
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
-    for line in (*note_lines(given.program.notes), *link_lines(given.network.kinds)):
+    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(given.network.kinds)):
         say(line)
     for path in files.paths:
         say(f"written: {path}")

@@ -23,7 +23,16 @@ from .arguments import (
     check_picture,
     settings_given,
 )
-from .console import chosen_rows, note_lines, print_json, print_table, say, warn, working
+from .console import (
+    chosen_rows,
+    left_out_lines,
+    print_json,
+    print_table,
+    say,
+    warn,
+    warn_of,
+    working,
+)
 
 if TYPE_CHECKING:
     from hopmap.progress import Progress
@@ -285,6 +294,7 @@ def matrix(
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     """Read a source's traffic, with what else is known of it."""
     if source.kind == "archive":
+        from hopmap.simulator.programs.from_source import left_out_of_archive
         from hopmap.traces.otf2 import read_kernels
         from hopmap.traces.otf2.files import find_archive
         from hopmap.traces.otf2.read import read_summary
@@ -296,13 +306,14 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
         read = read_summary(source.path, progress=progress)
         seconds = time.perf_counter() - begin
         counts = companion_of(find_archive(source.path))
-        beside = {"counts": str(counts)} if counts.is_file() else {}
+        beside: dict[str, Any] = {"counts": str(counts)} if counts.is_file() else {}
+        beside["left_out"] = left_out_of_archive(source.path, read)
         return read.to_dict() | beside | {"wall_seconds": seconds}, read.traffic
     begin = time.perf_counter()
     traffic = source.traffic()
     seconds = time.perf_counter() - begin
     unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))
-    unknown |= {"collectives": {}, "ignored": {}}
+    unknown |= {"collectives": {}, "ignored": {}, "left_out": []}
     return _traffic_facts(traffic) | unknown | {"wall_seconds": seconds}, traffic
 
 
@@ -324,11 +335,11 @@ def _plot(traffic: Traffic, path: Path, title: str) -> None:
 
 
 def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
-    from hopmap.traces.left_out import of_records
-
+    left_out = facts.get("left_out", [])
     if as_json:
-        print_json(facts)
+        print_json(facts | {"left_out": [entry.to_dict() for entry in left_out]})
         return
+    warn_of(name, left_out)
     rows: list[tuple[str, object]] = [
         (key, facts[key])
         for key in ("ranks", "events", "messages", "pairs")
@@ -340,8 +351,6 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
     if facts.get("collective_bytes"):
         rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))
-    ignored = of_records(facts.get("ignored", {}))
-    rows += [(f"left out: {entry.what}", entry.count) for entry in ignored]
     if "counts" in facts:
         rows.append(("pairs of alltoallv, in", facts["counts"]))
     rows += _rate_rows(facts.get("rate"))
@@ -349,7 +358,7 @@ def _print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
         rows += chosen_rows(facts["algorithms"])
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
-    for line in note_lines(facts.get("notes", {})):
+    for line in left_out_lines(left_out, facts.get("notes", {})):
         say(line)
     for key in ("out", "plot"):
         if key in facts:

@@ -8,20 +8,26 @@ for all of them (Lehr, listing 7.2): one round.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from hopmap.simulator.parameters.parameters import ParameterError, unknown
 from hopmap.traces.folded import Folded
 from hopmap.traces.formats.openmpi_monitoring import read_monitoring
+from hopmap.traces.left_out import LeftOut, of_records
 from hopmap.traces.sources import Source
-from hopmap.traces.trace import Trace
+from hopmap.traces.summary import Summary
+from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
 from .from_trace import lower
 from .from_traffic import program_of_traffic
+from .left_out import left_out
 from .program import Program
 
 COLLECTIVES = ("ignore", "expand")
+LOOKED_THROUGH = 5_000_000  # events of an archive: a second or two
 
 
 class SourceProgram(NamedTuple):
@@ -136,3 +142,16 @@ def traffic_of_source(
         return SourceTraffic(read_monitoring(source.path, collectives=True), {})
     program = lower(source.calls(), algorithms)
     return SourceTraffic(program.traffic(), program.chosen, notes=program.notes)
+
+
+def left_out_of_archive(path: Path, summary: Summary) -> tuple[LeftOut, ...]:
+    """List what a replay of an archive would leave out, for whoever only asks what is in it.
+
+    Of a large archive, and of one that cannot be replayed, only the records that are ignored.
+    """
+    from hopmap.traces.otf2.read import read_trace
+
+    if summary.events <= LOOKED_THROUGH:
+        with suppress(TraceError):
+            return left_out(lower(read_trace(path)))
+    return tuple(of_records(summary.ignored))

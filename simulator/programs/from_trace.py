@@ -41,6 +41,7 @@ from .from_collectives import (
     collective_rows,
     find_collectives,
 )
+from .left_out import left_out_of
 from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
 from .program import Op, Program
@@ -107,9 +108,9 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
         "take fewer steps or ranks",
     )
     calls = calls_of(trace)
-    gap, left_out = computation(trace, calls)
+    gap, timed = computation(trace, calls)
     calls = calls._replace(gap=gap)
-    trace = with_matched_probes(trace)
+    recorded, trace = trace, with_matched_probes(trace)
     folded = folded._replace(trace=trace)
     events = np.flatnonzero(trace.kind > Kind.LEAVE)
     kind, rank = trace.kind[events], _rank_of(trace, events)
@@ -118,6 +119,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     trace, told = with_freed_receives(trace, events, rank, freed, gone)
     partner[told] = told
     dropped = _dropped(kind, partner, gone)
+    left_out = left_out_of(recorded, timed, dropped)
     messages = _message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
     made, carried = collective_rows(trace, found, algorithms)

@@ -2,39 +2,56 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
-from hopmap.traces import Folded, Kind, Trace
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces import Kind, Trace
 from hopmap.traces.left_out import LeftOut, of_records
 
 from .program import Op, Program
 
+Ints = NDArray[np.int64]
 
-def left_out(calls: Trace | Folded | None, program: Program) -> list[LeftOut]:
-    """List what a program leaves out of what was recorded, or takes for something else.
+
+def left_out_of(
+    trace: Trace, timed: tuple[LeftOut, ...], dropped: Mapping[str, int]
+) -> tuple[LeftOut, ...]:
+    """List what lowering leaves out of a trace, or takes for something else.
+
+    First what takes time, most of it first; then what was dropped, and records that were ignored.
+    """
+    probes = np.flatnonzero(trace.kind == Kind.PROBE)
+    plain = int((trace.records.request[trace.ref[probes]] < 0).sum())
+    return (
+        *sorted(timed, key=lambda entry: -(entry.seconds or 0.0)),
+        *(LeftOut(what, count) for what, count in dropped.items()),
+        *([LeftOut("probes, not simulated", plain)] if plain else ()),
+        *of_records(trace.ignored, told=("BufferFlush", "MeasurementOnOff")),
+    )
+
+
+def left_out(
+    program: Program, channel: Ints | None = None, trips: Ints | None = None
+) -> tuple[LeftOut, ...]:
+    """List what a program leaves out, and the messages that none of its receives takes.
 
     Parameters
     ----------
-    calls : Trace or Folded or None
-        What the program was lowered from; None of traffic.
-    program : Program
+    channel, trips : ndarray(int64, shape=(operations,)), optional
+        `Program.channels` and `Program.trips`, where they are known.
 
     Returns
     -------
-    list of LeftOut
-        First what takes time, most of it first; then what was dropped, what nobody receives, and
-        records that were ignored, with their counts. `substantial` picks what is worth a warning.
+    tuple of LeftOut
+        What takes time comes first.
     """
-    timed = sorted(program.left_out, key=lambda entry: -(entry.seconds or 0.0))
-    counted = [LeftOut(what, count) for what, count in program.dropped.items()]
-    if not (program.kind == Op.REPEAT).any():
-        counted.append(
-            LeftOut("messages that nobody receives", int((program.receives() < 0).sum()))
-        )
-    trace = calls.trace if isinstance(calls, Folded) else calls
-    if trace is not None:
-        probes = np.flatnonzero(trace.kind == Kind.PROBE)
-        plain = int((trace.records.request[trace.ref[probes]] < 0).sum())
-        counted.append(LeftOut("probes, not simulated", plain))
-        counted += of_records(trace.ignored, told=("BufferFlush", "MeasurementOnOff"))
-    return timed + [entry for entry in counted if entry.count]
+    channel = program.channels() if channel is None else channel
+    trips = program.trips() if trips is None else trips
+    rows = np.flatnonzero(channel >= 0)
+    takes = program.kind[rows] >= Op.RECV
+    excess = np.bincount(channel[rows], np.where(takes, -trips[rows], trips[rows]))
+    untaken = int(excess[excess > 0].sum())
+    unmatched = [LeftOut("messages that nobody receives", untaken)] if untaken else ()
+    return (*program.left_out, *unmatched)

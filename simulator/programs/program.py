@@ -75,7 +75,7 @@ class Program:
     dropped : mapping of str to int
         Operations of the trace that are left out, counted by reason.
     left_out : tuple of LeftOut
-        Time of the trace that is left out or taken for something else.
+        What of the trace is left out or taken for something else, `dropped` among it.
     notes : mapping of str to int
         What the trace leaves open, and what was taken for it, counted.
     """

@@ -1,0 +1,26 @@
+"""Commands tell what of a trace they leave out, and warn of what takes long."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from hopmap.scenarios.cli.app import app
+from support.left_out import EXPECTED, made
+
+
+@pytest.mark.parametrize("command", ["info", "matrix", "simulate"])
+def test_they_say_so_in_lines_and_json(tmp_path, command):
+    folder, mapping = made(tmp_path / "made"), tmp_path / "mapping.csv"
+    mapping.write_text("rank,node\n0,0\n1,1\n")
+    rest = {"matrix": ["--out", tmp_path / "t.npz"], "simulate": [mapping, "-t", "mesh:2"]}
+    words = [str(word) for word in (command, folder, *rest.get(command, []))]
+    printed = CliRunner().invoke(app, words)
+    for entry in EXPECTED:
+        assert f"left out: {entry.what}: {entry.count}" in printed.stdout
+    warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
+    assert [warning in line for line in printed.stderr.splitlines()].count(True) == 1
+    assert "one-sided" not in printed.stderr  # 0.5 %
+    told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["left_out"]
+    assert [entry["what"] for entry in told] == [entry.what for entry in EXPECTED]
+    assert [entry["seconds"] for entry in told[:2]] == pytest.approx([4.0, 0.1])
