@@ -11,7 +11,8 @@ without messages included, is computation; every rank's clock begins at 0, the t
 * A send whose request was never completed (freed) is sent and not waited for.
 * Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
   member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
-  MPI_Finalize, ...) synchronise like a barrier. Communicators of one member move nothing.
+  MPI_Finalize, ...) synchronise like a barrier, of some members where only some call
+  (`agreement.py`). Communicators of one member move nothing.
 * A non-blocking collective is a strand that starts at its request, goes on in the background, and
   is joined at its completion.
 * A loop of a folded trace becomes a REPEAT behind the last call of its body.
