@@ -13,7 +13,8 @@ how long it took is left to the simulation. Time between calls is computation, b
 * A send whose request was never completed (freed) is sent and not waited for.
 * Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
   member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
-  MPI_Finalize, ...) synchronise like a barrier. Communicators of one member move nothing.
+  MPI_Finalize, ...) synchronise like a barrier, of some members where only some call
+  (`agreement.py`). Communicators of one member move nothing.
 * A non-blocking collective is a strand that starts at its request, goes on in the background, and
   is joined at its completion.
 * A call during which another thread of its rank computes lasts as long as that at least: the

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator.collectives.in_place import (
@@ -50,6 +50,7 @@ def calls(draw, operations):
     return operation, blocks, root, in_place
 
 
+@settings(deadline=None)
 @given(calls([*WITH_ROOT, C.SCAN, C.EXSCAN]))
 def test_what_a_root_or_the_first_member_tells_is_exact(call):
     operation, blocks, root, in_place = call
@@ -59,6 +60,7 @@ def test_what_a_root_or_the_first_member_tells_is_exact(call):
     )
 
 
+@settings(deadline=None)
 @given(calls([C.ALLGATHERV, C.REDUCE_SCATTER]))
 def test_blocks_that_differ_tell_by_the_other_side(call):
     operation, blocks, root, in_place = call
@@ -67,6 +69,7 @@ def test_blocks_that_differ_tell_by_the_other_side(call):
     assert np.array_equal(volume(operation, root, sent, received), blocks)
 
 
+@settings(deadline=None)
 @given(calls(sorted(OWN_LEFT_OUT)))
 def test_equal_accounts_are_exact_unless_both_readings_are_whole(call):
     operation, blocks, root, in_place = call

@@ -6,7 +6,7 @@ The network takes microseconds, so that times are those of computation and waiti
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import lower, simulate
@@ -159,6 +159,7 @@ def runs(draw):
     return calls, groups
 
 
+@settings(deadline=None)
 @given(runs(), st.booleans())
 def test_what_ran_runs_whoever_makes_handles_with_whom(run, communicators_are_known):
     calls, groups = run

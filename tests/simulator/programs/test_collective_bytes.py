@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import lower
@@ -49,6 +49,7 @@ def calls_of(operation, sizes, members, root, in_place):
 
 
 @pytest.mark.parametrize(("operation", "algorithm"), BYTES, ids=" by ".join)
+@settings(deadline=None)
 @given(
     members=st.integers(2, 9),
     sizes=st.lists(st.integers(1, 10**9), min_size=1, max_size=3),
