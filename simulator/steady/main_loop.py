@@ -70,11 +70,11 @@ def main_loop(plan: RunPlan) -> MainLoop | None:
     if (program.size[rows] != trips).any() or (place != place[0]).any():
         return None
     times = _trips_in(plan, rows)
-    sides = [
+    sent, taken = (
         np.bincount(plan.channel[mine], times[mine], minlength=int(plan.channel.max()) + 2)
         for mine in (np.isin(program.kind, kinds) for kinds in (SENDS, RECEIVES))
-    ]
-    return MainLoop(rows, trips) if np.array_equal(*sides) else None
+    )
+    return MainLoop(rows, trips) if np.array_equal(sent, taken) else None
 
 
 def _first_rows(program: Program) -> Ints:
@@ -90,7 +90,8 @@ def _outermost(program: Program) -> Ints:
     np.add.at(depth, ends + 1, -1)
     strand = np.searchsorted(program.offsets, ends, side="right") - 1
     own = program.main()[program.rank_of[strand]] == strand
-    return ends[own & (np.cumsum(depth)[ends] == 1)]
+    outermost: Ints = ends[own & (np.cumsum(depth)[ends] == 1)]
+    return outermost
 
 
 def _trips_in(plan: RunPlan, rows: Ints) -> Ints:
@@ -98,7 +99,8 @@ def _trips_in(plan: RunPlan, rows: Ints) -> Ints:
     inside = np.zeros(plan.program.operations + 1, dtype=np.int64)
     inside[plan.program.target[rows]] = 1
     inside[rows + 1] -= 1
-    return np.cumsum(inside)[:-1] * plan.trips // plan.program.size[rows[0]]
+    times: Ints = np.cumsum(inside)[:-1] * plan.trips // plan.program.size[rows[0]]
+    return times
 
 
 def step_of(plan: RunPlan, loop: MainLoop) -> Step:

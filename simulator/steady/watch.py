@@ -17,7 +17,8 @@ from hopmap.simulator.run_plan import RunPlan
 from .main_loop import MainLoop, step_of
 from .pace import ROUNDING, Pace, pace_of, window
 
-Floats, Ints = NDArray[np.float64], NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MOST = 256  # steps that are watched at most; a loop that has not settled by then is replayed whole
 TRIP_END = np.dtype(
@@ -107,18 +108,14 @@ class Watch:
             left * (self.ends[name][:, self._steps - 1] - self.ends[name][:, self._steps - 2])
             for name in ("compute", "communicate")
         )
-        seen = window(self._steps, pace.period)
-        (before, old), (now, new) = (
-            self._served[max(-1 - seen, -len(self._served))],
-            self._served[-1],
-        )
+        seen = min(window(self._steps, pace.period), len(self._served) - 1)
+        (before, old), (now, new) = self._served[-1 - seen], self._served[-1]
         moved, busy, waited = new - old
         servers, step = outcome.servers, step_of(plan, self.loop)
-        # By bytes, as ranks look when they are somewhere within a step; control messages have none.
-        trips = np.divide(
-            moved, step.bytes, np.full_like(moved, now - before), where=step.bytes > 0
-        )
-        trips = left / np.where(trips > 0, trips, now - before)
+        # By bytes, since ranks are anywhere within a step by then; what has none goes by time.
+        trips = np.full(len(moved), now - before)
+        np.divide(moved, step.bytes, out=trips, where=(moved > 0) & (step.bytes > 0))
+        more = left / trips
         wait = np.maximum(outcome.wait + gained - compute - communicate, 0.0)
         finish = outcome.finish + gained
         told = Extrapolated(
@@ -136,8 +133,8 @@ class Watch:
             servers=servers._replace(
                 messages=servers.messages + left * step.messages,
                 bytes=servers.bytes + left * step.bytes,
-                busy=servers.busy + trips * busy,
-                waited=servers.waited + trips * waited,
+                busy=servers.busy + more * busy,
+                waited=servers.waited + more * waited,
             ),
             events=outcome.events + left * step.events,
             controls=outcome.controls + left * step.controls,
