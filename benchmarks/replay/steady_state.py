@@ -1,7 +1,7 @@
-"""Runs extrapolated from their first steps, beside the whole: ``python benchmarks/replay/steady_state.py``.
+"""Whole runs beside what their first steps tell: ``python benchmarks/replay/steady_state.py``.
 
-Arguments like ``lu.D.4096@torus:16x16x16`` replace the table's cases; with ``--told`` only what
-`simulate` tells in its stead is measured, not the whole run, which takes up to eight minutes each.
+Arguments like ``lu.D.4096@torus:16x16x16`` replace the table's cases; with ``--told`` the whole
+runs are left out, the longest of which take eight minutes on a slow core.
 Ranks are placed at random, the same each time. Seconds are processor time of `simulate`, with what
 is compiled at hand; "built" is what trace and program take before, for both.
 """

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST, FEWEST_MEANS = 8, 4  # increments to judge by, and means of them
+FEWEST, FEWEST_MEANS = 8, 4  # increments to judge by, of any period; and means of them
 LONGEST = 8  # steps of a period
 ROUNDING = 1e-9  # of a run: additions, and what is different about the last trip
 
@@ -64,7 +64,7 @@ def pace_of(ends: NDArray[np.float64], left: int) -> Pace | None:
     paces = [
         _pace(ends[:, steps - 1 - window(steps, period) :: period], period, left)
         for period in range(1, LONGEST + 1)
-        if window(steps, period) >= FEWEST_MEANS * period
+        if window(steps, period) >= FEWEST * period
     ]
     # A longer period has to explain something: chance alone makes some of them look better.
     return min(paces, key=lambda pace: pace.error * (1 if pace.period == 1 else 10))

@@ -31,10 +31,15 @@ def test_ranks_may_be_behind_each_other_but_not_fall_behind():
 
 @pytest.mark.parametrize("period", [2, 3, 5])
 def test_alternating_steps_have_the_smallest_period(period):
-    steps = np.resize([1.0, 2.0, 4.0, 1.5, 3.0][:period], 8 * period)
+    steps = np.resize([1.0, 2.0, 4.0, 1.5, 3.0][:period], 12 * period)
     pace = pace_of(ends(steps), 7 * period)
     assert (pace.period, pace.seconds) == (period, steps[:period].sum())
     assert pace.error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_period_is_seen_eight_times_before_it_is_believed():
+    assert pace_of(ends([1.0, 2.0] * 8), 100).period == 1
+    assert pace_of(ends([1.0, 2.0] * 10), 100).period == 2
 
 
 def test_what_the_first_quarter_did_is_forgotten():
