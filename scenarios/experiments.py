@@ -76,6 +76,7 @@ def sweep(
     engine: str | bool = DEFAULT_ENGINE,
     steps: int | None = None,
     rounds: int | None = None,
+    exact: bool = False,
     collectives: str = "ignore",
     settings: GivenSettings = None,
     vary: Sequence[Mapping[str, Any]] = (),
@@ -93,7 +94,7 @@ def sweep(
     seeds : one or several
     engine : str or False
         Of the replay; False measures only.
-    steps, rounds, collectives, settings : see `simulate` and `map_ranks`
+    steps, rounds, exact, collectives, settings : see `simulate` and `map_ranks`
     vary : sequence of mapping
         Tables [[vary]] of a scenario: ``[{"parameters": {"link.latency": ["0.1 us", "1 us"]}}]``.
     out : path, optional
@@ -116,7 +117,7 @@ def sweep(
     with where as name:
         folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        replay = {"engine": engine, "steps": steps, "rounds": rounds}
+        replay = {"engine": engine, "steps": steps, "rounds": rounds, "exact": exact or None}
         table: dict[str, Any] = {
             "name": "sweep",
             "traces": [_trace(each, place, folder) for place, each in enumerate(_listed(traces))],

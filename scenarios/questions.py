@@ -15,7 +15,7 @@ from hopmap.mappers.objectives import objective_value, unknown_objective
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress
 from hopmap.scenarios.launchers.node_names import nodes_named
-from hopmap.simulator import DEFAULT_ENGINE, Explanation, Metrics, ParameterError, Result
+from hopmap.simulator import DEFAULT_ENGINE, Explanation, Metrics, ParameterError, Result, Steady
 from hopmap.simulator import evaluate as measure
 from hopmap.simulator import explain as why
 from hopmap.simulator import simulate as replay
@@ -206,6 +206,7 @@ def simulate(
     settings: GivenSettings = None,
     steps: int | None = None,
     rounds: int | None = None,
+    exact: bool = False,
     otf2: str | Path | None = None,
     perfetto: str | Path | None = None,
     links: str | Path | tuple[str | Path, ...] = (),
@@ -225,6 +226,9 @@ def simulate(
         Time steps of a benchmark, instead of all.
     rounds : int, optional
         Rounds in which traffic is sent; see `program_of_source`.
+    exact : bool
+        Whether to replay all steps of a long run that could be extrapolated from its first ones;
+        `Result.extrapolated` says what was, and how far it may be off.
     otf2, perfetto : path, optional
         An archive, or JSON for ui.perfetto.dev, to write of the run.
     links : path or several, optional
@@ -251,7 +255,9 @@ def simulate(
         written_out=files.written_out,
     )
     node_of = mapping_given(mapping, run.network, run.program.ranks)
-    return replayed(run, node_of, engine or DEFAULT_ENGINE, files, bins, progress=progress)
+    return replayed(
+        run, node_of, engine or DEFAULT_ENGINE, files, bins, exact=exact, progress=progress
+    )
 
 
 def replayed(
@@ -261,6 +267,7 @@ def replayed(
     files: RunFiles,
     bins: int,
     *,
+    exact: bool = False,
     title: str = "",
     progress: Progress | None = None,
 ) -> Result:
@@ -274,6 +281,7 @@ def replayed(
         engine=engine,
         record_operations=files.operations,
         record_links=bins if files.links else 0,
+        steady=None if exact else Steady(),
         progress=progress,
     )
     recording = run.calls if isinstance(run.calls, Trace) else None

@@ -34,10 +34,12 @@ from hopmap.simulator.programs.from_traffic import program_of_traffic as program
 from hopmap.simulator.programs.program import Op as Op
 from hopmap.simulator.programs.program import Program as Program
 from hopmap.simulator.programs.program import program_of as program_of
+from hopmap.simulator.steady.watch import Steady as Steady
 
 from .deadlock import DeadlockError as DeadlockError
 from .link_use import LinkUse as LinkUse
 from .operations import Operations as Operations
+from .result import Extrapolated as Extrapolated
 from .result import MessageTimes as MessageTimes
 from .result import Result as Result
 from .result import Servers as Servers

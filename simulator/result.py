@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,35 @@ class Servers(NamedTuple):
     busy: Floats
     longest_wait: Floats
     waited: Floats
+
+
+@dataclass(frozen=True)
+class Extrapolated:
+    """How a run was extrapolated from its first steps, the trips of its main loop.
+
+    Attributes
+    ----------
+    steps, of : int
+        How many were replayed, and how many there are.
+    period : int
+        Steps after which all repeats.
+    seconds : float
+        Mean time of a step of those that were not replayed.
+    error : float
+        By how much of the makespan it may be off, as far as the steps that were replayed say.
+    """
+
+    steps: int
+    of: int
+    period: int
+    seconds: float
+    error: float
+
+    def __str__(self) -> str:
+        return (
+            f"steps {self.steps + 1:,} to {self.of:,} extrapolated, "
+            f"error at most {100 * self.error:.2g} %"
+        )
 
 
 class Outcome(NamedTuple):
@@ -147,6 +176,12 @@ class Result(Shown):
         What the trace had and the run had not, or not as it was.
     notes : mapping of str to int
         See `Program.notes`.
+    extrapolated : Extrapolated or None
+        None if all steps were replayed. Otherwise times, and how long links were busy, are
+        extrapolated; messages, bytes, `events` and `controls` are exact; queues are as long as was
+        seen.
+    whole : str
+        Why all steps of a long run were replayed, if they need not have been.
     """
 
     engine: str
@@ -177,11 +212,14 @@ class Result(Shown):
     network: Topology | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
+    extrapolated: Extrapolated | None = None
+    whole: str = ""
 
     def __repr__(self) -> str:
+        how = "" if self.extrapolated is None else f", {self.extrapolated}"
         return (
             f"<Result of {self.ranks} ranks on {self.topology}, engine {self.engine}: "
-            f"makespan {show_seconds(self.makespan)}>"
+            f"makespan {show_seconds(self.makespan)}{how}>"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -221,4 +259,5 @@ class Result(Shown):
             "energy": None if self.energy is None else self.energy.to_dict(),
             "left_out": [entry.to_dict() for entry in self.left_out],
             "notes": dict(self.notes),
+            "extrapolated": None if self.extrapolated is None else asdict(self.extrapolated),
         }

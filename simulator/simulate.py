@@ -25,10 +25,13 @@ from .flows import message_engine
 from .link_use import fitted
 from .operations import operations_of
 from .packets import compiled_engine
-from .record import Record
+from .record import NOTHING, Record
 from .reference import simpy_engine
 from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
+from .steady.main_loop import main_loop, packet_hops
+from .steady.pace import FEWEST
+from .steady.watch import Steady, Watch
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
 BYTES_PER_MESSAGE = 80  # that is kept, measured
@@ -41,15 +44,15 @@ class Engine(NamedTuple):
     Attributes
     ----------
     run : callable
-        ``(plan, record, progress) -> Outcome``.
+        ``(plan, record, progress) -> Outcome``; of packets also with a `Watch` behind them.
     summary : str
         One line for ``hopmap list engines``.
     packets : bool
         Whether links serve packets one after the other, so that their use over time is known; and
-        what repeats stands in memory once.
+        what repeats stands in memory once, so that it can be watched.
     """
 
-    run: Callable[[RunPlan, Record, Progress | None], Outcome]
+    run: Callable[..., Outcome]
     summary: str
     packets: bool = False
 
@@ -75,6 +78,7 @@ def simulate(
     record_messages: bool = False,
     record_operations: bool = False,
     record_links: int = 0,
+    steady: Steady | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a run.
@@ -96,6 +100,9 @@ def simulate(
     record_links : int
         In how many bins at most to keep the use of every link over time, see `LinkUse`; more than
         half of them are used. Engines of packets only.
+    steady : Steady, optional
+        When a run may be extrapolated from its first steps; never when left out. Runs that keep
+        anything, and those of engines that write loops out, are replayed whole.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
 
@@ -133,8 +140,12 @@ def simulate(
     _require_memory(program, engine, record, topology.links)
     ready = plan_run(program, topology, nodes, parameters)
     begin = time.perf_counter()
+    watch, whole = _watch(ready, steady, engine, record)
+    extrapolated = None
     with compiling() as spent:
-        outcome = ENGINES[engine].run(ready, record, progress)
+        outcome = ENGINES[engine].run(ready, record, progress, *([watch] if watch else []))
+    if watch and watch.left:
+        (outcome, extrapolated), whole = watch.extended(ready, outcome), ""
     compiled = sum(spent)
     seconds = time.perf_counter() - begin - compiled
     result = _result(engine, topology, ready, outcome, seconds, record)
@@ -144,6 +155,8 @@ def simulate(
         network=topology,
         left_out=left_out(program, ready.channel, ready.trips),
         notes=program.notes,
+        extrapolated=extrapolated,
+        whole=whole,
     )
     if not parameters.energy:
         return result
@@ -151,6 +164,24 @@ def simulate(
         parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
     )
     return replace(result, energy=energy)
+
+
+def _watch(
+    plan: RunPlan, steady: Steady | None, engine: str, record: Record
+) -> tuple[Watch | None, str]:
+    """Return what watches a run, if anything, and why it is replayed whole otherwise."""
+    if steady is None or packet_hops(plan) < steady.hops:
+        return None, ""
+    if record != NOTHING:
+        return None, "what it keeps is of all steps"
+    if not ENGINES[engine].packets:
+        return None, f"engine {engine} writes loops out"
+    loop = main_loop(plan)
+    if loop is None:
+        return None, "it has no loop that all ranks go through together"
+    if loop.trips // 2 <= FEWEST:
+        return None, f"{loop.trips} steps are too few"
+    return Watch(loop, steady.tolerance), f"its steps do not settle to {steady.tolerance:.2%}"
 
 
 def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:

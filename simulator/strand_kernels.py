@@ -34,6 +34,7 @@ def strand_machine(
     post_send: Callable[..., None],
     post_receive: Callable[..., None],
     crowded: Callable[..., bool],
+    end_trip: Callable[..., None],
 ) -> tuple[Callable[..., None], Callable[..., None]]:
     """Compile the machine for an engine from what differs, which are compiled functions.
 
@@ -48,6 +49,8 @@ def strand_machine(
     crowded : callable
         ``(run, number)``: whether the strand so numbered must stop here, to go on when the engine
         says so.
+    end_trip : callable
+        ``(run, strand, row, now)``: a loop, whose REPEAT the row is, has ended a trip.
 
     Returns
     -------
@@ -97,6 +100,7 @@ def strand_machine(
                     post_receive(run, row, at, now)
                 elif kind == REPEAT:
                     row["trips"] += 1
+                    end_trip(run, strand, row, now)
                     phase = BEGIN
                     _leave_operation(run, strand, now)
                     if row["trips"] < row["size"]:
@@ -168,6 +172,11 @@ def _overhead_of(run: Any, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
     receives = row["kind"] in (RECV, IRECV)
     return float(run.loop["overhead_recv"]) if receives else 0.0
+
+
+@njit(cache=False)
+def watch_nothing(run: Any, strand: Any, row: Any, now: float) -> None:
+    """End a trip in an engine that watches no loop."""
 
 
 @njit(cache=False)

@@ -86,6 +86,7 @@ _EVENTS = dict.fromkeys(Call, _COLLECTIVE) | {
 _GRID = np.full((len(Call), 4), 255, dtype=np.uint8)
 for _call, _kinds in _EVENTS.items():
     _GRID[_call, : len(_kinds)] = _kinds
+_BEGINS = _GRID[:, 0] == Kind.ENTER
 _OPERATION = np.full(len(Call), NO_OPERATION, dtype=np.uint8)
 _OPERATION[Call.INIT] = Collective.CREATE_HANDLE
 _OPERATION[Call.COMM_SPLIT] = Collective.CREATE_HANDLE
@@ -125,7 +126,7 @@ def with_requests(table: NDArray[np.void]) -> NDArray[np.void]:
 
 def count_calls(table: NDArray[np.void]) -> int:
     """MPI calls in a table: rows that begin one."""
-    return int(np.count_nonzero(_GRID[table["call"], 0] == Kind.ENTER))
+    return int(np.count_nonzero(_BEGINS[table["call"]]))
 
 
 def trace_of_calls(

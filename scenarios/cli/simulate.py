@@ -27,7 +27,7 @@ from .console import chosen_rows, left_out_lines, print_json, print_table, say, 
 from .explain import bound_label, link_lines
 
 if TYPE_CHECKING:
-    from hopmap.simulator import Bound, Parameters
+    from hopmap.simulator import Bound, Parameters, Result
 
 
 def simulate(
@@ -41,6 +41,14 @@ def simulate(
     settings: Sets = None,
     steps: Steps = None,
     rounds: Rounds = None,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Replay all steps. Else runs of over 20 million packet-hops end once their main "
+            "loop has settled, and the other steps are extrapolated, with an error bound.",
+        ),
+    ] = False,
     otf2: Annotated[
         Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
     ] = None,
@@ -87,7 +95,14 @@ def simulate(
         node_of = mapping_given(mapping, given.network, given.program.ranks)
         title = f"{given.name} by {mapping} on {given.network.spec}, engine {engine}"
         result = replayed(
-            given, node_of, engine, files, bins or BINS, title=title, progress=progress
+            given,
+            node_of,
+            engine,
+            files,
+            bins or BINS,
+            exact=exact,
+            title=title,
+            progress=progress,
         )
     summary = result.summary()
     if as_json:
@@ -98,6 +113,7 @@ def simulate(
     bounds = lower_bounds(given.program, given.network, node_of, parameters=given.parameters)
     rows: list[tuple[str, object]] = [
         ("makespan", show_seconds(summary["makespan"])),
+        *_extrapolation_rows(result),
         *_bound_rows(bounds, shared=_shares(engine, given.parameters)),
         ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("  communicating", show_seconds(float(result.communicate.mean()))),
@@ -124,6 +140,14 @@ def _shares(engine: str, parameters: Parameters) -> bool:
     """Whether messages share servers that pass no more than their bandwidth."""
     faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
     return engine != "analytic" and not (engine == "flow" and faster)
+
+
+def _extrapolation_rows(result: Result) -> list[tuple[str, object]]:
+    """Say which steps were replayed, where that is the question."""
+    if result.extrapolated is not None:
+        steps, error = str(result.extrapolated).split(", ")
+        return [(f"  {steps}", error)]
+    return [("  all steps replayed", result.whole)] if result.whole else []
 
 
 def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str, object]]:

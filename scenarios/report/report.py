@@ -160,6 +160,12 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         replay += (
             f"; generated benchmarks for {count(study.steps)} time step{'s' * (study.steps > 1)}"
         )
+    errors = runs["replay_error"].dropna()
+    if len(errors):
+        replay += (
+            f"; {count(len(errors))} runs extrapolated from their first steps, error at most "
+            f"{100 * errors.max():.2g} %"
+        )
     seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
     shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
     words = f"{count(len(runs))} of {count(study.planned)}"

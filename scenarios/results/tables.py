@@ -70,6 +70,7 @@ SCHEMA = pa.schema(
         ("replayed_hop_bytes", _INT),  # as hop_bytes and bytes_congestion_max, but of all that was
         ("replayed_congestion_max", _INT),  # replayed, so with what collectives send
         ("replay_seconds", _REAL),
+        ("replay_error", _REAL),  # bound, of the makespan; null where all steps were replayed
         ("events", _INT),
         ("error", pa.string()),
     ]

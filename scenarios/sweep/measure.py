@@ -13,7 +13,7 @@ import numpy as np
 from hopmap.mappers.timing import timed_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
-from hopmap.simulator import Metrics, Result, evaluate, simulate
+from hopmap.simulator import Metrics, Result, Steady, evaluate, simulate
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -62,6 +62,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         result = replay(replace(run, mapper="", seed=0), node_of.tobytes())
         row |= {
             "replay_seconds": result.wall_seconds,
+            "replay_error": result.extrapolated.error if result.extrapolated else None,
             "makespan": result.makespan,
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
@@ -123,4 +124,5 @@ def _replay(run: Run, nodes: bytes) -> Result:
         parameters=parameters,
         engine=run.engine,
         record_messages=run.messages,
+        steady=None if run.exact else Steady(),
     )

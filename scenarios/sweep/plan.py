@@ -53,6 +53,8 @@ class Run:
         What reports call those of them that vary; no part of the hash.
     messages : bool
         Whether to keep when each message was sent and delivered.
+    exact : bool
+        Whether to replay all steps of a long run.
     network : str
         Hash of the topology's file; empty where it has none.
     rounds : int or None
@@ -77,6 +79,7 @@ class Run:
     rounds: int | None = None
     expanded: bool = False
     called: str = ""
+    exact: bool = False
 
     @cached_property
     def run_id(self) -> str:
@@ -98,6 +101,7 @@ class Run:
             "parameters": normalised(self.settings),
         }
         more = {"messages": self.messages, "rounds": self.rounds, "expanded": self.expanded}
+        more["exact"] = self.exact
         return what | {key: value for key, value in more.items() if value}
 
     @property
@@ -189,6 +193,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         rounds,
                         expanded,
                         _called(network.spec, folder),
+                        bool(engine) and scenario.replay.exact,
                     )
 
 

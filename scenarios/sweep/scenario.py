@@ -47,12 +47,15 @@ class Replay(_Section):
         out. A stencil is sent in one when left out.
     messages : bool
         Whether to keep when each message was sent and delivered, in the table "messages".
+    exact : bool
+        Whether to replay all steps of long runs that could be extrapolated.
     """
 
     engine: Text | Literal[False] = DEFAULT_ENGINE
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     messages: StrictBool = False
+    exact: StrictBool = False
 
 
 class Published(_Section):

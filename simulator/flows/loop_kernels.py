@@ -23,6 +23,7 @@ from hopmap.simulator.strand_kernels import (
     pass_end_point,
     record_arrival,
     strand_machine,
+    watch_nothing,
 )
 
 from .analytic_kernels import alone, charge
@@ -212,4 +213,4 @@ def _never(_run: Run, _number: int) -> bool:
     return False
 
 
-go_on, complete = strand_machine(put, _post_send, _post_receive, _never)
+go_on, complete = strand_machine(put, _post_send, _post_receive, _never, watch_nothing)

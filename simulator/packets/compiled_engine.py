@@ -17,6 +17,7 @@ from hopmap.simulator.record import NOTHING, Record
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
+from hopmap.simulator.steady.watch import TRIP_END, Watch
 from hopmap.simulator.strand_kernels import CROWDED, ENDED
 from hopmap.simulator.strand_state import (
     OPERATION_TIMES,
@@ -55,8 +56,13 @@ SHARE = (
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
 
-def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
-    """Replay a plan; equal to `simpy_engine.run` in every bit.
+def run(
+    plan: RunPlan,
+    record: Record = NOTHING,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Replay a plan, as far as its watch says; equal to `simpy_engine.run` in every bit.
 
     Raises
     ------
@@ -65,7 +71,7 @@ def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = Non
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    state = _finished(plan, _state(plan, record), progress)
+    state = _finished(plan, _state(plan, record), progress, watch)
     servers = state.servers
     return Outcome(
         **outcome_of(plan, record, state),
@@ -118,15 +124,44 @@ def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
     return int((packets * way + asked * controls * (way + back)).sum())
 
 
-def _finished(plan: RunPlan, state: State, progress: Progress | None) -> State:
+def _finished(
+    plan: RunPlan, state: State, progress: Progress | None, watch: Watch | None = None
+) -> State:
     """Run to the end, or to where it gets stuck."""
-    while (why := advance(first_records(state), SHARE)) != ENDED:
+    if watch is not None:
+        state = _watched(state, watch)
+    while (why := advance(first_records(state), 0 if _due(state) else SHARE)) != ENDED:
         if why == CROWDED:
             state = _enlarged(state)
+        elif watch is not None and _due(state):
+            _look(state, watch)
         if progress is not None:
             progress(int(state.loop["arrived"][0]), plan.messages)
     check_finished(plan, state, lambda rows: state.rows["place"][rows])
     return state
+
+
+def _watched(state: State, watch: Watch) -> State:
+    """Let the first trips of a loop be written down."""
+    ranks, trips = watch.ends.shape
+    state.rows["channel"][watch.rows] = np.arange(ranks) * trips
+    state.loop["watched_trips"], state.loop["look_at"] = trips, ranks
+    return state._replace(trip_ends=watch.ends.reshape(-1))
+
+
+def _due(state: State) -> bool:
+    """Whether it is time to look at the trips that have ended; behind the event that ended one."""
+    return bool(0 < state.loop["look_at"][0] <= state.loop["trips_ended"][0])
+
+
+def _look(state: State, watch: Watch) -> None:
+    """Go on as before, or have all ranks leave the loop."""
+    loop, ranks = state.loop, len(watch.rows)
+    loop["look_at"] = (loop["trips_ended"] // ranks + 1) * ranks
+    if trips := watch.look(*(state.servers[name] for name in ("bytes", "busy", "waited"))):
+        state.rows["size"][watch.rows] = trips
+        state.rows["channel"][watch.rows] = -1
+        loop["look_at"] = 0
 
 
 def _check_key(plan: RunPlan) -> None:
@@ -177,6 +212,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         latest=np.zeros(0, dtype=LATEST),
         hops=np.zeros(0, dtype=HOP),
         use=np.zeros(plan.links * record.bins, dtype=USE),
+        trip_ends=np.zeros(0, dtype=TRIP_END),
     )
     empty = {name: table for name, table in state._asdict().items() if not len(table)}
     longer: dict[str, Any] = {n: np.zeros(1, table.dtype) for n, table in empty.items()}

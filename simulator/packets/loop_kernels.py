@@ -30,6 +30,7 @@ is_eager = njit(cache=False)(model.is_eager)
 def advance(run: State, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
     loop, count = run.loop, run.heap.count
+    loop["budget"] = budget
     kind_shift = loop["number_bits"] + loop["packet_bits"]
     if loop["strand"] >= 0:
         strand, loop["strand"] = loop["strand"], -1
@@ -39,9 +40,9 @@ def advance(run: State, budget: int) -> int:
             return ENDED
         if loop["spare"] < RESERVE:
             return CROWDED
-        if budget == 0:
+        if loop["budget"] <= 0:
             return MORE
-        budget -= 1
+        loop["budget"] -= 1
         top = nth(run.heap.entries, 0)
         now, slot, key = top["time"], top["item"], top["key"]
         kind = key >> kind_shift
@@ -190,4 +191,19 @@ def _crowded(run: State, number: int) -> bool:
     return True
 
 
-go_on, complete = strand_machine(push, _post_send, _post_receive, _crowded)
+@njit(cache=False)
+def _end_trip(run: State, strand: Any, row: Any, now: float) -> None:
+    """Write the end of a trip of a watched loop down; stop when it is time to look at them."""
+    loop = run.loop
+    if row["channel"] < 0 or row["trips"] > loop["watched_trips"]:
+        return
+    end = nth(run.trip_ends, row["channel"] + row["trips"] - 1)
+    end["time"] = now
+    end["compute"] = strand["compute"]
+    end["communicate"] = strand["communicate"]
+    loop["trips_ended"] += 1
+    if loop["trips_ended"] == loop["look_at"]:
+        loop["budget"] = 0
+
+
+go_on, complete = strand_machine(push, _post_send, _post_receive, _crowded, _end_trip)

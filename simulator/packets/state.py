@@ -30,13 +30,17 @@ LOOP: Columns = [
     ("strand", np.int64),  # that had to stop for want of slots, or -1
     ("served", np.int64),  # packets, by all servers
     ("hops", np.int64),  # kept
+    ("budget", np.int64),  # events before Python looks again
+    ("watched_trips", np.int64),  # of each watched loop, the first ones
+    ("trips_ended", np.int64),  # of those, by all ranks together
+    ("look_at", np.int64),  # after how many of them Python looks
 ]
 ROW = row_type(
     [
         ("path", np.int64),  # where the path of its message begins, and that of the grant
         ("back", np.int64),
         ("place", np.int64),  # in the channel, of what it began last
-        ("channel", np.int32),
+        ("channel", np.int32),  # of a watched REPEAT, where in `trip_ends` those of its rank begin
     ]
 )
 SERVER = np.dtype(
@@ -130,6 +134,8 @@ class State(NamedTuple):
         By message, whether its hops are kept; by server, the message served last; those hops.
     use : ndarray(USE)
         Bins of one tracked link behind those of the other.
+    trip_ends : ndarray(TRIP_END)
+        Of the watched loops, those of one rank behind those of the other.
     """
 
     loop: Any
@@ -148,3 +154,4 @@ class State(NamedTuple):
     latest: Any
     hops: Any
     use: Any
+    trip_ends: Any

@@ -20,6 +20,7 @@ from hopmap.simulator.programs.program import Op
 from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.result import Outcome
 from hopmap.simulator.run_plan import RunPlan
+from hopmap.simulator.steady.watch import Watch
 
 from .events import Begun, Clock, Message, Sent, Strand
 from .network import Network
@@ -32,21 +33,28 @@ BEGINNING = frozenset(map(int, (Op.ISEND, Op.IRECV, Op.START)))
 BLOCKING = frozenset(map(int, (Op.SEND, Op.RECV, Op.WAIT)))
 
 
-def run(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
-    """Replay a plan.
+def run(
+    plan: RunPlan,
+    record: Record = NOTHING,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Replay a plan, as far as its watch says.
 
     Raises
     ------
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _Replay(plan, record, progress).outcome()
+    return _Replay(plan, record, progress, watch).outcome()
 
 
 class _Replay:
     """State of one run. Lists, not arrays: Python reads them several times faster."""
 
-    def __init__(self, plan: RunPlan, record: Record, progress: Progress | None) -> None:
+    def __init__(
+        self, plan: RunPlan, record: Record, progress: Progress | None, watch: Watch | None
+    ) -> None:
         parameters, program = plan.parameters, plan.program
         self.plan = plan
         self.clock = Clock()
@@ -69,6 +77,11 @@ class _Replay:
         self.sends: Counter[int] = Counter()
         self.receives: Counter[int] = Counter()
         self.arrived = 0
+        self.watch = watch
+        self.watched = (
+            {} if watch is None else {row: r for r, row in enumerate(watch.rows.tolist())}
+        )
+        self.trips_ended, self.look_at = 0, len(self.watched)
         self.record = record
         # What is recorded; strands write their operations one after the other.
         self.message_times = MessageTimestamps(
@@ -125,6 +138,26 @@ class _Replay:
 
     def resume(self, strand: Strand) -> None:
         next(strand.steps, None)
+        if self.watched and self.trips_ended >= self.look_at:
+            self.look()
+
+    def look(self) -> None:
+        """Go on as before, or have all ranks leave the watched loop."""
+        assert self.watch is not None
+        ranks, counters = len(self.watched), self.network.counters()
+        self.look_at = (self.trips_ended // ranks + 1) * ranks
+        if trips := self.watch.look(counters.bytes, counters.busy, counters.waited):
+            for row in self.watched:
+                self.size[row] = trips
+            self.watched = {}
+
+    def end_trip(self, strand: Strand, row: int) -> None:
+        """Write the end of a trip of a watched loop down."""
+        assert self.watch is not None
+        trip, ends = self.trips[row], self.watch.ends[self.watched[row]]
+        if trip <= len(ends):
+            ends[trip - 1] = (self.clock.now, strand.compute, strand.communicate)
+            self.trips_ended += 1
 
     def steps(self, strand: Strand, begin: int, end: int) -> Generator[None, None, None]:
         """Execute a strand; it yields to wait for its next `resume`."""
@@ -156,6 +189,8 @@ class _Replay:
                 begun = self.begun[self.target[row]]
             elif kind == Op.REPEAT:
                 self.trips[row] += 1
+                if row in self.watched:
+                    self.end_trip(strand, row)
                 if self.trips[row] < self.size[row]:
                     if record:
                         ended[strand.entry] = clock.now

@@ -35,6 +35,7 @@ def test_summary_has_the_keys_of_the_json():
         "compile_seconds",
         "links",
         "energy",
+        "extrapolated",
     ]
     assert summary["links"] == {
         "max_busy": pytest.approx(1e-8),

@@ -2,10 +2,13 @@
 
 import json
 import re
+from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
 
+import hopmap as hm
+from hopmap.simulator import Steady
 from hopmap.traces import (
     nas_trace,
     summarize,
@@ -26,6 +29,7 @@ def test_simulate_has_designs_keys(mapping):
         "compile_seconds",
         "links",
         "energy",
+        "extrapolated",
         "algorithms",
         "notes",
         "link_kinds",
@@ -68,6 +72,30 @@ def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
     assert "link.bandwidth" in (text := hopmap("list", "parameters"))
     assert "value = 10000000000.0  (bytes/s)" in text
     assert "optical 31250000000.0, wireless 12500000000.0" in text
+
+
+def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setattr("hopmap.scenarios.questions.Steady", partial(Steady, hops=0))
+    words = ("simulate", "lu.S.4", tmp_path / "m.csv", "-t", "mesh:2x2")
+    hopmap("map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", tmp_path / "m.csv")
+    whole, told = as_json(*words, "--exact"), as_json(*words)
+    assert whole["extrapolated"] is None
+    assert told["extrapolated"].keys() == {"steps", "of", "period", "seconds", "error"}
+    assert (told["extrapolated"]["steps"], told["extrapolated"]["of"]) == (10, 49)
+    error = told["extrapolated"]["error"]
+    assert abs(told["makespan"] - whole["makespan"]) <= error * told["makespan"] < 1e-4
+    assert (told["messages"], told["bytes"]) == (whole["messages"], whole["bytes"])
+    row = r"steps 11 to 49 extrapolated\W+error at most [0-9.e-]+ %"
+    assert re.search(row, hopmap(*words))
+    assert "steps" not in hopmap(*words, "--exact")
+    assert "steps 11 to 49 extrapolated" in repr(hm.simulate(*words[1:2], "mesh:2x2", words[2]))
+    flow = hopmap(*words, "--engine", "flow")
+    assert re.search(r"all steps replayed\W+engine flow writes loops out", flow)
+
+
+def test_short_runs_are_replayed_whole(mapping):
+    summary = as_json("simulate", "lu.S.4", mapping, "-t", "mesh:2x2")
+    assert summary["extrapolated"] is None
 
 
 @pytest.mark.parametrize("engine", ["flow", "analytic"])

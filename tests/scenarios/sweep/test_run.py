@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -25,7 +26,7 @@ from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import missing, run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.simulator import evaluate, simulate
+from hopmap.simulator import Steady, evaluate, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2.read import read_trace, read_traffic
@@ -169,6 +170,27 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
 
 
+def test_long_runs_are_extrapolated_unless_the_scenario_says_exact(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure_module, "Steady", partial(Steady, hops=0))
+    file = tmp_path / "study.toml"
+    head = 'name = "a study"\ntraces = ["lu.S.4"]\ntopologies = ["mesh:2x2"]\n'
+    rows = []
+    for name, exact in (("told", ""), ("whole", "[replay]\nexact = true\n")):
+        file.write_text(f'{head}mappers = ["sweep"]\n{exact}')
+        assert not sweep(file, tmp_path / name).failed
+        rows += store.load_runs(tmp_path / name).to_dict("records")
+    told, whole = rows
+    assert told["run_id"] != whole["run_id"]
+    assert np.isnan(whole["replay_error"])
+    assert 0 < told["replay_error"] < 1e-3
+    assert abs(told["makespan"] / whole["makespan"] - 1) <= told["replay_error"]
+    assert told["events"] == whole["events"]
+    error = f"error at most {100 * told['replay_error']:.2g} %"
+    page = write_report(tmp_path / "told").read_text()
+    assert f"1 runs extrapolated from their first steps, {error}" in page
+    assert "extrapolated" not in write_report(tmp_path / "whole").read_text()
+
+
 def test_a_label_is_no_part_of_a_run(tmp_path):
     def ids(label):
         more = f"[[vary]]\nlabels = ['{label}']\nparameters.gap = [1e-6]\n"
@@ -211,6 +233,7 @@ def test_what_a_run_depends_on_changes_its_id(tmp_path):
     assert base == ids()
     for more in (
         "[replay]\nengine = false",
+        "[replay]\nexact = true",
         '[parameters]\n"link.bandwidth" = "1 GB/s"',
         "[parameters]\neager_limit = 1",
     ):

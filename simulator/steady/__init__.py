@@ -1,0 +1,1 @@
+"""Whole runs from some of their steps, where a program's main loop settles."""
