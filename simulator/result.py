@@ -13,6 +13,7 @@ from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Topology
 from hopmap.units import show_seconds
 
+from .ensembles.ensemble import Ensemble
 from .link_use import LinkUse
 from .operations import Operations
 from .record import MessageTimestamps, OperationTimestamps
@@ -141,6 +142,8 @@ class Result(Shown):
         If any of its parameters is set.
     network : Topology or None
         What it ran on.
+    ensemble : Ensemble or None
+        What repeats with noise took, if they were asked for.
     """
 
     engine: str
@@ -169,11 +172,13 @@ class Result(Shown):
     operations: Operations | None = None
     link_use: LinkUse | None = None
     network: Topology | None = None
+    ensemble: Ensemble | None = None
 
     def __repr__(self) -> str:
         return (
             f"<Result of {self.ranks} ranks on {self.topology}, engine {self.engine}: "
-            f"makespan {show_seconds(self.makespan)}>"
+            f"makespan {show_seconds(self.makespan)}"
+            f"{'' if self.ensemble is None else f', {self.ensemble}'}>"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,4 +216,5 @@ class Result(Shown):
                 "max_bytes": int(self.link_bytes.max(initial=0)),
             },
             "energy": None if self.energy is None else self.energy.to_dict(),
+            "ensemble": None if self.ensemble is None else self.ensemble.to_dict(),
         }

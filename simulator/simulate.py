@@ -20,11 +20,14 @@ from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
+from .ensembles.ensemble import Ensemble
+from .ensembles.intervals import LEAST
 from .flows import message_engine
 from .link_use import fitted
+from .noise import levels, with_noise, without_noise
 from .operations import operations_of
 from .packets import compiled_engine
-from .record import Record
+from .record import NOTHING, Record
 from .reference import simpy_engine
 from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
@@ -74,6 +77,7 @@ def simulate(
     record_messages: bool = False,
     record_operations: bool = False,
     record_links: int = 0,
+    repeat: int = 0,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a run.
@@ -95,14 +99,17 @@ def simulate(
     record_links : int
         In how many bins at most to keep the use of every link over time, see `LinkUse`; more than
         half of them are used. Engines of packets only.
+    repeat : int
+        How often to replay with noise, see `Result.ensemble`: that of the parameters, or else of
+        `noise.USUAL`; seeds count from theirs. The run itself has no noise then.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
 
     Raises
     ------
     ParameterError
-        Unknown engine, algorithms other than those the program was lowered with, or the use of
-        links over time from an engine that does not know it.
+        Unknown engine, algorithms other than those the program was lowered with, the use of links
+        over time from an engine that does not know it, or too few repeats for an interval.
     MappingError
         See `check_mapping`.
     DeadlockError
@@ -110,16 +117,62 @@ def simulate(
     OutOfMemoryError
         The tables of the run would not fit; what is in flight comes on top and is not known before.
     """
+    given = parameters or Parameters()
+    parameters = without_noise(given) if repeat else given
+    if repeat and repeat < LEAST:
+        raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
+    record = Record(record_messages or record_operations, record_operations, record_links)
+    ready = prepared(program, topology, node_of, parameters, engine, record)
+    begin = time.perf_counter()
+    with compiling() as spent:
+        outcome = ENGINES[engine].run(ready, record, progress)
+    compiled = sum(spent)
+    seconds = time.perf_counter() - begin - compiled
+    result = _result(engine, topology, ready, outcome, seconds, record)
+    result = replace(result, compile_seconds=compiled, network=topology)
+    if parameters.energy:
+        nodes = check_mapping(node_of, topology, ready.program.ranks)
+        energy = energy_of(
+            parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
+        )
+        result = replace(result, energy=energy)
+    if repeat:
+        ensemble = _ensemble(engine, ready, with_noise(given), repeat, progress)
+        result = replace(result, ensemble=ensemble)
+    return result
+
+
+def _ensemble(
+    engine: str, ready: RunPlan, noisy: Parameters, repeats: int, progress: Progress | None
+) -> Ensemble:
+    """Replay a plan with the noise of one seed after the other."""
+    makespans = np.zeros(repeats)
+    for done in range(repeats):
+        if progress is not None:
+            progress(done, repeats, f"with noise, {done} of {repeats}")
+        again = ready.again(replace(noisy, noise_seed=noisy.noise_seed + done))
+        makespans[done] = ENGINES[engine].run(again, NOTHING, None).finish.max(initial=0.0)
+    return Ensemble(makespans, noisy.noise_seed, levels(noisy))
+
+
+def prepared(
+    program: Program | Trace | Folded,
+    topology: Topology,
+    node_of: ArrayLike,
+    parameters: Parameters,
+    engine: str,
+    record: Record = NOTHING,
+) -> RunPlan:
+    """Check what a run is to be of, see `simulate`, and return its plan."""
     if engine not in ENGINES:
         raise ParameterError(unknown("engine", engine, ENGINES))
-    if record_links < 0:
-        raise ParameterError(f"record_links {record_links}: expected at least 0 bins")
-    if record_links and not ENGINES[engine].packets:
+    if record.bins < 0:
+        raise ParameterError(f"record_links {record.bins}: expected at least 0 bins")
+    if record.bins and not ENGINES[engine].packets:
         packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
         raise ParameterError(
             f"use of links over time: engine {engine} does not serve packets: expected {packets}"
         )
-    parameters = parameters or Parameters()
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
@@ -128,22 +181,8 @@ def simulate(
             f"{dict(program.algorithms)}: expected the same"
         )
     nodes = check_mapping(node_of, topology, program.ranks)
-    record = Record(record_messages or record_operations, record_operations, record_links)
     _require_memory(program, engine, record, topology.links)
-    ready = plan_run(program, topology, nodes, parameters)
-    begin = time.perf_counter()
-    with compiling() as spent:
-        outcome = ENGINES[engine].run(ready, record, progress)
-    compiled = sum(spent)
-    seconds = time.perf_counter() - begin - compiled
-    result = _result(engine, topology, ready, outcome, seconds, record)
-    result = replace(result, compile_seconds=compiled, network=topology)
-    if not parameters.energy:
-        return result
-    energy = energy_of(
-        parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
-    )
-    return replace(result, energy=energy)
+    return plan_run(program, topology, nodes, parameters)
 
 
 def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:

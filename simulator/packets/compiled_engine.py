@@ -19,6 +19,7 @@ from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.strand_kernels import CROWDED, ENDED
 from hopmap.simulator.strand_state import (
+    FACTOR,
     OPERATION_TIMES,
     RANK,
     UNRECORDED,
@@ -168,6 +169,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         packets=np.zeros(program.strands, dtype=PACKET),
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
+        factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
         message_times=message_times(plan, record),
         operation_times=operation_times(
