@@ -108,7 +108,9 @@ def show_seconds(seconds: float, digits: int = 3) -> str:
     """Write a time for people, with three significant digits: "12.3 ms"."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= 0.9995 * factor:  # 999.9 ns would read 1e+03 ns
-            return f"{seconds / factor:.{digits}g} {unit}" if seconds < 1000 else f"{seconds:,.0f} s"
+            return (
+                f"{seconds / factor:.{digits}g} {unit}" if seconds < 1000 else f"{seconds:,.0f} s"
+            )
     return "0 s" if seconds == 0 else f"{seconds / 1e-9:.{digits}g} ns"
 
 

@@ -6,6 +6,7 @@ Every function takes what `given.py` describes; its parameters are called as on 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from hopmap.errors import HopmapWarning
@@ -25,6 +26,7 @@ from hopmap.simulator.parameters.pingpong_files import read_pingpong
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Trace, Traffic
 
+from .assumed import assumed
 from .given import (
     Given,
     GivenMapping,
@@ -206,6 +208,7 @@ def simulate(
     settings: GivenSettings = None,
     steps: int | None = None,
     rounds: int | None = None,
+    repeat: int = 0,
     otf2: str | Path | None = None,
     perfetto: str | Path | None = None,
     links: str | Path | tuple[str | Path, ...] = (),
@@ -225,6 +228,10 @@ def simulate(
         Time steps of a benchmark, instead of all.
     rounds : int, optional
         Rounds in which traffic is sent; see `program_of_source`.
+    repeat : int
+        How often to replay with noise besides, for `Result.ensemble`: median and interval. Seeds
+        count from "noise.seed"; levels are those that are set, or 1 % on computation, 10 % on
+        overheads and starts that are 1 us late in the mean. The run itself has no noise then.
     otf2, perfetto : path, optional
         An archive, or JSON for ui.perfetto.dev, to write of the run.
     links : path or several, optional
@@ -251,7 +258,9 @@ def simulate(
         written_out=files.written_out,
     )
     node_of = mapping_given(mapping, run.network, run.program.ranks)
-    return replayed(run, node_of, engine or DEFAULT_ENGINE, files, bins, progress=progress)
+    return replayed(
+        run, node_of, engine or DEFAULT_ENGINE, files, bins, repeat=repeat, progress=progress
+    )
 
 
 def replayed(
@@ -261,6 +270,7 @@ def replayed(
     files: RunFiles,
     bins: int,
     *,
+    repeat: int = 0,
     title: str = "",
     progress: Progress | None = None,
 ) -> Result:
@@ -274,8 +284,11 @@ def replayed(
         engine=engine,
         record_operations=files.operations,
         record_links=bins if files.links else 0,
+        repeat=repeat,
         progress=progress,
     )
+    rests_on = assumed(result, run.network, run.settings or {}, generated=run.generated)
+    result = replace(result, assumed=rests_on)
     recording = run.calls if isinstance(run.calls, Trace) else None
     title = title or f"{run.name} on {run.network.spec}, engine {engine}"
     files.write(recording, run.program, result, run.network, node_of, title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,6 +145,9 @@ class Result(Shown):
         What it ran on.
     ensemble : Ensemble or None
         What repeats with noise took, if they were asked for.
+    assumed : sequence of str
+        Parameters that it used and that nobody has measured or published, by key, as far as who
+        asked knows.
     """
 
     engine: str
@@ -173,6 +177,7 @@ class Result(Shown):
     link_use: LinkUse | None = None
     network: Topology | None = None
     ensemble: Ensemble | None = None
+    assumed: Sequence[str] = ()
 
     def __repr__(self) -> str:
         return (
@@ -217,4 +222,5 @@ class Result(Shown):
             },
             "energy": None if self.energy is None else self.energy.to_dict(),
             "ensemble": None if self.ensemble is None else self.ensemble.to_dict(),
+            "assumed": list(self.assumed),
         }

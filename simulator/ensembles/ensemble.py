@@ -38,8 +38,8 @@ class Ensemble:
         return median_interval(self.makespans)
 
     def __str__(self) -> str:
-        median, low, high = shown(self.interval)
-        return f"median of {len(self.makespans)} with noise {median}, 95 % interval {low} to {high}"
+        median, between = shown(self.interval)
+        return f"median of {len(self.makespans)} with noise {median}, 95 % interval {between}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``simulate --json`` prints of it."""
@@ -51,10 +51,11 @@ class Ensemble:
         }
 
 
-def shown(interval: Interval) -> list[str]:
-    """Write seconds with as many digits as tell the ends of an interval apart, up to six."""
+def shown(interval: Interval) -> tuple[str, str]:
+    """Write seconds as ("1.25 ms", "1.24 to 1.27 ms"), in digits that tell the ends apart."""
     for digits in (3, 4, 5, 6):
-        words = [show_seconds(seconds, digits) for seconds in interval]
-        if words[1] != words[2]:
+        median, low, high = (show_seconds(seconds, digits) for seconds in interval)
+        if low != high:
             break
-    return words
+    unit = f" {high.rpartition(' ')[2]}"
+    return median, f"{low.removesuffix(unit)} to {high}"

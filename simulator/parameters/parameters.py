@@ -266,6 +266,10 @@ KEYS: Mapping[str, Key] = (
 )
 
 
+ASSUMED = ("control_bytes", "memory.bandwidth", "memory.latency")
+"""Keys whose defaults no source confirms; the others are TraceR's, or change nothing."""
+
+
 def key_of(name: str) -> Key:
     """Return what a dotted key means; "energy.link.KIND.static" is as "energy.link.static".
 

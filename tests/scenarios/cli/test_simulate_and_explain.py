@@ -84,7 +84,7 @@ def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
     words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
     slow = hopmap(*words, "--set", "link.bandwidth=1MB/s")
     assert re.search(
-        r"makespan +\S+ m?s\n  at least, link \d -> \d +\S+ m?s\n  at least, rank", slow
+        r"at least, link \d -> \d +\S+ m?s\nat least, rank", slow
     )
     flows = hopmap(*words, "--set", "link.bandwidth=1MB/s", "--engine", "flow")
     assert re.search("at least, link.*", flows)[0] == re.search("at least, link.*", slow)[0]
