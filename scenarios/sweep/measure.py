@@ -70,6 +70,10 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "replayed_hop_bytes": int(result.link_bytes.sum()),
             "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
         }
+        if result.ensemble is not None:
+            median, low, high = result.ensemble.interval
+            row |= {"makespan_median": median, "makespan_low": low, "makespan_high": high}
+            row["makespans"] = result.ensemble.makespans
         if result.energy is not None:
             transfer = sum(result.energy.transfer.values())
             row |= {"energy": result.energy.total, "energy_transfer": transfer}
@@ -123,4 +127,5 @@ def _replay(run: Run, nodes: bytes) -> Result:
         parameters=parameters,
         engine=run.engine,
         record_messages=run.messages,
+        repeat=run.repeat or 0,
     )

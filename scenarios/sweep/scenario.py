@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from hopmap.errors import HopmapError
 from hopmap.mappers import parse_pipeline
 from hopmap.simulator import DEFAULT_ENGINE
+from hopmap.simulator.ensembles.intervals import LEAST
 from hopmap.traces.sources import Source, open_source
 
 from .suites import suite_cases
@@ -47,12 +48,16 @@ class Replay(_Section):
         out. A stencil is sent in one when left out.
     messages : bool
         Whether to keep when each message was sent and delivered, in the table "messages".
+    repeat : int, optional
+        How often to replay every run with noise, with the same seeds for all, so that the report
+        says which mappers differ; once without noise when left out.
     """
 
     engine: Text | Literal[False] = DEFAULT_ENGINE
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     messages: StrictBool = False
+    repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
 
 
 class Published(_Section):
