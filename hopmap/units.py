@@ -104,8 +104,13 @@ def parse_quantity(value: str | float, unit: str) -> float:
     return number / round(1 / factor) if factor < 1 else number * factor
 
 
-def show_seconds(seconds: float, digits: int = 3) -> str:
-    """Write a time for people, with three significant digits: "12.3 ms"."""
+def show_seconds(seconds: float) -> str:
+    """Write a time for people, three significant digits: "12.3 ms"."""
+    return show_seconds_to(3, seconds)
+
+
+def show_seconds_to(digits: int, seconds: float) -> str:
+    """Write a time for people with so many significant digits."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= 0.9995 * factor:  # 999.9 ns would read 1e+03 ns
             return (

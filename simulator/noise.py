@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from .programs.program import Program
 
 Floats = NDArray[np.float64]
 
-USUAL: Mapping[str, float] = {
+USUAL: Mapping[str, Any] = {
     # Ticks of an operating system, 1,000 a second, take 0.5 to 1.5 % of computation: Tsafrir, The
     # context-switch overhead inflicted by hardware interrupts, Experimental Computer Science 2007.
     "noise_compute": 0.01,
@@ -78,7 +78,8 @@ def levels(parameters: Parameters) -> dict[str, float]:
 
 def without_noise(parameters: Parameters) -> Parameters:
     """Return parameters without noise, seed and distribution as they are."""
-    return replace(parameters, **dict.fromkeys(USUAL, 0.0))
+    silent: dict[str, Any] = dict.fromkeys(USUAL, 0.0)
+    return replace(parameters, **silent)
 
 
 def with_noise(parameters: Parameters) -> Parameters:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.units import show_seconds
+from hopmap.units import show_seconds_to
 
 from .intervals import Interval, median_interval
 
@@ -54,7 +54,7 @@ class Ensemble:
 def shown(interval: Interval) -> tuple[str, str]:
     """Write seconds as ("1.25 ms", "1.24 to 1.27 ms"), in digits that tell the ends apart."""
     for digits in (3, 4, 5, 6):
-        median, low, high = (show_seconds(seconds, digits) for seconds in interval)
+        median, low, high = (show_seconds_to(digits, seconds) for seconds in interval)
         if low != high:
             break
     unit = f" {high.rpartition(' ')[2]}"

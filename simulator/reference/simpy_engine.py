@@ -200,7 +200,8 @@ class _Replay:
         number = strand.pauses
         strand.pauses += 1
         drawn = model.hashed(strand.stream, number) & (model.QUANTILES - 1)
-        return self.factors[first + drawn]
+        factor: float = self.factors[first + drawn]
+        return factor
 
     def overhead_of(self, begun: Begun) -> float:
         """Seconds that a strand is busy once what it waited for is complete."""

@@ -96,7 +96,8 @@ def test_what_is_assumed_stands_beside_the_makespan(mapping, tmp_path):
     words = ("simulate", LU, together, "-t", "mesh:2*2", *given)
     assert as_json(*words)["assumed"] == ["memory.bandwidth", "memory.latency"]
     # A machine's figures have sources of their own; a benchmark by name computes at any rate.
-    words = ("simulate", "lu.S.4", mapping, "--steps", "1", "-t", "preset:cray-gemini-hopper*1")
+    (plain := tmp_path / "plain.csv").write_text("rank,node\n0,0\n1,1\n2,2\n3,3\n")
+    words = ("simulate", "lu.S.4", plain, "--steps", "1", "-t", "preset:cray-gemini-hopper*1")
     assert as_json(*words)["assumed"] == ["compute.scale", "ejection.latency"]
 
 
