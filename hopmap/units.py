@@ -106,10 +106,17 @@ def parse_quantity(value: str | float, unit: str) -> float:
 
 def show_seconds(seconds: float) -> str:
     """Write a time for people, three significant digits: "12.3 ms"."""
+    return show_seconds_to(3, seconds)
+
+
+def show_seconds_to(digits: int, seconds: float) -> str:
+    """Write a time for people with so many significant digits."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= 0.9995 * factor:  # 999.9 ns would read 1e+03 ns
-            return f"{seconds / factor:.3g} {unit}" if seconds < 1000 else f"{seconds:,.0f} s"
-    return "0 s" if seconds == 0 else f"{seconds / 1e-9:.3g} ns"
+            return (
+                f"{seconds / factor:.{digits}g} {unit}" if seconds < 1000 else f"{seconds:,.0f} s"
+            )
+    return "0 s" if seconds == 0 else f"{seconds / 1e-9:.{digits}g} ns"
 
 
 def show_bytes(count: float) -> str:

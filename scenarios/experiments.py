@@ -77,6 +77,7 @@ def sweep(
     steps: int | None = None,
     rounds: int | None = None,
     exact: bool = False,
+    repeat: int | None = None,
     collectives: str = "ignore",
     settings: GivenSettings = None,
     vary: Sequence[Mapping[str, Any]] = (),
@@ -94,6 +95,9 @@ def sweep(
     seeds : one or several
     engine : str or False
         Of the replay; False measures only.
+    repeat : int, optional
+        How often to replay every run with noise, for the columns ``makespan_median``, ``_low`` and
+        ``_high``, and ``makespans``.
     steps, rounds, exact, collectives, settings : see `simulate` and `map_ranks`
     vary : sequence of mapping
         Tables [[vary]] of a scenario: ``[{"parameters": {"link.latency": ["0.1 us", "1 us"]}}]``.
@@ -117,7 +121,8 @@ def sweep(
     with where as name:
         folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        replay = {"engine": engine, "steps": steps, "rounds": rounds, "exact": exact or None}
+        replay = {"engine": engine, "steps": steps, "rounds": rounds, "repeat": repeat}
+        replay["exact"] = exact or None
         table: dict[str, Any] = {
             "name": "sweep",
             "traces": [_trace(each, place, folder) for place, each in enumerate(_listed(traces))],

@@ -55,6 +55,10 @@ class ReplayInput:
         What the program is called.
     calls : Trace, Folded or None
         What it was lowered from; None of traffic.
+    settings : mapping
+        What was set, by key.
+    generated : bool
+        Whether it computes at a rate that is assumed, as a benchmark called by its name does.
     """
 
     name: str
@@ -62,6 +66,8 @@ class ReplayInput:
     network: Topology
     parameters: Parameters
     calls: Trace | Folded | None = None
+    settings: GivenSettings = None
+    generated: bool = False
 
 
 def name_of(given: Given) -> str:
@@ -204,6 +210,7 @@ def replay_given(
     built, parameters = configured(network, settings)
     if isinstance(given, str | Path):
         given = open_source(given)
+    generated = isinstance(given, Source) and given.kind == "benchmark"
     if isinstance(given, Source):
         program, calls = program_of_source(
             given,
@@ -214,7 +221,7 @@ def replay_given(
         )
     else:
         program, calls = _program_of(given, steps, rounds, parameters)
-    return ReplayInput(name_of(given), program, built, parameters, calls)
+    return ReplayInput(name_of(given), program, built, parameters, calls, settings, generated)
 
 
 def _program_of(

@@ -64,6 +64,7 @@ def _of_result(value: Result) -> tuple[Rows, Figure | None]:
     rows = [
         (value.topology, f"{value.ranks} ranks, engine {value.engine}"),
         ("makespan", duration(value.makespan)),
+        *([] if value.ensemble is None else [("repeated", str(value.ensemble))]),
         ("computing, mean over ranks", duration(float(value.compute.mean()))),
         ("communicating", duration(float(value.communicate.mean()))),
         ("waiting", duration(float(value.wait.mean()))),

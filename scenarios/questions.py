@@ -6,6 +6,7 @@ Every function takes what `given.py` describes; its parameters are called as on 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from hopmap.errors import HopmapWarning
@@ -25,6 +26,7 @@ from hopmap.simulator.parameters.pingpong_files import read_pingpong
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Trace, Traffic
 
+from .assumed import assumed
 from .given import (
     Given,
     GivenMapping,
@@ -207,6 +209,7 @@ def simulate(
     steps: int | None = None,
     rounds: int | None = None,
     exact: bool = False,
+    repeat: int = 0,
     otf2: str | Path | None = None,
     perfetto: str | Path | None = None,
     links: str | Path | tuple[str | Path, ...] = (),
@@ -229,6 +232,10 @@ def simulate(
     exact : bool
         Whether to replay all steps of a long run that could be extrapolated from its first ones;
         `Result.extrapolated` says what was, and how far it may be off.
+    repeat : int
+        How often to replay with noise besides, for `Result.ensemble`: median and interval. Seeds
+        count from "noise.seed"; levels are those that are set, or 1 % on computation, 10 % on
+        overheads and starts that are 1 us late in the mean. The run itself has no noise then.
     otf2, perfetto : path, optional
         An archive, or JSON for ui.perfetto.dev, to write of the run.
     links : path or several, optional
@@ -256,7 +263,10 @@ def simulate(
     )
     node_of = mapping_given(mapping, run.network, run.program.ranks)
     return replayed(
-        run, node_of, engine or DEFAULT_ENGINE, files, bins, exact=exact, progress=progress
+        *(run, node_of, engine or DEFAULT_ENGINE, files, bins),
+        exact=exact,
+        repeat=repeat,
+        progress=progress,
     )
 
 
@@ -268,6 +278,7 @@ def replayed(
     bins: int,
     *,
     exact: bool = False,
+    repeat: int = 0,
     title: str = "",
     progress: Progress | None = None,
 ) -> Result:
@@ -282,8 +293,11 @@ def replayed(
         record_operations=files.operations,
         record_links=bins if files.links else 0,
         steady=None if exact else Steady(),
+        repeat=repeat,
         progress=progress,
     )
+    rests_on = assumed(result, run.network, run.settings or {}, generated=run.generated)
+    result = replace(result, assumed=rests_on)
     recording = run.calls if isinstance(run.calls, Trace) else None
     title = title or f"{run.name} on {run.network.spec}, engine {engine}"
     files.write(recording, run.program, result, run.network, node_of, title)

@@ -34,6 +34,26 @@ def order_key(kind: int, number: int, packet: int, number_bits: int, packet_bits
     return (((kind << number_bits) | number) << packet_bits) | packet
 
 
+QUANTILES = 4096  # of a distribution that noise is drawn from, see `noise.py`
+
+
+def hashed(above: int, number: int) -> int:
+    """Scramble two numbers into 32 bits, any of which are as good as random.
+
+    What is drawn depends on what it is drawn for alone: a strand of a seed, a pause of a strand.
+    The function on 32 bits is that of multipliers 0x21F0AAAD and 0xD35A2D97 in the list of Chris
+    Wellons' hash-prospector, of the least known bias. The second one stands here less 2^32, so that
+    products fit 64 bits with a sign, and are the same in Python, numpy and compiled code.
+    """
+    word = number
+    for add in (0, above):
+        word = (word + add) & 0xFFFFFFFF
+        word = ((word ^ (word >> 16)) * 0x21F0AAAD) & 0xFFFFFFFF
+        word = ((word ^ (word >> 15)) * -0x2CA5D269) & 0xFFFFFFFF
+        word = word ^ (word >> 15)
+    return word
+
+
 def is_eager(size: int, eager_limit: int) -> bool:
     """Whether a message of `size` bytes leaves without waiting for its receive."""
     return size < eager_limit

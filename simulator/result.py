@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from hopmap.topologies import Topology
 from hopmap.traces.left_out import LeftOut
 from hopmap.units import show_seconds
 
+from .ensembles.ensemble import Ensemble
 from .link_use import LinkUse
 from .operations import Operations
 from .record import MessageTimestamps, OperationTimestamps
@@ -182,6 +183,11 @@ class Result(Shown):
         seen.
     whole : str
         Why all steps of a long run were replayed, if they need not have been.
+    ensemble : Ensemble or None
+        What repeats with noise took, if they were asked for.
+    assumed : sequence of str
+        Parameters that it used and that nobody has measured or published, by key, as far as who
+        asked knows.
     """
 
     engine: str
@@ -214,12 +220,15 @@ class Result(Shown):
     notes: Mapping[str, int] = field(default_factory=dict)
     extrapolated: Extrapolated | None = None
     whole: str = ""
+    ensemble: Ensemble | None = None
+    assumed: Sequence[str] = ()
 
     def __repr__(self) -> str:
         how = "" if self.extrapolated is None else f", {self.extrapolated}"
         return (
             f"<Result of {self.ranks} ranks on {self.topology}, engine {self.engine}: "
-            f"makespan {show_seconds(self.makespan)}{how}>"
+            f"makespan {show_seconds(self.makespan)}{how}"
+            f"{'' if self.ensemble is None else f', {self.ensemble}'}>"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,4 +269,6 @@ class Result(Shown):
             "left_out": [entry.to_dict() for entry in self.left_out],
             "notes": dict(self.notes),
             "extrapolated": None if self.extrapolated is None else asdict(self.extrapolated),
+            "ensemble": None if self.ensemble is None else self.ensemble.to_dict(),
+            "assumed": list(self.assumed),
         }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.noise import Noise, noise_of
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.numbering import numbered
 from hopmap.simulator.programs.program import Op, Program
@@ -28,6 +29,8 @@ class RunPlan:
     ----------
     program : Program
     parameters : Parameters
+    noise : Noise
+        What the parameters' noise is on this program.
     links : int
         Number of links of the topology, the first servers.
     bandwidth, latency : ndarray(float64, shape=(servers,))
@@ -52,6 +55,7 @@ class RunPlan:
 
     program: Program
     parameters: Parameters
+    noise: Noise
     links: int
     bandwidth: NDArray[np.float64]
     latency: NDArray[np.float64]
@@ -67,6 +71,11 @@ class RunPlan:
     servers: Ints
     number_bits: int
     packet_bits: int
+
+    def again(self, parameters: Parameters) -> RunPlan:
+        """Return the same run with the noise of other parameters."""
+        noise = noise_of(parameters, self.program)
+        return replace(self, parameters=parameters, noise=noise)
 
     def first_entry(self) -> Ints:
         """Place of each strand's first operation among all of them, loops written out."""
@@ -101,6 +110,7 @@ def plan_run(
     return RunPlan(
         program=program,
         parameters=parameters,
+        noise=noise_of(parameters, program),
         links=topology.links,
         bandwidth=bandwidth,
         latency=latency,

@@ -21,8 +21,11 @@ from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
+from .ensembles.ensemble import Ensemble
+from .ensembles.intervals import LEAST
 from .flows import message_engine
 from .link_use import fitted
+from .noise import levels, with_noise, without_noise
 from .operations import operations_of
 from .packets import compiled_engine
 from .record import NOTHING, Record
@@ -79,6 +82,7 @@ def simulate(
     record_operations: bool = False,
     record_links: int = 0,
     steady: Steady | None = None,
+    repeat: int = 0,
     progress: Progress | None = None,
 ) -> Result:
     """Simulate a run.
@@ -103,14 +107,17 @@ def simulate(
     steady : Steady, optional
         When a run may be extrapolated from its first steps; never when left out. Runs that keep
         anything, and those of engines that write loops out, are replayed whole.
+    repeat : int
+        How often to replay with noise, see `Result.ensemble`: that of the parameters, or else of
+        `noise.USUAL`; seeds count from theirs. The run itself has no noise then.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
 
     Raises
     ------
     ParameterError
-        Unknown engine, algorithms other than those the program was lowered with, or the use of
-        links over time from an engine that does not know it.
+        Unknown engine, algorithms other than those the program was lowered with, the use of links
+        over time from an engine that does not know it, or too few repeats for an interval.
     MappingError
         See `check_mapping`.
     DeadlockError
@@ -118,27 +125,12 @@ def simulate(
     OutOfMemoryError
         The tables of the run would not fit; what is in flight comes on top and is not known before.
     """
-    if engine not in ENGINES:
-        raise ParameterError(unknown("engine", engine, ENGINES))
-    if record_links < 0:
-        raise ParameterError(f"record_links {record_links}: expected at least 0 bins")
-    if record_links and not ENGINES[engine].packets:
-        packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
-        raise ParameterError(
-            f"use of links over time: engine {engine} does not serve packets: expected {packets}"
-        )
-    parameters = parameters or Parameters()
-    if not isinstance(program, Program):
-        program = lower(program, parameters.algorithms)
-    elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
-        raise ParameterError(
-            f"algorithms {dict(parameters.algorithms)}: the program was lowered with "
-            f"{dict(program.algorithms)}: expected the same"
-        )
-    nodes = check_mapping(node_of, topology, program.ranks)
+    given = parameters or Parameters()
+    parameters = without_noise(given) if repeat else given
+    if repeat and repeat < LEAST:
+        raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
     record = Record(record_messages or record_operations, record_operations, record_links)
-    _require_memory(program, engine, record, topology.links)
-    ready = plan_run(program, topology, nodes, parameters)
+    ready = prepared(program, topology, node_of, parameters, engine, record)
     begin = time.perf_counter()
     watch, whole = _watch(ready, steady, engine, record)
     extrapolated = None
@@ -153,17 +145,64 @@ def simulate(
         result,
         compile_seconds=compiled,
         network=topology,
-        left_out=left_out(program, ready.channel, ready.trips),
-        notes=program.notes,
+        left_out=left_out(ready.program, ready.channel, ready.trips),
+        notes=ready.program.notes,
         extrapolated=extrapolated,
         whole=whole,
     )
-    if not parameters.energy:
-        return result
-    energy = energy_of(
-        parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
-    )
-    return replace(result, energy=energy)
+    if parameters.energy:
+        nodes = check_mapping(node_of, topology, ready.program.ranks)
+        energy = energy_of(
+            parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
+        )
+        result = replace(result, energy=energy)
+    if repeat:
+        ensemble = _ensemble(engine, ready, with_noise(given), repeat, progress)
+        result = replace(result, ensemble=ensemble)
+    return result
+
+
+def _ensemble(
+    engine: str, ready: RunPlan, noisy: Parameters, repeats: int, progress: Progress | None
+) -> Ensemble:
+    """Replay a plan with the noise of one seed after the other."""
+    makespans = np.zeros(repeats)
+    for done in range(repeats):
+        if progress is not None:
+            progress(done, repeats, f"with noise, {done} of {repeats}")
+        again = ready.again(replace(noisy, noise_seed=noisy.noise_seed + done))
+        makespans[done] = ENGINES[engine].run(again, NOTHING, None).finish.max(initial=0.0)
+    return Ensemble(makespans, noisy.noise_seed, levels(noisy))
+
+
+def prepared(
+    program: Program | Trace | Folded,
+    topology: Topology,
+    node_of: ArrayLike,
+    parameters: Parameters,
+    engine: str,
+    record: Record = NOTHING,
+) -> RunPlan:
+    """Check what a run is to be of, see `simulate`, and return its plan."""
+    if engine not in ENGINES:
+        raise ParameterError(unknown("engine", engine, ENGINES))
+    if record.bins < 0:
+        raise ParameterError(f"record_links {record.bins}: expected at least 0 bins")
+    if record.bins and not ENGINES[engine].packets:
+        packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
+        raise ParameterError(
+            f"use of links over time: engine {engine} does not serve packets: expected {packets}"
+        )
+    if not isinstance(program, Program):
+        program = lower(program, parameters.algorithms)
+    elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
+        raise ParameterError(
+            f"algorithms {dict(parameters.algorithms)}: the program was lowered with "
+            f"{dict(program.algorithms)}: expected the same"
+        )
+    nodes = check_mapping(node_of, topology, program.ranks)
+    _require_memory(program, engine, record, topology.links)
+    return plan_run(program, topology, nodes, parameters)
 
 
 def _watch(
@@ -174,6 +213,8 @@ def _watch(
         return None, ""
     if record != NOTHING:
         return None, "what it keeps is of all steps"
+    if plan.parameters != without_noise(plan.parameters):
+        return None, "with noise no two steps are alike"
     if not ENGINES[engine].packets:
         return None, f"engine {engine} writes loops out"
     loop = main_loop(plan)

@@ -11,7 +11,8 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
-from hopmap.simulator.model import DATA, GRANT, RESUME
+from hopmap.simulator.model import DATA, GRANT, QUANTILES, RESUME
+from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth, recording
 
@@ -26,6 +27,7 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 ENDED, MORE, CROWDED = 0, 1, 2
 
 order_key = njit(cache=False)(model.order_key)
+hashed = njit(cache=False)(model.hashed)
 leave_time = njit(cache=False)(model.leave_time)
 
 
@@ -77,6 +79,8 @@ def strand_machine(
                 phase = COMPUTED
                 pause = row["compute"]
                 if pause > 0:
+                    if loop["noisy"]:
+                        pause *= _factor(run, strand, OF_COMPUTATION)
                     strand["compute"] += pause
                     wake(run, number, now + pause)
                     break
@@ -87,6 +91,8 @@ def strand_machine(
                     nth(run.operation_times, strand["entry"])["ready"] = now
                 pause = loop["overhead_send"]
                 if sending and pause > 0:
+                    if loop["noisy"]:
+                        pause *= _factor(run, strand, OF_OVERHEAD)
                     strand["communicate"] += pause
                     wake(run, number, now + pause)
                     break
@@ -122,6 +128,9 @@ def strand_machine(
                 if kind in (WAIT, RECV, SEND):
                     awaited = nth(run.rows, row["target"] if kind == WAIT else at)
                     overhead = _overhead_of(run, awaited)
+                    if loop["noisy"] and overhead > 0:
+                        overhead *= _factor(run, strand, OF_OVERHEAD)
+                    strand["overhead"] = overhead
                     strand["communicate"] += overhead
                     if not awaited["done"]:
                         strand["stuck"] = at
@@ -154,7 +163,7 @@ def strand_machine(
             strand["wait"] += now - strand["since"]
             if recording(run.operation_times) and run.loop["record_operations"]:
                 nth(run.operation_times, strand["entry"])["woken"] = now
-            wake(run, number, now + _overhead_of(run, row))
+            wake(run, number, now + strand["overhead"])
 
     return go_on, complete
 
@@ -165,6 +174,15 @@ def _leave_operation(run: Any, strand: Any, now: float) -> None:
     if recording(run.operation_times) and run.loop["record_operations"]:
         nth(run.operation_times, strand["entry"])["ended"] = now
         strand["entry"] += 1
+
+
+@njit(cache=False)
+def _factor(run: Any, strand: Any, first: int) -> float:
+    """Draw the factor of a strand's next pause; `first` is where those of its kind begin."""
+    number = strand["pauses"]
+    strand["pauses"] = number + 1
+    drawn = hashed(strand["stream"], number) & (QUANTILES - 1)
+    return float(nth(run.factors, first + drawn)["factor"])
 
 
 @njit(cache=False)

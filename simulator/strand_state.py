@@ -32,6 +32,7 @@ COUNTERS: Columns = [
     ("cut_through", np.bool_),
     ("record_messages", np.bool_),  # whether `message_times` are kept
     ("record_operations", np.bool_),  # whether `operation_times` are kept
+    ("noisy", np.bool_),  # whether pauses are drawn
     ("number_bits", np.int64),
     ("packet_bits", np.int64),
     ("now", np.float64),
@@ -61,8 +62,12 @@ STRAND = np.dtype(
         ("compute", np.float64),
         ("communicate", np.float64),
         ("wait", np.float64),
+        ("overhead", np.float64),  # once what it waits for is complete
+        ("stream", np.int64),  # of its draws, see `noise.py`, and the number of the next one
+        ("pauses", np.int64),
     ]
 )
+FACTOR = np.dtype([("factor", np.float64)])  # of pauses
 RANK = np.dtype([("free", np.float64)])  # when its end point is
 MESSAGE_TIMES = np.dtype([(name, np.float64) for name in MessageTimestamps._fields])
 OPERATION_TIMES = np.dtype([(name, np.float64) for name in OperationTimestamps._fields])
@@ -77,6 +82,7 @@ def loop_table(plan: RunPlan, record: Record, own: Columns) -> Table:
         loop[name] = getattr(plan.parameters, name)
     loop["cut_through"] = plan.parameters.switching == "cut_through"
     loop["record_messages"], loop["record_operations"] = record.messages, record.operations
+    loop["noisy"] = plan.noise.noisy
     loop["number_bits"], loop["packet_bits"] = plan.number_bits, plan.packet_bits
     return loop
 
@@ -101,13 +107,17 @@ def strand_table(plan: RunPlan) -> Table:
     strands["row"], strands["message"] = program.offsets[:-1], plan.first
     strands["rank"], strands["entry"] = program.rank_of, plan.first_entry()
     strands["begun_by"] = strands["stuck"] = -1
+    strands["stream"], strands["pauses"] = plan.noise.stream, 1
+    strands["wait"][program.main()] = plan.noise.delay
     return strands
 
 
 def begin_strands(heap: Heap | IndexedHeap, plan: RunPlan) -> None:
-    """Let every rank's own strand go on at 0. Their keys rise: such entries are a heap."""
-    main = plan.program.main()
+    """Let every rank's own strand go on when it starts. In order, such entries are a heap."""
+    order = np.argsort(plan.noise.delay, kind="stable")
+    main = plan.program.main()[order]
     bits = plan.number_bits, plan.packet_bits
+    heap.entries["time"][: len(main)] = plan.noise.delay[order]
     heap.entries["item"][: len(main)] = main
     heap.entries["key"][: len(main)] = [order_key(RESUME, s, 0, *bits) for s in main.tolist()]
     heap.count["size"] = len(main)

@@ -65,6 +65,15 @@ Rounds = Annotated[
         "message of a pair in each.",
     ),
 ]
+Repeat = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Replay N times with noise besides, 6 at least, for a median and its interval of "
+        "95 %; see --set noise.compute, noise.overhead, noise.start, noise.seed.",
+    ),
+]
 CollectivesOption = Annotated[
     Collectives,
     typer.Option(

@@ -15,6 +15,7 @@ from hopmap.units import show_seconds
 from .arguments import (
     AsJson,
     MappingArgument,
+    Repeat,
     Rounds,
     Sets,
     Steps,
@@ -49,6 +50,7 @@ def simulate(
             "loop has settled, and the other steps are extrapolated, with an error bound.",
         ),
     ] = False,
+    repeat: Repeat = 0,
     otf2: Annotated[
         Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
     ] = None,
@@ -75,6 +77,7 @@ def simulate(
     from hopmap.scenarios.questions import BINS, replayed
     from hopmap.scenarios.run_files import RunFiles
     from hopmap.simulator import DEFAULT_ENGINE, ENGINES, lower_bounds
+    from hopmap.simulator.noise import without_noise
 
     engine = engine or DEFAULT_ENGINE
     files = RunFiles(otf2, perfetto, tuple(links or ()))
@@ -95,12 +98,9 @@ def simulate(
         node_of = mapping_given(mapping, given.network, given.program.ranks)
         title = f"{given.name} by {mapping} on {given.network.spec}, engine {engine}"
         result = replayed(
-            given,
-            node_of,
-            engine,
-            files,
-            bins or BINS,
+            *(given, node_of, engine, files, bins or BINS),
             exact=exact,
+            repeat=repeat,
             title=title,
             progress=progress,
         )
@@ -110,14 +110,17 @@ def simulate(
         print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
         return
     warn_of(given.name, result.left_out)
-    bounds = lower_bounds(given.program, given.network, node_of, parameters=given.parameters)
+    quiet = without_noise(given.parameters)
+    bounded = bool(repeat) or quiet == given.parameters
+    bounds = (
+        lower_bounds(given.program, given.network, node_of, parameters=quiet) if bounded else {}
+    )
     rows: list[tuple[str, object]] = [
-        ("makespan", show_seconds(summary["makespan"])),
         *_extrapolation_rows(result),
         *_bound_rows(bounds, shared=_shares(engine, given.parameters)),
-        ("  computing, mean over ranks", show_seconds(float(result.compute.mean()))),
-        ("  communicating", show_seconds(float(result.communicate.mean()))),
-        ("  waiting", show_seconds(float(result.wait.mean()))),
+        ("computing, mean over ranks", show_seconds(float(result.compute.mean()))),
+        ("communicating", show_seconds(float(result.communicate.mean()))),
+        ("waiting", show_seconds(float(result.wait.mean()))),
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
         *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
@@ -129,11 +132,22 @@ def simulate(
     rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
-    print_table(("", f"{result.ranks} ranks"), rows, title=title)
+    seed = None if bounded else given.parameters.noise_seed
+    print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{_headline(result, seed)}")
     for line in (*left_out_lines(result.left_out, result.notes), *link_lines(given.network.kinds)):
         say(line)
     for path in files.paths:
         say(f"written: {path}")
+
+
+def _headline(result: Result, seed: int | None) -> str:
+    """Say how long the run took, how sure that is, and what it rests on; `seed` is of its noise."""
+    from hopmap.scenarios.assumed import in_words
+
+    repeats = "" if seed is None else f", one with noise, of seed {seed}"
+    repeats = repeats if result.ensemble is None else f", {result.ensemble}"
+    rests = f"assumed: {in_words(result.assumed)}" if result.assumed else "nothing assumed"
+    return f"makespan {show_seconds(result.makespan)}{repeats} ({rests})"
 
 
 def _shares(engine: str, parameters: Parameters) -> bool:
@@ -154,7 +168,7 @@ def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str,
     """Show the longest rank, and what needs longest besides where messages share servers."""
     other = next((name for name in bounds if name != "rank"), None) if shared else None
     return [
-        (f"  at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        (f"at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
         for name, bound in bounds.items()
         if name in ("rank", other)
     ]

@@ -18,6 +18,7 @@ from .report import write_report_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hopmap.scenarios.study.study import Entry
     from hopmap.scenarios.sweep.plan import Run
     from hopmap.scenarios.sweep.run import SweepOutcome
 
@@ -249,13 +250,16 @@ def _warn_of_failed(outcome: SweepOutcome, results: Path) -> None:
 
 
 def _print_runs(runs: pd.DataFrame) -> None:
-    """Print one line per mapper, for all its seeds, on each trace and topology."""
-    runs = runs[runs["error"].isna()]
-    several = False
-    for key, group in runs.groupby(["trace", "topology", "variant"], sort=False):
-        trace, *where = (str(word) for word in key if word)
+    """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
+    from hopmap.scenarios.study.standings import ONE_REPLAY, leading, standing
+    from hopmap.scenarios.study.study import by_median, cases_of
+
+    several = once = False
+    for case in cases_of(by_median(runs[runs["error"].isna()])):
+        repeated = case.times is not None
         rows: list[tuple[Any, ...]] = []
-        for mapper, seeds in group.groupby("mapper", sort=False):
+        for entry in case.entries:
+            mapper, seeds = entry.mapper, entry.runs
             best = seeds.sort_values("hop_bytes", kind="stable").iloc[0]
             replayed = seeds["makespan"].notna().any()
             rows.append(
@@ -267,13 +271,28 @@ def _print_runs(runs: pd.DataFrame) -> None:
                     float(best["bytes_dilation_avg"]),
                     int(best["bytes_congestion_max"]),
                     show_seconds(seeds["makespan"].min()) if replayed else None,
+                    *([_between(entry)] if repeated else []),
                     show_seconds(float(seeds["mapping_seconds"].mean())),
                 )
             )
         columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
-        columns += ["runtime", "mapping time"]
-        print_table(columns, rows, title=f"{trace} on {', '.join(where)}")
+        columns += ["runtime", *(["95 % interval"] if repeated else []), "mapping time"]
+        print_table(columns, rows, title=f"{case.trace} on {case.where}")
+        if words := standing(case):
+            say(f"{leading(case)} {words}")
         say()
+        once = once or (case.replayed and not repeated and len(case.entries) > 1)
         several = several or any(row[1] > 1 for row in rows)
     if several:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
+    if once:
+        say(f"runtimes: {ONE_REPLAY}")
+
+
+def _between(entry: Entry) -> str:
+    """Write the interval of a mapper's best run."""
+    from hopmap.simulator.ensembles.ensemble import shown
+    from hopmap.simulator.ensembles.intervals import Interval
+
+    ends = (entry.value(f"makespan_{end}") or 0.0 for end in ("median", "low", "high"))
+    return shown(Interval(*ends))[1]

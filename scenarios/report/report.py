@@ -14,6 +14,7 @@ from hopmap.progress import Progress
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
+from hopmap.scenarios.study.standings import ONE_REPLAY
 from hopmap.scenarios.study.study import DEFAULTS, Study, load_study, outweighed
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
@@ -125,6 +126,9 @@ def _render(
         script=Markup((here / "page.js").read_text(encoding="utf-8")),
         facts=_facts(whole),
         cases=len(whole.cases),
+        repeated=whole.repeat,
+        replayed=any(case.replayed for case in whole.cases),
+        once=ONE_REPLAY,
         summary=summary(whole),
         suites=suite_section(whole),
         pictured=sections[""],
@@ -166,6 +170,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
             f"; {count(len(errors))} runs extrapolated from their first steps, error at most "
             f"{100 * errors.max():.2g} %"
         )
+    if study.repeat:
+        replay += f"; medians of {study.repeat} replays with noise"
     seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
     shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
     words = f"{count(len(runs))} of {count(study.planned)}"

@@ -19,6 +19,7 @@ from hopmap.scenarios.quantities import (
     joules,
     runtime,
 )
+from hopmap.scenarios.study.standings import leading, standing
 from hopmap.scenarios.study.study import DEFAULTS, Case, Entry, Study, number
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
@@ -47,19 +48,24 @@ def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
 
 
 def headline(case: Case) -> dict[str, str]:
-    """Say which mapping is best, and what it buys against the default order."""
-    best, default = case.best, case.default
-    facts = {"trace": case.trace, "where": case.where, "mapper": best.mapper, "gain": ""}
-    if default is None:
-        names = " or ".join(DEFAULTS)
-        facts["rest"] = f"no {names}, the default order, in this study to compare with"
+    """Say which mapping is best, if one is, and what it buys against the default order."""
+    best, default = case.leaders[0], case.default
+    facts = {"trace": case.trace, "where": case.where, "mapper": leading(case), "gain": ""}
+    facts["sure"] = "yes" if case.sure else ""
+    facts["standing"] = standing(case)
+    if default in case.leaders and len(case.leaders) > 1:
+        facts["rest"] = "the default order is one of them"
+    elif default is None:
+        facts["rest"] = (
+            f"no {' or '.join(DEFAULTS)}, the default order, in this study to compare with"
+        )
     elif best is default:
         facts["rest"] = "the default order: no mapper here beats it"
     else:
         facts["gain"] = _gains(case, best, default)
         facts["rest"] = f"against {case.order} (the default order)"
     thrifty = case.thrifty
-    if case.replayed and thrifty.mapper != best.mapper and thrifty.value("hop_bytes"):
+    if case.replayed and thrifty not in case.leaders and thrifty.value("hop_bytes"):
         less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
         if not less.startswith("±0"):
             facts["rest"] += f"; {thrifty.mapper} has {less} hop-bytes but runs longer"
@@ -71,8 +77,12 @@ def _gains(case: Case, best: Entry, default: Entry) -> str:
     hops = f"{change(best.value(quantity), default.value(quantity))} {quantity.replace('_', '-')}"
     if not case.replayed:
         return hops
-    runtime = change(best.value("makespan"), default.value("makespan"))
-    return f"{hops} and {runtime} simulated runtime"
+    gap = case.against(best, default)
+    if gap is None:
+        runtime = change(best.value("makespan"), default.value("makespan"))
+        return f"{hops} and {runtime} simulated runtime"
+    runtime, low, high = (change(end, 1.0) for end in gap)
+    return f"{hops} and {runtime} simulated runtime ({low} to {high})"
 
 
 def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
@@ -174,29 +184,39 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
 
     def against(column: str) -> Cell:
-        value = entry.value(column)
-        reference = case.default.value(column) if case.default else None
-        if entry is case.default or value is None or not reference:
+        value, default = entry.value(column), case.default
+        reference = default.value(column) if default else None
+        if default is None or entry is default or value is None or not reference:
             return Cell(MISSING)
         text = change(value, reference)
-        look = "good" if text.startswith("−") else "bad" if text.startswith("+") else ""
+        tied = column == "makespan" and case.times is not None and not case.against(entry, default)
+        look = (
+            ""
+            if tied
+            else "good"
+            if text.startswith("−")
+            else "bad"
+            if text.startswith("+")
+            else ""
+        )
         return Cell(text, value / reference, look=look)
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
-    notes = ["best"] if entry is case.best else []
+    leads = entry in case.leaders
+    notes = ["best" if case.sure else "tied" if case.times is not None else "shortest"] * leads
     if (
         seeds > 1
         and len(entry.runs[["hop_bytes", "hop_messages", "makespan"]].drop_duplicates()) > 1
     ):
         notes.append(f"{seeds} seeds")
     row = [
-        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if entry is case.best else ""),
+        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if leads and case.sure else ""),
         Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, spread=True),
         against("hop_bytes"),
     ]
     if replayed:
-        row += [cell("makespan", runtime, spread=True), against("makespan")]
+        row += [_runtime(entry) or cell("makespan", runtime, spread=True), against("makespan")]
     seconds = entry.mean("mapping_seconds")
     return [
         *row,
@@ -209,6 +229,15 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         cell("messages_dilation_max", count),
         Cell(duration(seconds), seconds),
     ]
+
+
+def _runtime(entry: Entry) -> Cell | None:
+    """Show the median of a run's replays with noise, and its interval; None if there were none."""
+    median, low, high = (entry.value(f"makespan_{end}") for end in ("median", "low", "high"))
+    if median is None:
+        return None
+    ends = f"{runtime(low)} to {runtime(high)}".replace(" ", "\u00a0").replace("to\u00a0", "to ")
+    return Cell(runtime(median), median, ends)
 
 
 def whole(value: float | None) -> str:

@@ -62,6 +62,10 @@ SCHEMA = pa.schema(
         ("link_seconds_max", _REAL),  # and of the link that is longest at it
         ("engine", pa.string()),
         ("makespan", _REAL),
+        ("makespan_median", _REAL),  # of repeats with noise, and what encloses it with 95 %
+        ("makespan_low", _REAL),
+        ("makespan_high", _REAL),
+        ("makespans", pa.list_(_REAL)),  # one for each seed of noise, the same seeds in all runs
         ("compute", _REAL),  # means over ranks, seconds
         ("communicate", _REAL),
         ("wait", _REAL),

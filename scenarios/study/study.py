@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.sweep.published import read_published
 from hopmap.scenarios.sweep.scenario_files import flat
+from hopmap.simulator.ensembles.comparison import faster, ratio, unbeaten
+from hopmap.simulator.ensembles.intervals import Interval
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")
@@ -88,6 +91,36 @@ class Case:
         """Whether there are simulated runtimes."""
         return self.best.value("makespan") is not None
 
+    @cached_property
+    def times(self) -> NDArray[np.float64] | None:
+        """Makespans of every entry's best run with noise, shape (entries, seeds); None without."""
+        found = [entry.best.get("makespans") for entry in self.entries]
+        if any(each is None or np.ndim(each) == 0 for each in found):
+            return None
+        return np.array([np.asarray(each, dtype=np.float64) for each in found])
+
+    @cached_property
+    def leaders(self) -> Sequence[Entry]:
+        """Mappers than which none is faster, as far as replays with noise tell; else the best."""
+        return (
+            [self.best] if self.times is None else [self.entries[k] for k in unbeaten(self.times)]
+        )
+
+    @property
+    def sure(self) -> bool:
+        """Whether the best is known to be better than all others."""
+        return not self.replayed or (self.times is not None and len(self.leaders) == 1)
+
+    def against(self, entry: Entry, other: Entry) -> Interval | None:
+        """Return how much longer a mapper runs than another, by seeds; None if they are tied."""
+        if self.times is None:
+            return None
+        one, two = (self.entries.index(each) for each in (entry, other))
+        found = faster(self.times)
+        return (
+            ratio(self.times[one], self.times[two]) if found[one, two] | found[two, one] else None
+        )
+
     @property
     def order(self) -> str:
         """What the default order is called."""
@@ -118,6 +151,7 @@ class Study:
     cases: Sequence[Case]
     published: pd.DataFrame | None
     rounds: int | None = None
+    repeat: int | None = None
 
     def spec_of(self, topology: str) -> str:
         """Return the spec of what is called so: of a file, where it lies."""
@@ -178,9 +212,10 @@ def load_study(folder: Path) -> Study:
     published = None
     if (folder / "published.csv").is_file():
         published = read_published(folder / "published.csv")
-    well = runs[runs["error"].isna()]
+    well = by_median(runs[runs["error"].isna()])
     replay = given.get("replay", {})
     steps, rounds = replay.get("steps"), replay.get("rounds")
+    times = well["makespans"].dropna()
     return Study(
         folder=folder,
         name=str(given.get("name") or folder.resolve().name),
@@ -194,13 +229,20 @@ def load_study(folder: Path) -> Study:
         planned=len(plan.runs),
         runs=well,
         failed=runs[runs["error"].notna()],
-        cases=_cases(well),
+        cases=cases_of(well),
         published=published,
         rounds=rounds if isinstance(rounds, int) else None,
+        repeat=len(times.iloc[0]) if len(times) else None,
     )
 
 
-def _cases(runs: pd.DataFrame) -> list[Case]:
+def by_median(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs whose makespan is the median of their replays with noise, if there were any."""
+    return runs.assign(makespan=runs["makespan_median"].fillna(runs["makespan"]))
+
+
+def cases_of(runs: pd.DataFrame) -> list[Case]:
+    """Return the cases of runs that went well."""
     cases = []
     for (trace, topology, variant), group in runs.groupby(
         ["trace", "topology", "variant"], sort=False

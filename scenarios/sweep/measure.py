@@ -71,6 +71,10 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "replayed_hop_bytes": int(result.link_bytes.sum()),
             "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
         }
+        if result.ensemble is not None:
+            median, low, high = result.ensemble.interval
+            row |= {"makespan_median": median, "makespan_low": low, "makespan_high": high}
+            row["makespans"] = result.ensemble.makespans
         if result.energy is not None:
             transfer = sum(result.energy.transfer.values())
             row |= {"energy": result.energy.total, "energy_transfer": transfer}
@@ -125,4 +129,5 @@ def _replay(run: Run, nodes: bytes) -> Result:
         engine=run.engine,
         record_messages=run.messages,
         steady=None if run.exact else Steady(),
+        repeat=run.repeat or 0,
     )

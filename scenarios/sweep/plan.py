@@ -61,6 +61,8 @@ class Run:
         Rounds in which a file of traffic is replayed.
     expanded : bool
         Whether the traffic that is mapped has the messages of collectives.
+    repeat : int or None
+        How often it is replayed with noise besides.
     called : str
         What tables and reports call the topology: a file by its place beside the scenario.
     """
@@ -78,6 +80,7 @@ class Run:
     network: str = ""
     rounds: int | None = None
     expanded: bool = False
+    repeat: int | None = None
     called: str = ""
     exact: bool = False
 
@@ -100,8 +103,8 @@ class Run:
             "steps": self.steps,
             "parameters": normalised(self.settings),
         }
-        more = {"messages": self.messages, "rounds": self.rounds, "expanded": self.expanded}
-        more["exact"] = self.exact
+        names = ("messages", "rounds", "expanded", "repeat", "exact")
+        more = {name: getattr(self, name) for name in names}
         return what | {key: value for key, value in more.items() if value}
 
     @property
@@ -192,6 +195,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         hashed,
                         rounds,
                         expanded,
+                        scenario.replay.repeat if engine else None,
                         _called(network.spec, folder),
                         bool(engine) and scenario.replay.exact,
                     )

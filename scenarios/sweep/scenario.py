@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from hopmap.errors import HopmapError
 from hopmap.mappers import parse_pipeline
 from hopmap.simulator import DEFAULT_ENGINE
+from hopmap.simulator.ensembles.intervals import LEAST
 from hopmap.traces.sources import Source, open_source
 
 from .suites import suite_cases
@@ -49,6 +50,9 @@ class Replay(_Section):
         Whether to keep when each message was sent and delivered, in the table "messages".
     exact : bool
         Whether to replay all steps of long runs that could be extrapolated.
+    repeat : int, optional
+        How often to replay every run with noise, with the same seeds for all, so that the report
+        says which mappers differ; once without noise when left out.
     """
 
     engine: Text | Literal[False] = DEFAULT_ENGINE
@@ -56,6 +60,7 @@ class Replay(_Section):
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     messages: StrictBool = False
     exact: StrictBool = False
+    repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
 
 
 class Published(_Section):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import RunPlan, plan_run
@@ -66,6 +67,8 @@ def lower_bounds(
     ------
     MappingError
         See `check_mapping`.
+    ParameterError
+        Parameters with noise.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
     return bounds_of(plan_run(program, topology, nodes, parameters or Parameters()), topology)
@@ -73,6 +76,7 @@ def lower_bounds(
 
 def bounds_of(ready: RunPlan, topology: Topology) -> Mapping[str, Bound]:
     """Lower bounds of a plan, see `lower_bounds`."""
+    expect_no_noise(ready.parameters, "lower bounds are of a run")
     busy = _rank_seconds(ready)
     sends = _surely_received(ready)
     load = _server_bytes(ready, sends) / ready.bandwidth

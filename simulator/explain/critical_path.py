@@ -18,6 +18,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.parameters.parameters import ParameterError, Parameters
 from hopmap.simulator.programs.program import Op, Program
@@ -115,7 +116,7 @@ def critical_path(
     Raises
     ------
     ParameterError
-        Another engine, or operations were not recorded.
+        Another engine, operations were not recorded, or parameters with noise.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
     return path_of(plan_run(program, topology, nodes, parameters or Parameters()), result)
@@ -123,6 +124,7 @@ def critical_path(
 
 def path_of(ready: RunPlan, result: Result) -> CriticalPath:
     """Follow a replay of a plan back from its end, see `critical_path`."""
+    expect_no_noise(ready.parameters, "the critical path is of a run")
     if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
         raise ParameterError(
             f"critical path of a replay by {result.engine}: expected one by "

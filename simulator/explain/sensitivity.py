@@ -114,7 +114,7 @@ def _cases(
     }
     for key, entry in KEYS.items():
         end = key.partition(".")[0]
-        apart = key.startswith(FLOW) and engine != "flow"
+        apart = (key.startswith(FLOW) and engine != "flow") or end == "noise"
         if not entry.field or entry.choices or apart or (end in ENDS and end not in used):
             continue
         value = getattr(parameters, entry.field)

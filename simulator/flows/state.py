@@ -11,6 +11,7 @@ from hopmap.simulator.heap_kernels import IndexedHeap, empty_heap
 from hopmap.simulator.record import Record
 from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.strand_state import (
+    FACTOR,
     RANK,
     Columns,
     begin_strands,
@@ -66,6 +67,8 @@ class Run(NamedTuple):
     ----------
     heap : IndexedHeap
         Items are the strands, then the messages, then the messages that will have been sent.
+    factors : ndarray(FACTOR)
+        Of pauses, see `noise.py`.
     """
 
     loop: Any
@@ -77,6 +80,7 @@ class Run(NamedTuple):
     message_times: Any
     operation_times: Any
     heap: IndexedHeap
+    factors: Any
     flows: Flows
 
 
@@ -103,6 +107,7 @@ def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
         message_times=message_times(plan, record),
         operation_times=operation_times(plan, record),
         heap=heap,
+        factors=plan.noise.factors.view(FACTOR),
         flows=empty_flows(
             server_table(bandwidth, latency), plan.indptr, plan.servers, SLOTS if flow else 1
         ),

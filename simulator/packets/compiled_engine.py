@@ -20,6 +20,7 @@ from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.steady.watch import TRIP_END, Watch
 from hopmap.simulator.strand_kernels import CROWDED, ENDED
 from hopmap.simulator.strand_state import (
+    FACTOR,
     OPERATION_TIMES,
     RANK,
     UNRECORDED,
@@ -203,6 +204,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         packets=np.zeros(program.strands, dtype=PACKET),
         messages=np.zeros(program.strands, dtype=MESSAGE),
         heap=heap,
+        factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
         message_times=message_times(plan, record),
         operation_times=operation_times(

@@ -126,6 +126,8 @@ class State(NamedTuple):
         As long as they are.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
+    factors : ndarray(FACTOR)
+        Of pauses, see `noise.py`.
     message_times : ndarray(MESSAGE_TIMES)
         Of each message, if they are kept.
     operation_times : ndarray(OPERATION_TIMES), or of UNRECORDED
@@ -147,6 +149,7 @@ class State(NamedTuple):
     packets: Any
     messages: Any
     heap: Heap
+    factors: Any
     paths: Any
     message_times: Any
     operation_times: Any

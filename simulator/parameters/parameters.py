@@ -17,6 +17,7 @@ from .energy import LINK, MEANS, NODE
 
 SWITCHING = ("cut_through", "store_and_forward")
 SHARING = ("equal", "round_trip")
+DISTRIBUTIONS = ("lognormal", "gamma")
 
 
 class ParameterError(HopmapError, ValueError):
@@ -60,6 +61,14 @@ class Parameters:
     flow_weight_s : float
         Of the flow engine alone, with "round_trip": bytes, SimGrid's weight-S; divided by its
         bandwidth it counts as latency of every server.
+    noise_compute, noise_overhead : float
+        Relative standard deviation of every pause of computation, and of every overhead; 0: none.
+    noise_start : float
+        Seconds by which ranks start late in the mean, exponentially distributed.
+    noise_distribution : {"lognormal", "gamma"}
+        Of the factors on pauses.
+    noise_seed : int
+        The same seed gives the same draws, whatever the mapping.
     energy : mapping of str to float
         Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
     algorithms : mapping of str to str
@@ -87,6 +96,11 @@ class Parameters:
     flow_cross_traffic: float = 1.0
     flow_sharing: str = "equal"
     flow_weight_s: float = 0.0
+    noise_compute: float = 0.0
+    noise_overhead: float = 0.0
+    noise_start: float = 0.0
+    noise_distribution: str = "lognormal"
+    noise_seed: int = 0
     algorithms: Mapping[str, str] = field(default_factory=dict)
     energy: Mapping[str, float] = field(default_factory=dict)
 
@@ -113,8 +127,9 @@ class Key(NamedTuple):
     unit : str
         "bytes/s", "s", "s/byte", "bytes", "J/byte", "W", "1" for a plain number, or "" for one of
         `choices`.
-    minimum : float
-        Least value that is allowed; bandwidths, and what is `positive`, must be above it.
+    minimum, maximum : float
+        Least and largest value that is allowed; bandwidths, and what is `positive`, must be above
+        the least.
     choices : tuple of str
         Allowed words, the default first.
     positive : bool
@@ -129,8 +144,10 @@ class Key(NamedTuple):
     choices: tuple[str, ...] = ()
     positive: bool = False
     summary: str = ""
+    maximum: float = math.inf
 
 
+MOST_NOISE = 2  # beyond, 4096 quantiles no longer tell a distribution
 MOST_BYTES = 2**60  # with room to add in int64
 
 KEYS: Mapping[str, Key] = (
@@ -211,6 +228,28 @@ KEYS: Mapping[str, Key] = (
         "flow.weight_s": Key(
             "flow_weight_s", "bytes", summary="flow engine: SimGrid's weight-S, with round_trip"
         ),
+        "noise.compute": Key(
+            "noise_compute",
+            "1",
+            maximum=MOST_NOISE,
+            summary="relative standard deviation of every computation, 0 for none",
+        ),
+        "noise.overhead": Key(
+            "noise_overhead",
+            "1",
+            maximum=MOST_NOISE,
+            summary="relative standard deviation of every overhead, 0 for none",
+        ),
+        "noise.start": Key(
+            "noise_start", "s", summary="time by which ranks start late, in the mean"
+        ),
+        "noise.distribution": Key(
+            "noise_distribution",
+            "",
+            choices=DISTRIBUTIONS,
+            summary="of the factors on computation and overheads",
+        ),
+        "noise.seed": Key("noise_seed", "1", maximum=2**32 - 1, summary="what noise is drawn from"),
     }
     | {
         f"energy.link.{quantity}": Key("", unit, summary=MEANS[quantity])
@@ -225,6 +264,10 @@ KEYS: Mapping[str, Key] = (
         for name, table in ALGORITHMS.items()
     }
 )
+
+
+ASSUMED = ("control_bytes", "memory.bandwidth", "memory.latency")
+"""Keys whose defaults no source confirms; the others are TraceR's, or change nothing."""
 
 
 def key_of(name: str) -> Key:
@@ -274,7 +317,8 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
             algorithms[key.removeprefix("collective.")] = value
         elif entry.field in whole:
             if value != int(value):
-                raise ParameterError(f"{key} {value}: expected a whole number of bytes")
+                of_bytes = " of bytes" * (entry.unit == "bytes")
+                raise ParameterError(f"{key} {value}: expected a whole number{of_bytes}")
             given[entry.field] = int(value)
         else:
             given[entry.field] = value if entry.choices else float(value)
@@ -293,6 +337,8 @@ def _check(key: str, value: Any, entry: Key) -> None:
         raise ParameterError(f"{key} {value}: expected more than 0 {entry.unit}".removesuffix(" 1"))
     if entry.unit == "bytes" and number > MOST_BYTES:
         raise ParameterError(f"{key} {value}: expected at most {MOST_BYTES} bytes")
+    if number > entry.maximum:
+        raise ParameterError(f"{key} {value}: expected at most {entry.maximum:.10g}")
     if number < entry.minimum:
         least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
         raise ParameterError(f"{key} {value}: expected at least {least}")

@@ -93,14 +93,20 @@ class Strand(Happening):
         "finish",
         "key",
         "message",
+        "overhead",
+        "pauses",
         "row",
         "since",
         "steps",
+        "stream",
         "wait",
     )
 
-    def __init__(self, key: int, message: int, entry: int) -> None:
+    def __init__(self, key: int, message: int, entry: int, stream: int) -> None:
         self.key = key
+        self.stream = stream  # of its draws, see `noise.py`, and the number of the next one
+        self.pauses = 1
+        self.overhead = 0.0  # once what it waits for is complete
         self.message = message  # number of the next one that it sends
         self.entry = entry  # where the operation that it is at is recorded
         self.steps: Generator[None, None, None]

@@ -16,6 +16,7 @@ import numpy as np
 from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import deadlock
+from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.result import Outcome
@@ -62,6 +63,7 @@ class _Replay:
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
+        self.noisy, self.factors = plan.noise.noisy, plan.noise.factors.tolist()
 
         self.kind, self.target = program.kind.tolist(), program.target.tolist()
         self.compute, self.size = plan.compute.tolist(), program.size.tolist()
@@ -92,7 +94,8 @@ class _Replay:
             *([nan] * entries for _ in OperationTimestamps._fields)
         )
 
-        firsts = zip(plan.first.tolist(), plan.first_entry().tolist(), strict=True)
+        columns = plan.first, plan.first_entry(), plan.noise.stream
+        firsts = zip(*(column.tolist() for column in columns), strict=True)
         self.strands = [Strand(self.key(model.RESUME, s), *first) for s, first in enumerate(firsts)]
         rows = pairwise(program.offsets.tolist())
         for strand, (begin, end) in zip(self.strands, rows, strict=True):
@@ -103,8 +106,9 @@ class _Replay:
 
     def outcome(self) -> Outcome:
         main = [self.strands[s] for s in self.plan.program.main()]
-        for strand in main:
-            self.wake(strand, 0.0)
+        for strand, delay in zip(main, self.plan.noise.delay.tolist(), strict=True):
+            strand.wait = delay
+            self.wake(strand, delay)
         self.clock.run()
         stuck = [
             (s, strand.row, strand.awaited.place)
@@ -166,6 +170,7 @@ class _Replay:
         while row < end:
             pause = self.compute[row]
             if pause > 0:
+                pause *= self.factor(strand, OF_COMPUTATION)
                 strand.compute += pause
                 self.wake(strand, clock.now + pause)
                 yield
@@ -174,8 +179,9 @@ class _Replay:
             kind = self.kind[row]
             if kind in SENDS:
                 if self.overhead_send > 0:
-                    strand.communicate += self.overhead_send
-                    self.wake(strand, clock.now + self.overhead_send)
+                    pause = self.overhead_send * self.factor(strand, OF_OVERHEAD)
+                    strand.communicate += pause
+                    self.wake(strand, clock.now + pause)
                     yield
                 begun = self.post_send(strand, row)
             elif kind in RECEIVES:
@@ -202,6 +208,9 @@ class _Replay:
                 self.begun[row] = begun
             elif kind in BLOCKING:
                 overhead = self.overhead_of(begun)
+                if overhead > 0:
+                    overhead *= self.factor(strand, OF_OVERHEAD)
+                strand.overhead = overhead
                 strand.communicate += overhead
                 if not begun.done:
                     strand.row, strand.since = row, clock.now
@@ -219,6 +228,16 @@ class _Replay:
         if strand.begun_by is not None:
             self.complete(strand.begun_by)
 
+    def factor(self, strand: Strand, first: int) -> float:
+        """Draw the factor of a strand's next pause; `first` is where those of its kind begin."""
+        if not self.noisy:
+            return 1.0
+        number = strand.pauses
+        strand.pauses += 1
+        drawn = model.hashed(strand.stream, number) & (model.QUANTILES - 1)
+        factor: float = self.factors[first + drawn]
+        return factor
+
     def overhead_of(self, begun: Begun) -> float:
         """Seconds that a strand is busy once what it waited for is complete."""
         return self.overhead_recv if self.kind[begun.row] in RECEIVES else 0.0
@@ -232,7 +251,7 @@ class _Replay:
             strand.wait += now - strand.since
             if self.record.operations:
                 self.operation_times.woken[strand.entry] = now
-            self.wake(strand, now + self.overhead_of(begun))
+            self.wake(strand, now + strand.overhead)
 
     # Messages
 

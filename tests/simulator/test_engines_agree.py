@@ -49,6 +49,27 @@ def agree(program, topology, node_of, parameters, **more):
     return one
 
 
+noises = st.fixed_dictionaries(
+    {
+        "noise_compute": st.sampled_from([0.0, 0.3]),
+        "noise_overhead": st.sampled_from([0.0, 0.3, 2.0]),
+        "noise_start": st.sampled_from([0.0, 1e-6]),
+        "noise_distribution": st.sampled_from(["lognormal", "gamma"]),
+        "noise_seed": st.integers(0, 2**32 - 1),
+    }
+)
+
+
+@examples(100)
+@given(random_runs(), noises, st.booleans())
+def test_both_draw_the_same_noise(run, noise, record_operations):
+    program, topology, node_of, parameters = run
+    agree(
+        *(program, topology, node_of, replace(parameters, **noise)),
+        record_operations=record_operations,
+    )
+
+
 @examples(300)
 @given(random_runs(), st.booleans(), st.booleans(), st.sampled_from([0, 1, 7, 64]))
 def test_both_engines_say_the_same(run, record_messages, record_operations, record_links):

@@ -25,8 +25,9 @@ from hopmap.scenarios.results.tables import part_files
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import missing, run_scenario
+from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.simulator import Steady, evaluate, simulate
+from hopmap.simulator import Parameters, Steady, evaluate, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2.read import read_trace, read_traffic
@@ -236,10 +237,37 @@ def test_what_a_run_depends_on_changes_its_id(tmp_path):
         "[replay]\nexact = true",
         '[parameters]\n"link.bandwidth" = "1 GB/s"',
         "[parameters]\neager_limit = 1",
+        "[replay]\nrepeat = 20",
     ):
         assert not base & ids(more)
     assert base & ids(mappers=["sweep", "scan"])
     assert base == ids(mappers=[" sweep", "random "])
+
+
+def test_repeats_are_kept_by_seed_of_their_noise_which_is_the_same_for_all(tmp_path):
+    more = '[replay]\nrepeat = 6\n[parameters]\n"compute.scale" = 0\n"noise.start" = "1 ms"\n'
+    sweep(write(tmp_path, more=more), tmp_path / "out")
+    runs = store.load_runs(tmp_path / "out")
+    for _, run in runs.iterrows():
+        times = np.array(run["makespans"])
+        assert len(times) == 6
+        assert run["makespan_low"] == times.min() <= run["makespan_median"] <= times.max()
+        assert run["makespan"] < run["makespan_low"]
+        result = simulate(
+            lower(read_trace(LU)),
+            topology_from_spec(run["topology"]),
+            run["node_of"],
+            parameters=Parameters(compute_scale=0, noise_start=1e-3),
+            repeat=6,
+        )
+        assert result.ensemble.makespans.tolist() == times.tolist()
+    # Late starts are all that there is, so that all take as long with the same seed.
+    assert np.ptp(np.stack(runs["makespans"]), axis=0).max() < 1e-3
+
+
+def test_fewer_than_six_repeats_are_refused(tmp_path):
+    with pytest.raises(ScenarioError, match=r"replay.repeat: 5: expected greater .* 6"):
+        load_scenario(write(tmp_path, more="[replay]\nrepeat = 5\n"))
 
 
 def test_a_changed_trace_is_run_again(tmp_path):

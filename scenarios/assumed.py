@@ -1,0 +1,70 @@
+"""What a replay rests on that nobody has measured or published: parameters that were assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from hopmap.simulator import Result
+from hopmap.simulator.noise import USUAL
+from hopmap.simulator.parameters.parameters import ASSUMED
+from hopmap.topologies import PRESETS, Topology
+
+
+def assumed(
+    result: Result, network: Topology, given: Collection[str], *, generated: bool = False
+) -> list[str]:
+    """Return the parameters that a run used and that are assumed, by key.
+
+    Parameters
+    ----------
+    given : collection of str
+        Keys that the user has set.
+    generated : bool
+        Whether the rate of computation is assumed, which is "compute.scale" then.
+    """
+    computes = generated and bool(result.compute.any()) and "compute.scale" not in given
+    return [
+        *(["compute.scale"] if computes else []),
+        *_links(result, network),
+        *(key for key in _ends(result, network) if key not in given),
+        *(() if result.ensemble is None else _noise(given)),
+    ]
+
+
+def _links(result: Result, network: Topology) -> Iterator[str]:
+    """Yield those of links that carried anything."""
+    used = np.unique(network.link_kind[result.link_busy > 0])
+    for kind in (network.kinds[place] for place in used.tolist()):
+        prefix = "link" if len(network.kinds) == 1 else f"link.{kind.name}"
+        for quantity, source in zip(("bandwidth", "latency"), kind.sources, strict=True):
+            if source.startswith("assumed"):
+                yield f"{prefix}.{quantity}"
+
+
+def _ends(result: Result, network: Topology) -> Iterator[str]:
+    """Yield those of the model, as the machine has them or else by default."""
+    machine = PRESETS.get(network.spec.removeprefix("preset:").partition("*")[0])
+    sources = {} if machine is None else {k: f.source for k, f in machine.parameters.items()}
+    used = {"control_bytes": result.controls > 0, "memory": bool(result.memory.messages.any())}
+    for key in dict.fromkeys((*ASSUMED, *network.parameters)):
+        source = sources.get(key, "assumed" if key in ASSUMED else "")
+        if source.startswith("assumed") and used.get(key.partition(".")[0], True):
+            yield key
+
+
+def _noise(given: Collection[str]) -> tuple[str, ...]:
+    """Return levels of an ensemble that are the usual ones, apart from what has a source."""
+    keys = [key.replace("_", ".") for key in USUAL]
+    return () if set(keys) & set(given) else ("noise.overhead", "noise.start")
+
+
+def in_words(keys: Sequence[str]) -> str:
+    """Write keys in one line: "link.*, memory.latency" where both of a link are among them."""
+    groups: dict[str, list[str]] = {}
+    for key in keys:
+        prefix, _, name = key.rpartition(".")
+        groups.setdefault(prefix or name, []).append(key)
+    words = [f"{prefix}.*" if len(group) > 1 else group[0] for prefix, group in groups.items()]
+    return ", ".join(words)

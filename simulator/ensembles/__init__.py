@@ -1,0 +1,1 @@
+"""What several replays with noise say together: medians, intervals, which mappings differ."""

@@ -1,0 +1,127 @@
+"""Noise: how long pauses are by chance, and how late ranks start; drawn alike in all engines.
+
+What is drawn is a quantile, from a table of as many as `model.QUANTILES` that are equally likely,
+by the hash of seed, strand and number of the pause on that strand (0 is its start): not by when
+it happens, so that neither the order of events nor the mapping changes any draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from .model import QUANTILES, hashed
+from .parameters.parameters import ParameterError, Parameters
+from .programs.program import Program
+
+Floats = NDArray[np.float64]
+
+USUAL: Mapping[str, Any] = {
+    # Ticks of an operating system, 1,000 a second, take 0.5 to 1.5 % of computation: Tsafrir, The
+    # context-switch overhead inflicted by hardware interrupts, Experimental Computer Science 2007.
+    "noise_compute": 0.01,
+    # Assumed: overheads vary by a tenth, and no barrier leaves ranks closer than about a message.
+    "noise_overhead": 0.1,
+    "noise_start": 1e-6,
+}
+"""Levels of an ensemble for which none are set."""
+
+OF_COMPUTATION, OF_OVERHEAD = 0, QUANTILES  # where in `Noise.factors` those of a kind begin
+_APART = 0x9E3779B9  # between seeds and strands: what one has, the other has not
+
+
+class Noise(NamedTuple):
+    """The noise of a run.
+
+    Attributes
+    ----------
+    noisy : bool
+        Whether pauses are drawn.
+    factors : ndarray(float64, shape=(2 * QUANTILES,))
+        Quantiles of the factors on computation, then of those on overheads, each with mean 1.
+    stream : ndarray(int64, shape=(strands,))
+        What the draws of each strand are hashed with.
+    delay : ndarray(float64, shape=(ranks,))
+        Seconds by which each rank starts late.
+    """
+
+    noisy: bool
+    factors: Floats
+    stream: NDArray[np.int64]
+    delay: Floats
+
+
+def noise_of(parameters: Parameters, program: Program) -> Noise:
+    """Return what the noise of parameters is on a program."""
+    deviations = parameters.noise_compute, parameters.noise_overhead
+    shape = parameters.noise_distribution
+    stream = _hashes(parameters.noise_seed + _APART, np.arange(program.strands))
+    quantile = _hashes(stream[program.main()], np.zeros(program.ranks, np.int64)) % QUANTILES
+    return Noise(
+        noisy=max(deviations) > 0,
+        factors=np.concatenate([quantiles(shape, each) for each in deviations]),
+        stream=stream,
+        delay=parameters.noise_start * quantiles("gamma", 1.0)[quantile],
+    )
+
+
+def levels(parameters: Parameters) -> dict[str, float]:
+    """Return the levels of noise by key, "noise.compute"."""
+    return {name.replace("_", "."): getattr(parameters, name) for name in USUAL}
+
+
+def without_noise(parameters: Parameters) -> Parameters:
+    """Return parameters without noise, seed and distribution as they are."""
+    silent: dict[str, Any] = dict.fromkeys(USUAL, 0.0)
+    return replace(parameters, **silent)
+
+
+def with_noise(parameters: Parameters) -> Parameters:
+    """Return parameters with the usual noise if they have none."""
+    return parameters if any(levels(parameters).values()) else replace(parameters, **USUAL)
+
+
+def expect_no_noise(parameters: Parameters, what: str) -> None:
+    """Raise `ParameterError` if there is noise, of which what is asked for knows nothing."""
+    for key, level in levels(parameters).items():
+        if level:
+            raise ParameterError(f"{key} {level:g}: {what} without noise: expected 0")
+
+
+@lru_cache(maxsize=16)
+def quantiles(distribution: str, deviation: float) -> Floats:
+    """Quantiles of a distribution of mean 1, in the middle of parts that are equally likely.
+
+    Parameters
+    ----------
+    distribution : {"lognormal", "gamma"}
+    deviation : float
+        Standard deviation; that of the quantiles is less, of lognormal ones by 0.02 % if it is 0.1
+        and by 4 % if it is 2, since the ends of the tails are not among them. Gamma with 1 is
+        exponential.
+
+    Returns
+    -------
+    ndarray(float64, shape=(QUANTILES,))
+        Their mean is 1.
+    """
+    if deviation == 0:
+        return np.ones(QUANTILES)
+    share = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    if distribution == "gamma":
+        values = special.gammaincinv(deviation**-2, share)
+    else:
+        values = np.exp(np.sqrt(np.log1p(deviation**2)) * special.ndtri(share))
+    return np.asarray(values / values.mean(), dtype=np.float64)
+
+
+def _hashes(above: int | NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `model.hashed` of many."""
+    found: NDArray[np.int64] = hashed(above, number)  # type: ignore[arg-type, assignment]
+    return found

@@ -1,0 +1,113 @@
+"""Who leads a case: one mapper, several that cannot be told apart, or nobody knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopmap.scenarios.report.summary import summary
+from hopmap.scenarios.report.tables import headline, main_table
+from hopmap.scenarios.study.standings import leading, standing
+from hopmap.scenarios.study.study import Study, by_median, cases_of
+
+SEEDS = 20
+NOISE = np.random.default_rng(0).normal(1, 0.05, SEEDS)
+
+
+@pytest.fixture
+def case(runs_of):
+    """Make a case of mappers whose replays take so long, with the same noise and their own."""
+
+    def make(own=0.0, **medians):
+        rng = np.random.default_rng(1)
+        times = [[*(NOISE * m * rng.normal(1, own, SEEDS))] for m in medians.values()]
+        ends = {f"makespan_{end}": [np.median(each) for each in times] for end in ("low", "high")}
+        runs = runs_of(
+            list(medians.values()),
+            [100 - place for place in range(len(times))],
+            mapper=list(medians),
+            makespans=times,
+            makespan_median=[np.median(each) for each in times],
+            **ends,
+            **METRICS,
+        ).assign(trace="t", topology="mesh:2x2", variant="")
+        (made,) = cases_of(by_median(runs))
+        return made
+
+    return make
+
+
+METRICS = dict.fromkeys(
+    (
+        *("bytes_ieplc_total", "messages_ienpc_total", "messages_ienpc_avg", "messages_ienpc_min"),
+        *("messages_ienpc_max", "bytes_congestion_max", "bytes_dilation_avg"),
+        *("messages_dilation_max", "mapping_seconds"),
+    ),
+    1.0,
+)
+
+
+def test_one_that_is_faster_with_every_seed_is_the_fastest(case):
+    found = case(sweep=1.1, scan=1.0, random=1.3)
+    assert (leading(found), standing(found)) == (
+        "scan",
+        "is fastest; 10\u00a0% (10 to 10\u00a0%) behind it: sweep",
+    )
+    assert found.sure
+    facts = headline(found)
+    assert facts["sure"]
+    assert facts["gain"].endswith("−9.1\u00a0% simulated runtime (−9.1\u00a0% to −9.1\u00a0%)")
+
+
+def test_those_that_noise_does_not_tell_apart_are_called_tied(case):
+    found = case(own=0.02, scan=1.0, minmd=1.001, greedy=1.0005, sweep=1.3)
+    assert leading(found) in {
+        f"{a}, {b} and {c}"
+        for a in ("scan", "minmd", "greedy")
+        for b in ("scan", "minmd", "greedy")
+        for c in ("scan", "minmd", "greedy")
+    }
+    assert standing(found).startswith("cannot be told apart; 3")
+    assert standing(found).endswith("%) behind them: sweep")
+    assert not found.sure
+    assert not headline(found)["sure"]
+    looks = {row[0].text: (row[0].look, row[0].note) for row in main_table([found])["rows"]}
+    assert looks == {
+        **dict.fromkeys(("scan", "minmd", "greedy"), ("", "tied")),
+        "sweep": ("", ""),
+    }
+
+
+def test_a_default_order_that_is_tied_is_not_beaten(case):
+    found = case(own=0.02, sweep=1.001, scan=1.0)
+    assert standing(found) == "cannot be told apart"
+    facts = headline(found)
+    assert (facts["gain"], facts["rest"]) == ("", "the default order is one of them")
+
+
+def test_of_one_replay_nobody_knows(case):
+    found = case(sweep=1.1, scan=1.0)
+    runs = found.runs.drop(columns=["makespans", "makespan_median"]).assign(makespan_median=np.nan)
+    (once,) = cases_of(by_median(runs.assign(trace="t", topology="mesh:2x2", variant="")))
+    assert standing(once) == ""
+    assert leading(once) == "scan"
+    assert not once.sure
+    notes = {row[0].text: (row[0].look, row[0].note) for row in main_table([once])["rows"]}
+    assert notes == {"sweep": ("", ""), "scan": ("", "shortest")}
+
+
+def test_runtimes_are_medians_wherever_there_are_repeats(case):
+    found = case(sweep=1.1, scan=1.0)
+    assert [entry.value("makespan") for entry in found.entries] == [
+        np.median(NOISE * 1.1),
+        np.median(NOISE),
+    ]
+
+
+def test_who_is_tied_leads_as_often_as_who_is_alone(case, tmp_path):
+    cases = [case(own=0.02, sweep=1.001, scan=1.0), case(sweep=1.1, scan=1.0)]
+    runs = pd.concat([each.runs for each in cases])
+    what = ("s", "", "", (), {}, {}, None, False, len(runs), runs, runs[:0], cases, None)
+    table = summary(Study(tmp_path, *what))
+    assert {row[0].text: row[2].text for row in table["rows"]} == {"sweep": "1", "scan": "2"}
