@@ -168,7 +168,7 @@ class Archive:
 
     def _portion(self, events: int, count: int, state: NDArray[Any], place: str, begin: int) -> int:
         """Read up to `count` events; return how many there were."""
-        from .read_kernels import ERRORS
+        from .state_kernels import ERRORS
 
         read = UINT64()
         status = call("Reader_ReadLocalEvents", self.reader, events, count, ctypes.byref(read))

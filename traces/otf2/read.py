@@ -82,6 +82,7 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
 
 def _read_trace(anchor: Path, line: Line | None) -> Trace:
     from . import read_kernels as kernels
+    from .state_kernels import STATE
 
     with opened(anchor, line) as archive:
         definitions = archive.definitions
@@ -92,7 +93,7 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
             "its traffic alone takes little",
         )
         columns = _Columns.with_room_for(events)
-        state = archive.state(kernels.STATE)
+        state = archive.state(STATE)
         columns.enter_into(state)
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
         open_regions = np.zeros(len(definitions.regions), dtype=np.int64)
@@ -168,12 +169,13 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
 
 def _read_summary(anchor: Path, line: Line | None) -> Summary:
     from . import read_kernels as kernels
+    from .state_kernels import OPERATIONS, STATE
 
     with opened(anchor, line) as archive:
         definitions = archive.definitions
-        state = archive.state(kernels.STATE)
+        state = archive.state(STATE)
         partners = definitions.partners
-        calls = np.zeros((2, len(partners.reference) + 1, kernels.OPERATIONS), dtype=np.int64)
+        calls = np.zeros((2, len(partners.reference) + 1, OPERATIONS), dtype=np.int64)
         messages = np.zeros(definitions.ranks, dtype=np.int64)
         bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
         state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from otf2.enums import CollectiveOp, MeasurementMode, Paradigm, RegionRole
 
-from hopmap.simulator import lower
+from hopmap.simulator import Op, lower
 from hopmap.traces import Role, mpi_name, read_trace, write_trace
 from hopmap.traces.regions import roles_by_name
 from support.archives import archive_of, finish_of, region, replayed
@@ -355,4 +356,9 @@ class TestThreads:
         folder = made(fill, 3)
         program = lower(read_trace(folder))
         assert program.rank_of.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+        # What a thread computes is a strand without operations, behind the collective's.
+        alone = np.diff(program.offsets) == 1
+        assert alone.tolist() == [False, False, True, False, False, False, False, True]
+        assert program.compute[program.offsets[1:] - 1].round(9).tolist()[2::5] == [0.2, 0.2]
+        assert sorted(program.target[program.kind == Op.START].tolist()) == [1, 2, 4, 6, 7]
         assert replayed(program).finish.round(9).tolist() == [0.3, 0.1, 0.3]
