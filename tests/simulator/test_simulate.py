@@ -35,7 +35,11 @@ def test_summary_has_the_keys_of_the_json():
         "compile_seconds",
         "links",
         "energy",
+        "left_out",
+        "notes",
         "extrapolated",
+        "ensemble",
+        "assumed",
     ]
     assert summary["links"] == {
         "max_busy": pytest.approx(1e-8),

@@ -33,6 +33,7 @@ def test_simulate_has_designs_keys(mapping):
         "ensemble",
         "assumed",
         "algorithms",
+        "left_out",
         "notes",
         "link_kinds",
     }
