@@ -57,7 +57,7 @@ def unbeaten(times: ArrayLike) -> list[int]:
     One alone is the winner; several cannot be told apart.
     """
     rows = np.asarray(times, dtype=np.float64)
-    beaten: Flags = faster(rows).any(axis=0)
+    beaten = np.asarray(faster(rows).any(axis=0))
     order = np.argsort(np.median(rows, axis=1), kind="stable")
     return [int(place) for place in order if not beaten[place]] or [int(order[0])]
 
