@@ -35,6 +35,11 @@ class LeftOut:
     seconds: float | None = None
     share: float | None = None
 
+    @property
+    def substantial(self) -> bool:
+        """Whether it takes more of a run than may pass without a warning."""
+        return (self.share or 0.0) > SUBSTANTIAL
+
     def __str__(self) -> str:
         """Say it in a line."""
         if self.seconds is None or self.share is None:

@@ -101,10 +101,8 @@ def left_out_lines(left_out: Iterable[LeftOut], notes: Mapping[str, int]) -> lis
 
 def warn_of(name: str, left_out: Iterable[LeftOut]) -> None:
     """Warn of what takes more of a run than may be left out in silence."""
-    from hopmap.traces.left_out import SUBSTANTIAL
-
     for entry in left_out:
-        if (entry.share or 0.0) > SUBSTANTIAL:
+        if entry.substantial:
             warn(f"{name}: {entry}")
 
 

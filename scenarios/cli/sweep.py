@@ -12,7 +12,7 @@ from hopmap.units import show_seconds
 
 from .arguments import AsJson
 from .compiling import announce_compilation
-from .console import print_json, print_table, say, warn, working
+from .console import print_json, print_table, say, warn, warn_of, working
 from .report import write_report_of
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def run(
     Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
     """
     from hopmap.scenarios.results.store import load_runs
-    from hopmap.scenarios.study.study import outweighed
+    from hopmap.scenarios.study.study import left_out, outweighed
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.run import missing, run_scenario, save_inputs
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
@@ -166,6 +166,8 @@ def run(
             }
         )
     else:
+        for name, entries in left_out(table).items():
+            warn_of(name, entries)
         _print_runs(table)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")

@@ -15,7 +15,7 @@ from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.study.standings import ONE_REPLAY
-from hopmap.scenarios.study.study import DEFAULTS, Study, load_study, outweighed
+from hopmap.scenarios.study.study import DEFAULTS, Study, left_out, load_study, outweighed
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__
@@ -137,6 +137,7 @@ def _render(
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
         ],
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
+        left_out=left_out(whole.runs),
         outweighed=[] if whole.expanded else outweighed(whole.runs, whole.rounds),
         links=tables.link_rows(study),
         sections=[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from hopmap.scenarios.sweep.published import read_published
 from hopmap.scenarios.sweep.scenario_files import flat
 from hopmap.simulator.ensembles.comparison import faster, ratio, unbeaten
 from hopmap.simulator.ensembles.intervals import Interval
+from hopmap.traces.left_out import LeftOut
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")
@@ -289,3 +291,12 @@ def outweighed(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
     hops = runs.groupby("trace", sort=False)[["hop_bytes", "replayed_hop_bytes"]].sum()
     more = hops["replayed_hop_bytes"] > (1 + (rounds or 1)) * hops["hop_bytes"]
     return [str(name) for name in hops.index[more.fillna(False).astype(bool)]]
+
+
+def left_out(runs: pd.DataFrame) -> dict[str, list[LeftOut]]:
+    """Return what the replays of each trace left out or took for something else."""
+    told = runs.dropna(subset="left_out").drop_duplicates("trace")
+    return {
+        str(trace): [LeftOut(**entry) for entry in json.loads(text)]
+        for trace, text in zip(told["trace"], told["left_out"], strict=True)
+    }

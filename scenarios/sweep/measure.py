@@ -17,6 +17,7 @@ from hopmap.simulator import Metrics, Result, Steady, evaluate, simulate
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
+from hopmap.traces.left_out import LeftOut
 
 from .inputs import planned_network, planned_program
 from .plan import Run
@@ -68,6 +69,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
             "events": result.events,
+            "left_out": _left_out(result),
             "replayed_hop_bytes": int(result.link_bytes.sum()),
             "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
         }
@@ -84,6 +86,13 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     carried = (metrics.link_messages, metrics.link_bytes)
     store.save_links(results, run.run_id, topology, *carried, *replayed)
     store.save_ranks(results, run.run_id, node_of, result)
+
+
+def _left_out(result: Result) -> str | None:
+    """Return what the replay left out or took for something else, None for nothing."""
+    notes = (LeftOut(what, count) for what, count in result.notes.items())
+    told = [entry.to_dict() for entry in (*result.left_out, *notes)]
+    return json.dumps(told) if told else None
 
 
 def _columns(metrics: Metrics) -> dict[str, Any]:

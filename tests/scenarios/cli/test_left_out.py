@@ -24,3 +24,19 @@ def test_they_say_so_in_lines_and_json(tmp_path, command):
     told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["left_out"]
     assert [entry["what"] for entry in told] == [entry.what for entry in EXPECTED]
     assert [entry["seconds"] for entry in told[:2]] == pytest.approx([4.0, 0.1])
+
+
+def test_a_sweep_and_its_page_say_so(tmp_path):
+    made(tmp_path / "made")
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\ntraces = ["made"]\ntopologies = ["mesh:2"]\nmappers = ["sweep"]\n'
+    )
+    words = ["run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "out")]
+    printed = CliRunner().invoke(app, words)
+    assert printed.exit_code == 0
+    warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
+    assert warning in printed.stderr
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert f'<p class="warning">{warning}</p>' in page
+    for entry in EXPECTED:
+        assert f"{entry.what}: {entry.count}" in page
