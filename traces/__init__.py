@@ -31,6 +31,8 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
+from .left_out import LeftOut as LeftOut
+from .left_out import substantial as substantial
 from .regions import Role as Role
 from .regions import mpi_name as mpi_name
 from .summary import Summary as Summary
