@@ -31,6 +31,7 @@ from hopmap.simulator.parameters.parameters import key_of as key_of
 from hopmap.simulator.parameters.parameters import parameters_from as parameters_from
 from hopmap.simulator.programs.from_trace import lower as lower
 from hopmap.simulator.programs.from_traffic import program_of_traffic as program_of_traffic
+from hopmap.simulator.programs.left_out import left_out as left_out
 from hopmap.simulator.programs.program import Op as Op
 from hopmap.simulator.programs.program import Program as Program
 from hopmap.simulator.programs.program import program_of as program_of

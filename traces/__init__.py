@@ -31,6 +31,7 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
+from .left_out import LeftOut as LeftOut
 from .pair_counts import read_pair_counts as read_pair_counts
 from .pair_counts import write_pair_counts as write_pair_counts
 from .regions import Role as Role
