@@ -68,6 +68,12 @@ class RunPlan:
     number_bits: int
     packet_bits: int
 
+    @property
+    def injection(self) -> range:
+        """Servers that are injection links."""
+        nodes = (len(self.bandwidth) - self.links) // 3
+        return range(self.links, self.links + nodes)
+
     def first_entry(self) -> Ints:
         """Place of each strand's first operation among all of them, loops written out."""
         return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]

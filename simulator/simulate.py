@@ -102,7 +102,7 @@ def simulate(
     ------
     ParameterError
         Unknown engine, algorithms other than those the program was lowered with, or the use of
-        links over time from an engine that does not know it.
+        links over time, or turns of packets, from an engine that does not know them.
     MappingError
         See `check_mapping`.
     DeadlockError
@@ -120,6 +120,11 @@ def simulate(
             f"use of links over time: engine {engine} does not serve packets: expected {packets}"
         )
     parameters = parameters or Parameters()
+    if parameters.nic != "fifo" and not ENGINES[engine].packets:
+        raise ParameterError(
+            f"nic {parameters.nic}: engine {engine} has no packets that could take turns: "
+            f"expected fifo"
+        )
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):

@@ -11,7 +11,7 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
-from hopmap.simulator.model import DATA, GRANT, RESUME
+from hopmap.simulator.model import BUFFERED, DATA, GRANT, REQUEST, RESUME
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth, recording
 
@@ -27,12 +27,15 @@ ENDED, MORE, CROWDED = 0, 1, 2
 
 order_key = njit(cache=False)(model.order_key)
 leave_time = njit(cache=False)(model.leave_time)
+in_call = njit(cache=False)(model.in_call)
+asks_first = njit(cache=False)(model.asks_first)
+completion = njit(cache=False)(model.completion)
 
 
 def strand_machine(
     due: Callable[..., None],
     post_send: Callable[..., None],
-    post_receive: Callable[..., None],
+    post_receive: Callable[..., float],
     crowded: Callable[..., bool],
 ) -> tuple[Callable[..., None], Callable[..., None]]:
     """Compile the machine for an engine from what differs, which are compiled functions.
@@ -44,7 +47,7 @@ def strand_machine(
     post_send : callable
         ``(run, strand, row, at, now)``: a strand sends what the row says, whose number is `at`.
     post_receive : callable
-        ``(run, row, at, now)``, likewise.
+        ``(run, row, at, now)``, likewise; returns the seconds of copying a message that is there.
     crowded : callable
         ``(run, number)``: whether the strand so numbered must stop here, to go on when the engine
         says so.
@@ -75,6 +78,8 @@ def strand_machine(
                 pause = row["compute"]
                 if pause > 0:
                     strand["compute"] += pause
+                    if loop["by_calls"] and strand["begun_by"] < 0:
+                        nth(run.ranks, strand["rank"])["until"] = now + pause
                     wake(run, number, now + pause)
                     break
             sending = kind in (SEND, ISEND)
@@ -83,6 +88,8 @@ def strand_machine(
                 if recording(run.operation_times) and loop["record_operations"]:
                     nth(run.operation_times, strand["entry"])["ready"] = now
                 pause = loop["overhead_send"]
+                if sending and row["mode"] == BUFFERED:
+                    pause += row["size"] * loop["copy_per_byte"]
                 if sending and pause > 0:
                     strand["communicate"] += pause
                     wake(run, number, now + pause)
@@ -91,10 +98,11 @@ def strand_machine(
                 if crowded(run, number):
                     break
                 phase = OVER
+                pause = 0.0
                 if sending:
                     post_send(run, strand, row, at, now)
                 elif kind in (RECV, IRECV):
-                    post_receive(run, row, at, now)
+                    pause = post_receive(run, row, at, now)
                 elif kind == REPEAT:
                     row["trips"] += 1
                     phase = BEGIN
@@ -117,16 +125,17 @@ def strand_machine(
                     break
                 if kind in (WAIT, RECV, SEND):
                     awaited = nth(run.rows, row["target"] if kind == WAIT else at)
-                    overhead = _overhead_of(run, awaited)
-                    strand["communicate"] += overhead
+                    pause += _overhead_of(run, awaited)
                     if not awaited["done"]:
+                        strand["communicate"] += pause
                         strand["stuck"] = at
                         strand["since"] = now
                         awaited["waiter"] = number
                         break
-                    if overhead > 0:
-                        wake(run, number, now + overhead)
-                        break
+                if pause > 0:
+                    strand["communicate"] += pause
+                    wake(run, number, now + pause)
+                    break
             _leave_operation(run, strand, now)
             at += 1
             phase = BEGIN
@@ -147,6 +156,8 @@ def strand_machine(
         if number >= 0:
             row["waiter"] = -1
             strand = nth(run.strands, number)
+            if strand["begun_by"] >= 0:  # a rank's own strand waits in a call
+                now = in_call(now, nth(run.ranks, strand["rank"])["until"])
             strand["wait"] += now - strand["since"]
             if recording(run.operation_times) and run.loop["record_operations"]:
                 nth(run.operation_times, strand["entry"])["woken"] = now
@@ -181,12 +192,12 @@ def pass_end_point(run: Any, rank: int, size: int, now: float) -> float:
 
 @njit(cache=False)
 def record_arrival(run: Any, number: int, cargo: int, now: float) -> None:
-    """Record that a message, or its request or grant, has arrived at its target."""
+    """Record that a message, or a control message of it, has arrived at its target."""
     if recording(run.operation_times) and run.loop["record_messages"]:
         times = nth(run.message_times, number)
         if cargo == DATA:
             times["delivered"] = now
         elif cargo == GRANT:
             times["granted"] = now
-        else:
+        elif cargo == REQUEST:
             times["requested"] = now

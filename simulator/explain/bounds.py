@@ -75,7 +75,9 @@ def bounds_of(ready: RunPlan, topology: Topology) -> Mapping[str, Bound]:
     """Lower bounds of a plan, see `lower_bounds`."""
     busy = _rank_seconds(ready)
     sends = _surely_received(ready)
-    load = _server_bytes(ready, sends) / ready.bandwidth
+    bandwidth = ready.bandwidth.copy()
+    bandwidth[ready.injection] *= ready.parameters.nic_rails
+    load = _server_bytes(ready, sends) / bandwidth
     links, nodes = topology.links, topology.nodes
     parts = {"link": load[:links]}
     parts |= {end: load[links + k * nodes :][:nodes] for k, end in enumerate(ENDS)}

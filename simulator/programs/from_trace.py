@@ -30,6 +30,7 @@ from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 from .from_collectives import Carried, collective_rows, find_collectives
 from .mpi_calls import Calls, calls_of
 from .program import Op, Program
+from .send_modes import modes_of
 
 Ints = NDArray[np.int64]
 
@@ -326,6 +327,10 @@ def _assemble(
     leading = mine[np.flatnonzero(np.diff(call[mine], prepend=-1))]
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
+    sends = (kind == Op.SEND) | (kind == Op.ISEND)
+    recorded = column(rows.event, -1)
+    mode = np.zeros(len(kind), dtype=np.uint8)
+    mode[sends] = modes_of(trace, recorded[sends])
     return Program(
         name=trace.name,
         offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),
@@ -337,7 +342,8 @@ def _assemble(
         context=column(rows.context, -1).astype(np.int32),
         size=column(rows.size, 0),
         target=target,
-        event=column(rows.event, -1),
+        mode=mode,
+        event=recorded,
         communicators=len(trace.communicators),
         collectives=background.carried.operations,
         algorithms=algorithms,
