@@ -14,16 +14,32 @@ from __future__ import annotations
 # Kinds of event. At one instant a lower kind is handled first, then a lower number (of the message
 # or, of RESUME, the strand), then a lower packet. A packet is never in two places, so that its hop
 # could not decide and is left out of the key.
-LEAVE = 0  # a message has passed its rank's end point, if that takes time
-ARRIVE = 1  # a packet's head (store-and-forward: its tail) reaches a server
-DELIVER = 2  # the tail of a message's last packet reaches the target
-SENT = 3  # the tail of a rendezvous message's last packet has left the source
-RESUME = 4  # a strand goes on
+SERVED = 0  # a network interface whose queues take turns has served a packet
+LEAVE = 1  # a message has passed its rank's end point, if that takes time
+ARRIVE = 2  # a packet's head (store-and-forward: its tail) reaches a server
+DELIVER = 3  # the tail of a message's last packet reaches the target
+SENT = 4  # the tail of a large message's last packet has left the source
+ANSWER = 5  # a rank that computed gets to a message that has arrived
+RESUME = 6  # a strand goes on
 
-# What a packet carries. Requests and grants are the control messages of a rendezvous.
+# What a packet carries. All but data are control messages: the request and the grant of a
+# rendezvous, the acknowledgement of a small synchronous message.
 DATA = 0
 REQUEST = 1
 GRANT = 2
+ACKNOWLEDGEMENT = 3
+
+# MPI's modes of sending.
+STANDARD = 0
+BUFFERED = 1
+SYNCHRONOUS = 2
+READY = 3
+
+# When a send is complete: when it is posted, when its message has been received, when its data have
+# left the first server.
+POSTED = 0
+ACKNOWLEDGED = 1
+LEFT = 2
 
 
 def order_key(kind: int, number: int, packet: int, number_bits: int, packet_bits: int) -> int:
@@ -54,9 +70,31 @@ def hashed(above: int, number: int) -> int:
     return word
 
 
-def is_eager(size: int, eager_limit: int) -> bool:
-    """Whether a message of `size` bytes leaves without waiting for its receive."""
-    return size < eager_limit
+def asks_first(size: int, mode: int, eager_limit: int) -> bool:
+    """Whether a message of `size` bytes is a rendezvous: its data wait for the receive's grant.
+
+    That of a ready send is there already. So MPICH has it (ch3: ready sends of any size are eager).
+    """
+    return size >= eager_limit and mode != READY
+
+
+def completion(size: int, mode: int, eager_limit: int) -> int:
+    """Say what completes a send: POSTED, ACKNOWLEDGED or LEFT.
+
+    A large synchronous message is a rendezvous, whose grant says that the receive is there. A small
+    one takes its data along and is acknowledged when it meets the receive: so do Open MPI (ob1) and
+    MPICH (ch3).
+    """
+    if mode == BUFFERED:
+        return POSTED
+    if size >= eager_limit:
+        return LEFT
+    return ACKNOWLEDGED if mode == SYNCHRONOUS else POSTED
+
+
+def in_call(now: float, until: float) -> float:
+    """When a rank that computes `until` then, gets to what arrives `now`: at its next call."""
+    return until if until > now else now
 
 
 def leave_time(now: float, free: float, size: int, gap_per_byte: float) -> float:

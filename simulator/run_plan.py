@@ -77,6 +77,12 @@ class RunPlan:
         noise = noise_of(parameters, self.program)
         return replace(self, parameters=parameters, noise=noise)
 
+    @property
+    def injection(self) -> range:
+        """Servers that are injection links."""
+        nodes = (len(self.bandwidth) - self.links) // 3
+        return range(self.links, self.links + nodes)
+
     def first_entry(self) -> Ints:
         """Place of each strand's first operation among all of them, loops written out."""
         return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]

@@ -117,7 +117,8 @@ def simulate(
     ------
     ParameterError
         Unknown engine, algorithms other than those the program was lowered with, the use of links
-        over time from an engine that does not know it, or too few repeats for an interval.
+        over time, or turns of packets, from an engine that does not know them, or too few repeats
+        for an interval.
     MappingError
         See `check_mapping`.
     DeadlockError
@@ -192,6 +193,11 @@ def prepared(
         packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
         raise ParameterError(
             f"use of links over time: engine {engine} does not serve packets: expected {packets}"
+        )
+    if parameters.nic != "fifo" and not ENGINES[engine].packets:
+        raise ParameterError(
+            f"nic {parameters.nic}: engine {engine} has no packets that could take turns: "
+            f"expected fifo"
         )
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
-from hopmap.simulator.model import DATA, GRANT, QUANTILES, RESUME
+from hopmap.simulator.model import BUFFERED, DATA, GRANT, QUANTILES, REQUEST, RESUME
 from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth, recording
@@ -29,12 +29,15 @@ ENDED, MORE, CROWDED = 0, 1, 2
 order_key = njit(cache=False)(model.order_key)
 hashed = njit(cache=False)(model.hashed)
 leave_time = njit(cache=False)(model.leave_time)
+in_call = njit(cache=False)(model.in_call)
+asks_first = njit(cache=False)(model.asks_first)
+completion = njit(cache=False)(model.completion)
 
 
 def strand_machine(
     due: Callable[..., None],
     post_send: Callable[..., None],
-    post_receive: Callable[..., None],
+    post_receive: Callable[..., float],
     crowded: Callable[..., bool],
     end_trip: Callable[..., None],
 ) -> tuple[Callable[..., None], Callable[..., None]]:
@@ -47,7 +50,7 @@ def strand_machine(
     post_send : callable
         ``(run, strand, row, at, now)``: a strand sends what the row says, whose number is `at`.
     post_receive : callable
-        ``(run, row, at, now)``, likewise.
+        ``(run, row, at, now)``, likewise; returns the seconds of copying a message that is there.
     crowded : callable
         ``(run, number)``: whether the strand so numbered must stop here, to go on when the engine
         says so.
@@ -82,6 +85,8 @@ def strand_machine(
                     if loop["noisy"]:
                         pause *= _factor(run, strand, OF_COMPUTATION)
                     strand["compute"] += pause
+                    if loop["by_calls"] and strand["begun_by"] < 0:
+                        nth(run.ranks, strand["rank"])["until"] = now + pause
                     wake(run, number, now + pause)
                     break
             sending = kind in (SEND, ISEND)
@@ -90,6 +95,8 @@ def strand_machine(
                 if recording(run.operation_times) and loop["record_operations"]:
                     nth(run.operation_times, strand["entry"])["ready"] = now
                 pause = loop["overhead_send"]
+                if sending and row["mode"] == BUFFERED:
+                    pause += row["size"] * loop["copy_per_byte"]
                 if sending and pause > 0:
                     if loop["noisy"]:
                         pause *= _factor(run, strand, OF_OVERHEAD)
@@ -100,10 +107,11 @@ def strand_machine(
                 if crowded(run, number):
                     break
                 phase = OVER
+                pause = 0.0
                 if sending:
                     post_send(run, strand, row, at, now)
                 elif kind in (RECV, IRECV):
-                    post_receive(run, row, at, now)
+                    pause = post_receive(run, row, at, now)
                 elif kind == REPEAT:
                     row["trips"] += 1
                     end_trip(run, strand, row, now)
@@ -125,21 +133,22 @@ def strand_machine(
                     if strand["begun_by"] >= 0:
                         complete(run, strand["begun_by"], 0, now)
                     break
-                if kind in (WAIT, RECV, SEND):
-                    awaited = nth(run.rows, row["target"] if kind == WAIT else at)
-                    overhead = _overhead_of(run, awaited)
-                    if loop["noisy"] and overhead > 0:
-                        overhead *= _factor(run, strand, OF_OVERHEAD)
-                    strand["overhead"] = overhead
-                    strand["communicate"] += overhead
-                    if not awaited["done"]:
-                        strand["stuck"] = at
-                        strand["since"] = now
-                        awaited["waiter"] = number
-                        break
-                    if overhead > 0:
-                        wake(run, number, now + overhead)
-                        break
+                blocks = kind in (WAIT, RECV, SEND)
+                awaited = nth(run.rows, row["target"] if kind == WAIT else at)
+                if blocks:
+                    pause += _overhead_of(run, awaited)
+                if loop["noisy"] and pause > 0:
+                    pause *= _factor(run, strand, OF_OVERHEAD)
+                strand["overhead"] = pause
+                strand["communicate"] += pause
+                if blocks and not awaited["done"]:
+                    strand["stuck"] = at
+                    strand["since"] = now
+                    awaited["waiter"] = number
+                    break
+                if pause > 0:
+                    wake(run, number, now + pause)
+                    break
             _leave_operation(run, strand, now)
             at += 1
             phase = BEGIN
@@ -160,6 +169,8 @@ def strand_machine(
         if number >= 0:
             row["waiter"] = -1
             strand = nth(run.strands, number)
+            if strand["begun_by"] >= 0:  # a rank's own strand waits in a call
+                now = in_call(now, nth(run.ranks, strand["rank"])["until"])
             strand["wait"] += now - strand["since"]
             if recording(run.operation_times) and run.loop["record_operations"]:
                 nth(run.operation_times, strand["entry"])["woken"] = now
@@ -208,12 +219,12 @@ def pass_end_point(run: Any, rank: int, size: int, now: float) -> float:
 
 @njit(cache=False)
 def record_arrival(run: Any, number: int, cargo: int, now: float) -> None:
-    """Record that a message, or its request or grant, has arrived at its target."""
+    """Record that a message, or a control message of it, has arrived at its target."""
     if recording(run.operation_times) and run.loop["record_messages"]:
         times = nth(run.message_times, number)
         if cargo == DATA:
             times["delivered"] = now
         elif cargo == GRANT:
             times["granted"] = now
-        else:
+        elif cargo == REQUEST:
             times["requested"] = now

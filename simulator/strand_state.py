@@ -24,12 +24,14 @@ PARAMETERS: Columns = [
     ("overhead_recv", np.float64),
     ("gap", np.float64),
     ("gap_per_byte", np.float64),
+    ("copy_per_byte", np.float64),
     ("eager_limit", np.int64),
     ("packet_size", np.int64),
     ("control_bytes", np.int64),
 ]
 COUNTERS: Columns = [
     ("cut_through", np.bool_),
+    ("by_calls", np.bool_),  # ranks answer messages only while they do not compute
     ("record_messages", np.bool_),  # whether `message_times` are kept
     ("record_operations", np.bool_),  # whether `operation_times` are kept
     ("noisy", np.bool_),  # whether pauses are drawn
@@ -42,10 +44,11 @@ COUNTERS: Columns = [
 ROW: Columns = [
     ("compute", np.float64),
     ("size", np.int64),
-    ("target", np.int64),
+    ("target", np.int64),  # as in the program; of a send, the rank that receives
     ("trips", np.int32),  # how often it ran; of a REPEAT, since its loop was entered
     ("waiter", np.int32),  # strand that waits for it, or -1
     ("kind", np.uint8),
+    ("mode", np.uint8),
     ("done", np.bool_),  # what it began last is complete
 ]
 STRAND = np.dtype(
@@ -68,7 +71,8 @@ STRAND = np.dtype(
     ]
 )
 FACTOR = np.dtype([("factor", np.float64)])  # of pauses
-RANK = np.dtype([("free", np.float64)])  # when its end point is
+# When its end point is free; `by_calls`, when its computation is over that began last.
+RANK = np.dtype([("free", np.float64), ("until", np.float64)])
 MESSAGE_TIMES = np.dtype([(name, np.float64) for name in MessageTimestamps._fields])
 OPERATION_TIMES = np.dtype([(name, np.float64) for name in OperationTimestamps._fields])
 # Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
@@ -81,6 +85,7 @@ def loop_table(plan: RunPlan, record: Record, own: Columns) -> Table:
     for name, _ in PARAMETERS:
         loop[name] = getattr(plan.parameters, name)
     loop["cut_through"] = plan.parameters.switching == "cut_through"
+    loop["by_calls"] = plan.parameters.progress == "calls"
     loop["record_messages"], loop["record_operations"] = record.messages, record.operations
     loop["noisy"] = plan.noise.noisy
     loop["number_bits"], loop["packet_bits"] = plan.number_bits, plan.packet_bits
@@ -97,7 +102,9 @@ def fill_rows(rows: Table, plan: RunPlan) -> None:
     """Write the columns of `ROW`."""
     program = plan.program
     rows["compute"], rows["size"], rows["target"] = plan.compute, program.size, program.target
-    rows["kind"], rows["waiter"] = program.kind, -1
+    rows["kind"], rows["mode"], rows["waiter"] = program.kind, program.mode, -1
+    send = program.sends()
+    rows["target"][send] = program.peer[send]
 
 
 def strand_table(plan: RunPlan) -> Table:

@@ -79,7 +79,9 @@ def bounds_of(ready: RunPlan, topology: Topology) -> Mapping[str, Bound]:
     expect_no_noise(ready.parameters, "lower bounds are of a run")
     busy = _rank_seconds(ready)
     sends = _surely_received(ready)
-    load = _server_bytes(ready, sends) / ready.bandwidth
+    bandwidth = ready.bandwidth.copy()
+    bandwidth[ready.injection] *= ready.parameters.nic_rails
+    load = _server_bytes(ready, sends) / bandwidth
     links, nodes = topology.links, topology.nodes
     parts = {"link": load[:links]}
     parts |= {end: load[links + k * nodes :][:nodes] for k, end in enumerate(ENDS)}

@@ -22,6 +22,7 @@ from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.parameters.parameters import ParameterError, Parameters
 from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.simulator.result import Result
 from hopmap.simulator.run_plan import RunPlan, plan_run
 from hopmap.topologies import Topology, check_mapping
@@ -61,7 +62,7 @@ class CriticalPath:
     message : ndarray(int64, shape=(segments,))
         Number of the message, as in `MessageTimes`, of all else and of end points; else -1.
     cargo : ndarray(int8, shape=(segments,))
-        0 for a message's data, 1 for its request, 2 for its grant.
+        0 for a message's data, 1 for its request, 2 for its grant, 3 for its acknowledgement.
     server : ndarray(int64, shape=(segments,))
         Where it is served, travels or queues, see `server_name`; else -1.
     behind : ndarray(int64, shape=(segments,))
@@ -116,7 +117,8 @@ def critical_path(
     Raises
     ------
     ParameterError
-        Another engine, operations were not recorded, or parameters with noise.
+        Another engine, operations were not recorded, parameters with noise, or ranks that answer
+        messages in calls only.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
     return path_of(plan_run(program, topology, nodes, parameters or Parameters()), result)
@@ -129,6 +131,11 @@ def path_of(ready: RunPlan, result: Result) -> CriticalPath:
         raise ParameterError(
             f"critical path of a replay by {result.engine}: expected one by "
             f"{' or '.join(ENGINES_OF_PACKETS)}, with record_operations"
+        )
+    if ready.parameters.progress == "calls":
+        raise ParameterError(
+            "critical path with progress calls: expected asynchronous, where no message waits for "
+            "a rank that computes"
         )
     replayed = _replayed(ready, result)
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
@@ -156,12 +163,16 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
     joins = np.where(kind == Op.START, program.target[operations.row], -1)
     begun_by = np.full(program.strands, -1, dtype=np.int64)
     begun_by[joins[kind == Op.START]] = entries[kind == Op.START]
+    names = ("sent", "requested", "granted", "departed", "delivered")
+    times_of_messages = {name: getattr(times, name) for name in names}
     return Replayed(
         kind=kind,
         **{name: getattr(operations, name) for name in ("begin", "ready", "woken", "end")},
         **{name: getattr(operations, name) for name in ("strand", "awaited", "message")},
         joins=joins,
-        **{name: getattr(times, name) for name in ("sent", "requested", "granted", "departed")},
+        **times_of_messages,
+        acknowledged=(program.mode[operations.row[sends]] == SendMode.SYNCHRONOUS)
+        & (times.size < ready.parameters.eager_limit),
         send=send,
         receive=receive,
         begun_by=begun_by,

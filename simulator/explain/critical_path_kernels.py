@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.simulator.model import DATA, GRANT, REQUEST
+from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT, REQUEST
 from hopmap.simulator.programs.program import Op
 
 SEND, ISEND, START = int(Op.SEND), int(Op.ISEND), int(Op.START)
@@ -37,8 +37,10 @@ class Replayed(NamedTuple):
         `Op` of each entry.
     strand, ready, woken, begin, end, awaited, message
         Of `Operations`.
-    sent, requested, granted, departed : ndarray(float64, shape=(messages,))
+    sent, requested, granted, departed, delivered : ndarray(float64, shape=(messages,))
         Of `MessageTimes`.
+    acknowledged : ndarray(bool, shape=(messages,))
+        Whether an acknowledgement completes the send.
     send, receive : ndarray(int64, shape=(messages,))
         Entries that send and receive each message, -1 if none.
     begun_by, last : ndarray(int64, shape=(strands,))
@@ -60,6 +62,8 @@ class Replayed(NamedTuple):
     requested: NDArray[np.float64]
     granted: NDArray[np.float64]
     departed: NDArray[np.float64]
+    delivered: NDArray[np.float64]
+    acknowledged: NDArray[np.bool_]
     send: NDArray[np.int64]
     receive: NDArray[np.int64]
     begun_by: NDArray[np.int64]
@@ -100,6 +104,18 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
             takes = run.kind[cause] in (RECV, IRECV)
             kind = TRANSIT if takes else DISPATCH
             begin = run.departed[message]
+            if not takes and run.acknowledged[message]:
+                # The later of message and receive is what the acknowledgement followed.
+                receive, delivered = run.receive[message], run.delivered[message]
+                posted = run.ready[receive]
+                answered = max(delivered, posted)
+                count = _segment(
+                    segments, count, TRANSIT, answered, woken, -1, message, ACKNOWLEDGEMENT
+                )
+                if posted > delivered:
+                    at, stage = receive, POSTED
+                    continue
+                kind, woken = TRANSIT, delivered
             count = _segment(segments, count, kind, begin, woken, -1, message, DATA)
             stage = DEPARTED
         elif stage == DEPARTED:

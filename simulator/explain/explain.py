@@ -104,8 +104,17 @@ def explain(
     """
     parameters = parameters or Parameters()
     nodes = check_mapping(node_of, topology, program.ranks)
-    # With gaps, what contention delays may leave an end point to what then is earlier.
-    without = replace(parameters, gap=0.0, gap_per_byte=0.0)
+    # What contention delays may leave an end point to what then is earlier, need not be copied,
+    # or find a rank that no longer computes. Alone, a message has no turns to take.
+    without = replace(
+        parameters,
+        gap=0.0,
+        gap_per_byte=0.0,
+        copy_per_byte=0.0,
+        progress="asynchronous",
+        nic="fifo",
+        nic_rails=1,
+    )
     alone = simulate(program, topology, nodes, parameters=without, engine="analytic")
     ready = plan_run(program, topology, nodes, parameters)
     bounds = {**bounds_of(ready, topology)}

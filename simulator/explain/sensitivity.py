@@ -10,6 +10,7 @@ import numpy as np
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.parameters import KEYS, Parameters
 from hopmap.simulator.programs.program import Program
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.simulator.run_plan import plan_run
 from hopmap.simulator.server_names import ENDS, server_kinds
 from hopmap.simulator.simulate import simulate
@@ -100,12 +101,13 @@ def _cases(
     sizes = np.unique(program.size[program.sends()])
     largest = int(sizes.max(initial=0))
     limit = parameters.eager_limit
-    rendezvous = bool((sizes >= limit).any())
+    controls = bool((sizes >= limit).any() or (program.mode == SendMode.SYNCHRONOUS).any())
     # Whether doubling it may change anything; of what is not named, if it is not 0.
     matters = {
         "eager_limit": bool(((sizes >= limit) & (sizes < 2 * limit)).any()),
-        "packet_size": max(largest, rendezvous * parameters.control_bytes) > parameters.packet_size,
-        "control_bytes": rendezvous,
+        "packet_size": max(largest, controls * parameters.control_bytes) > parameters.packet_size,
+        "control_bytes": controls,
+        "nic.rails": parameters.nic == "round_robin",
         "compute.scale": bool(program.compute.any()),
         "overhead.send": bool(sizes.size),
         "overhead.recv": bool(sizes.size),

@@ -11,14 +11,30 @@ from typing import Any
 import numpy as np
 
 from hopmap.compilation import njit
-from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import put, take
-from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
+from hopmap.simulator.model import (
+    ACKNOWLEDGED,
+    ACKNOWLEDGEMENT,
+    ANSWER,
+    ARRIVE,
+    DATA,
+    DELIVER,
+    GRANT,
+    LEAVE,
+    LEFT,
+    POSTED,
+    REQUEST,
+    RESUME,
+    SENT,
+)
 from hopmap.simulator.row_pointers import nth
 from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
     MORE,
+    asks_first,
+    completion,
+    in_call,
     order_key,
     pass_end_point,
     record_arrival,
@@ -29,8 +45,6 @@ from hopmap.simulator.strand_kernels import (
 from .analytic_kernels import alone, charge
 from .max_min_kernels import close_flow, open_flow, share
 from .state import Run
-
-is_eager = njit(cache=False)(model.is_eager)
 
 
 @njit
@@ -61,6 +75,8 @@ def advance(run: Run, budget: int) -> int:
             _deliver(run, item - strands, now)
         elif kind == LEAVE:
             _send_data(run, item - strands, now)
+        elif kind == ANSWER:
+            _answer(run, item - strands, now)
         else:
             complete(run, nth(run.messages, item - strands - messages)["send"], 0, now)
 
@@ -84,29 +100,55 @@ def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
     number: Any = np.int64(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
-    if is_eager(row["size"], run.loop["eager_limit"]):
-        row["done"] = True
-        _depart(run, number, now)
-    else:
-        run.loop["controls"] += 1
+    row["done"] = completion(row["size"], row["mode"], run.loop["eager_limit"]) == POSTED
+    if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
         _transmit(run, number, REQUEST, now)
+    else:
+        _depart(run, number, now)
 
 
 @njit(cache=False)
-def _post_receive(run: Run, row: Any, _at: int, now: float) -> None:
+def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
     number: Any = np.int64(row["message"])
     if number < 0:
-        return  # nobody sends it
+        return 0.0  # nobody sends it
     message = nth(run.messages, number)
     message["posted"] = True
-    if message["requested"]:
-        _grant(run, number, now)
+    copying = 0.0
+    if message["there"]:
+        if message["cargo"] == DATA:
+            copying = message["size"] * run.loop["copy_per_byte"]
+        _answer(run, number, now)
+    return copying
 
 
 @njit(cache=False)
-def _grant(run: Run, number: int, now: float) -> None:
-    run.loop["controls"] += 1
-    _transmit(run, number, GRANT, now)
+def _attend(run: Run, number: int, rank: int, now: float) -> None:
+    """Let a rank answer what has arrived: now, or if it computes, in its next call."""
+    at = in_call(now, nth(run.ranks, rank)["until"])
+    if at > now:
+        _schedule(run, ANSWER, number, at)
+    else:
+        _answer(run, number, now)
+
+
+@njit(cache=False)
+def _answer(run: Run, number: int, now: float) -> None:
+    """Grant a request, send the data after a grant, acknowledge data that ask for it."""
+    message = nth(run.messages, number)
+    if message["cargo"] == REQUEST:
+        _transmit(run, number, GRANT, now)
+    elif message["cargo"] == GRANT:
+        _depart(run, number, now)
+    elif _completion(run, message) == ACKNOWLEDGED:
+        _transmit(run, number, ACKNOWLEDGEMENT, now)
+
+
+@njit(cache=False)
+def _completion(run: Run, message: Any) -> int:
+    """Say what completes the send of a message, see `model.completion`."""
+    row = nth(run.rows, message["send"])
+    return int(completion(row["size"], row["mode"], run.loop["eager_limit"]))
 
 
 @njit(cache=False)
@@ -127,7 +169,7 @@ def _send_data(run: Run, number: int, now: float) -> None:
     if run.loop["record_messages"]:
         nth(run.message_times, number)["departed"] = now
     message = nth(run.messages, number)
-    if not is_eager(message["size"], run.loop["eager_limit"]) and not run.loop["flow"]:
+    if not run.loop["flow"] and _completion(run, message) == LEFT:
         stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
         bandwidth = nth(run.flows.servers, stop["server"])["bandwidth"]
         _schedule(run, SENT, number, now + message["size"] / bandwidth)
@@ -146,14 +188,16 @@ def _deliver(run: Run, number: int, now: float) -> None:
         run.loop["arrived"] += 1
         if message["receive"] >= 0:
             complete(run, message["receive"], 0, now)
-        if not is_eager(message["size"], run.loop["eager_limit"]) and run.loop["flow"]:
+        if run.loop["flow"] and _completion(run, message) == LEFT:
             _schedule(run, SENT, number, now)
-    elif cargo == REQUEST:
-        message["requested"] = True
-        if message["posted"]:
-            _grant(run, number, now)
-    else:
-        _depart(run, number, now)
+    if cargo == ACKNOWLEDGEMENT:
+        complete(run, message["send"], 0, now)
+    elif cargo == GRANT:
+        _attend(run, number, message["rank"], now)
+    elif not message["posted"]:
+        message["there"] = True
+    elif cargo == REQUEST or _completion(run, message) == ACKNOWLEDGED:
+        _attend(run, number, nth(run.rows, message["send"])["target"], now)
 
 
 # The network
@@ -166,6 +210,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     servers, stops = run.flows.servers, run.flows.stops
     message["cargo"] = cargo
     data = cargo == DATA
+    loop["controls"] += not data
     size = message["size"] if data else loop["control_bytes"]
     begin, end, _ = _path(run, message)
     loop["events"] += end - begin
@@ -183,7 +228,8 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
 @njit(cache=False)
 def _path(run: Run, message: Any) -> tuple[int, int, float]:
     """Return the first stop of what of a message is under way, behind the last, and its weight."""
-    number = message["back"] if message["cargo"] == GRANT else message["path"]
+    forth = message["cargo"] in (DATA, REQUEST)
+    number = message["path"] if forth else message["back"]
     path = nth(run.paths, number)
     return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
 

@@ -47,7 +47,7 @@ MESSAGE = np.dtype(
         ("rank", np.int32),  # that sends it
         ("slot", np.int32),  # of its flow, or -1
         ("cargo", np.int8),  # what of it is under way
-        ("requested", np.bool_),  # its request has arrived
+        ("there", np.bool_),  # it or its request has arrived
         ("posted", np.bool_),  # its receive is there
     ],
     align=True,

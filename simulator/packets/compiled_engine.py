@@ -35,6 +35,7 @@ from hopmap.simulator.strand_state import (
 )
 
 from .loop_kernels import advance
+from .nic_state import nics_of
 from .state import (
     CHANNEL,
     HOP,
@@ -42,6 +43,7 @@ from .state import (
     LOOP,
     MESSAGE,
     PACKET,
+    QUEUED,
     ROW,
     SERVER,
     STOP,
@@ -120,9 +122,11 @@ def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
     size, length = plan.program.size[rows], np.diff(plan.indptr)
     packets = np.maximum(1, -(-size // parameters.packet_size))
     controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
-    asked = size >= parameters.eager_limit
+    mode = plan.program.mode[rows]
+    large, answered = size >= parameters.eager_limit, mode == model.SYNCHRONOUS
+    asked = large & (mode != model.READY)
     way, back = length[plan.path[rows]], length[plan.back[rows]]
-    return int((packets * way + asked * controls * (way + back)).sum())
+    return int((packets * way + controls * (asked * way + (asked | answered) * back)).sum())
 
 
 def _finished(
@@ -188,11 +192,15 @@ def _state(plan: RunPlan, record: Record) -> State:
     paths = plan.servers.astype(np.int32)
     paths[plan.indptr[1:] - 1] ^= -1  # ~, which marks the last of each
 
-    heap = Heap(np.zeros(program.strands, dtype=ENTRY), np.zeros(1, dtype=COUNT))
+    nics = nics_of(plan)
+    turns = plan.parameters.nic == "round_robin"
+    rails = int(nics.nodes["idle"].sum()) if turns else 0
+    heap = Heap(np.zeros(program.strands + rails, dtype=ENTRY), np.zeros(1, dtype=COUNT))
     begin_strands(heap, plan)
     loop = loop_table(plan, record, LOOP)
     loop["bins"], loop["width"] = record.bins, FINEST
     loop["tracked"] = plan.links if record.bins else 0
+    loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
     state = State(
         loop=loop,
@@ -202,7 +210,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         servers=servers,
         channels=channels,
         packets=np.zeros(program.strands, dtype=PACKET),
-        messages=np.zeros(program.strands, dtype=MESSAGE),
+        messages=np.zeros(program.strands, dtype=QUEUED if turns else MESSAGE),
         heap=heap,
         factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
@@ -215,6 +223,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         hops=np.zeros(0, dtype=HOP),
         use=np.zeros(plan.links * record.bins, dtype=USE),
         trip_ends=np.zeros(0, dtype=TRIP_END),
+        nics=nics,
     )
     empty = {name: table for name, table in state._asdict().items() if not len(table)}
     longer: dict[str, Any] = {n: np.zeros(1, table.dtype) for n, table in empty.items()}
@@ -239,8 +248,8 @@ def _enlarged(state: State, more: int = 0) -> State:
     total = old + (more or old)
     grown = []
     for table in (state.packets, state.messages, state.heap.entries):
-        grown.append(_aligned(total, table.dtype))
-        grown[-1][:old] = table
+        grown.append(_aligned(len(table) + total - old, table.dtype))
+        grown[-1][: len(table)] = table
     packets, messages, entries = grown
     free = packets["next"][old:]
     free[:] = np.arange(old + 1, total + 1)

@@ -5,25 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 from hopmap.compilation import njit
-from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import close, push
-from hopmap.simulator.model import ARRIVE, DATA, DELIVER, GRANT, LEAVE, REQUEST, RESUME, SENT
+from hopmap.simulator.model import (
+    ACKNOWLEDGED,
+    ACKNOWLEDGEMENT,
+    ANSWER,
+    ARRIVE,
+    DATA,
+    DELIVER,
+    GRANT,
+    LEAVE,
+    LEFT,
+    POSTED,
+    REQUEST,
+    RESUME,
+    SENT,
+)
 from hopmap.simulator.row_pointers import nth, recording
 from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
     MORE,
+    asks_first,
+    completion,
+    in_call,
     pass_end_point,
     record_arrival,
     strand_machine,
 )
 
-from .network_kernels import arrive, free, key_of, server_at, take, transmit
+from .network_kernels import arrive, transmit
+from .nic_kernels import next_turn
+from .server_kernels import free, key_of, left, take
 from .state import State
 
 RESERVE = 4  # slots that one operation, or one event, may take
-
-is_eager = njit(cache=False)(model.is_eager)
 
 
 @njit
@@ -56,12 +72,21 @@ def advance(run: State, budget: int) -> int:
             _deliver(run, slot, now)
         elif kind == LEAVE:
             _leave(run, slot, now)
+        elif kind == SENT:
+            _complete_send(run, slot, now)
         else:
-            sent = nth(run.messages, slot)
-            complete(run, sent["row"], sent["send_trip"], now)
-            free(run, slot)
+            _handle_rare(run, kind, slot, now)
         close(run.heap)
     return CROWDED
+
+
+@njit(cache=False)
+def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
+    """Handle a kind of event that only some parameters bring about."""
+    if kind == ANSWER:
+        _answer(run, item, now)
+    else:
+        next_turn(run, item, now)
 
 
 @njit(cache=False)
@@ -100,16 +125,16 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     else:
         message["receive"] = -1
         _queue(run, queue, slot)
-    eager = is_eager(row["size"], run.loop["eager_limit"])
-    row["done"] = eager
-    if eager:
-        _depart(run, slot, now)
-    else:
+    message["completion"] = completion(row["size"], row["mode"], run.loop["eager_limit"])
+    row["done"] = message["completion"] == POSTED
+    if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
         transmit(run, slot, REQUEST, now)
+    else:
+        _depart(run, slot, now)
 
 
 @njit(cache=False)
-def _post_receive(run: State, row: Any, at: int, now: float) -> None:
+def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     queue = nth(run.channels, row["channel"])
     row["place"] = queue["receives"]
     queue["receives"] += 1
@@ -126,12 +151,17 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> None:
     message["receive"] = at
     message["receive_trip"] = row["trips"]
     if none or not message["there"]:
-        return
-    if nth(run.packets, slot)["cargo"] == DATA:
-        row["done"] = True
-        free(run, slot)
-    else:
+        return 0.0
+    if nth(run.packets, slot)["cargo"] != DATA:
         transmit(run, slot, GRANT, now)
+        return 0.0
+    row["done"] = True
+    copying = message["size"] * run.loop["copy_per_byte"]
+    if message["completion"] == ACKNOWLEDGED:
+        transmit(run, slot, ACKNOWLEDGEMENT, now)
+    else:
+        free(run, slot)
+    return float(copying)
 
 
 @njit(cache=False)
@@ -140,21 +170,57 @@ def _deliver(run: State, slot: int, now: float) -> None:
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
     record_arrival(run, message["number"], cargo, now)
-    if cargo == GRANT:
-        _depart(run, slot, now)
-        return
     if cargo == DATA:
         run.loop["arrived"] += 1
     if receive < 0:
         message["there"] = True
-    elif cargo == DATA:
+        return
+    if cargo == DATA:
         complete(run, receive, message["receive_trip"], now)
-        free(run, slot)
+        if message["completion"] != ACKNOWLEDGED:
+            free(run, slot)
+            return
+    if cargo == ACKNOWLEDGEMENT:
+        _complete_send(run, slot, now)
     else:
-        transmit(run, slot, GRANT, now)
+        _attend(run, slot, now)
 
 
 @njit(cache=False)
+def _attend(run: State, slot: int, now: float) -> None:
+    """Let a rank answer what has arrived: now, or if it computes, in its next call."""
+    message = nth(run.messages, slot)
+    rank = message["rank"]
+    if nth(run.packets, slot)["cargo"] != GRANT:
+        rank = nth(run.rows, message["row"])["target"]
+    at = in_call(now, nth(run.ranks, rank)["until"])
+    if at > now:
+        push(run.heap, slot, at, key_of(run, ANSWER, message["number"], 0))
+    else:
+        _answer(run, slot, now)
+
+
+@njit(cache=False)
+def _answer(run: State, slot: int, now: float) -> None:
+    """Grant a request, send the data after a grant, acknowledge data."""
+    cargo = nth(run.packets, slot)["cargo"]
+    if cargo == REQUEST:
+        transmit(run, slot, GRANT, now)
+    elif cargo == GRANT:
+        _depart(run, slot, now)
+    else:
+        transmit(run, slot, ACKNOWLEDGEMENT, now)
+
+
+@njit(cache=False)
+def _complete_send(run: State, slot: int, now: float) -> None:
+    """Complete the send of a slot that nothing else is to happen to."""
+    sent = nth(run.messages, slot)
+    complete(run, sent["row"], sent["send_trip"], now)
+    free(run, slot)
+
+
+@njit(cache=False, forceinline=True)
 def _depart(run: State, slot: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
     message = nth(run.messages, slot)
@@ -168,18 +234,12 @@ def _depart(run: State, slot: int, now: float) -> None:
 
 @njit(cache=False)
 def _leave(run: State, slot: int, now: float) -> None:
-    """Hand a message's data to the network; of a rendezvous, see when it has left."""
-    transmit(run, slot, DATA, now)
-    message = nth(run.messages, slot)
+    """Hand a message's data to the network."""
+    end = transmit(run, slot, DATA, now)
+    if nth(run.messages, slot)["completion"] == LEFT and end >= 0:
+        left(run, slot, end)
     if recording(run.operation_times) and run.loop["record_messages"]:
-        nth(run.message_times, message["number"])["departed"] = now
-    row = nth(run.rows, message["row"])
-    if not is_eager(row["size"], run.loop["eager_limit"]):
-        sent = take(run)
-        nth(run.messages, sent)["row"] = message["row"]
-        nth(run.messages, sent)["send_trip"] = message["send_trip"]
-        first = nth(run.servers, server_at(nth(run.paths, row["path"])["server"]))
-        push(run.heap, sent, first["free"], key_of(run, SENT, message["number"], 0))
+        nth(run.message_times, nth(run.messages, slot)["number"])["departed"] = now
 
 
 @njit(cache=False)

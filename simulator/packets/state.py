@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from hopmap.simulator.heap_kernels import Heap
 from hopmap.simulator.strand_state import Columns, row_type
 
+from .nic_state import Nics
+
 Table = NDArray[np.void]
 
 # Columns beside those of `strand_state`.
@@ -29,6 +31,8 @@ LOOP: Columns = [
     ("spare", np.int64),  # number of free slots
     ("strand", np.int64),  # that had to stop for want of slots, or -1
     ("served", np.int64),  # packets, by all servers
+    ("links", np.int64),  # servers before the injection links
+    ("pairs", np.int64),  # queues before those of control messages, where queues take turns
     ("hops", np.int64),  # kept
     ("budget", np.int64),  # events before Python looks again
     ("watched_trips", np.int64),  # of each watched loop, the first ones
@@ -76,23 +80,24 @@ PACKET = np.dtype(
     ],
     align=True,
 )
-MESSAGE = np.dtype(
-    [
-        ("number", np.int64),
-        ("row", np.int64),  # of the send
-        ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
-        ("send_trip", np.int32),  # `trips` of those rows when they posted it
-        ("receive_trip", np.int32),
-        ("path", np.int64),  # where in `paths` it began
-        ("size", np.int64),
-        ("packet", np.int64),  # number of the packet that goes on next from the first server
-        ("packets", np.int64),
-        ("end", np.float64),  # when the packet before that one left the first server
-        ("rank", np.int32),  # that sends it
-        ("there", np.bool_),  # an eager message, or a request, has arrived
-    ],
-    align=True,
-)
+_MESSAGE: Columns = [
+    ("number", np.int64),
+    ("row", np.int64),  # of the send
+    ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
+    ("send_trip", np.int32),  # `trips` of those rows when they posted it
+    ("receive_trip", np.int32),
+    ("path", np.int64),  # where in `paths` it began
+    ("size", np.int64),
+    ("packet", np.int64),  # number of the packet that goes on next from the first server
+    ("packets", np.int64),
+    ("end", np.float64),  # when the packet before that one left the first server
+    ("rank", np.int32),  # that sends it
+    ("there", np.bool_),  # it or its request has arrived
+    ("completion", np.uint8),  # of its send, see `model.completion`
+]
+MESSAGE = np.dtype(_MESSAGE, align=True)
+# Where queues take turns, besides: when it was handed to the network, and who stands behind it.
+QUEUED = np.dtype([*_MESSAGE, ("handed", np.float64), ("next", np.int32)], align=True)
 STOP = np.dtype([("server", np.int32)])
 WATCHED = np.dtype([("yes", np.bool_)])
 LATEST = np.dtype([("message", np.int64)])
@@ -121,9 +126,10 @@ class State(NamedTuple):
     Attributes
     ----------
     packets, messages : ndarray(PACKET), ndarray(MESSAGE)
-        One row per slot.
+        One row per slot; messages are QUEUED where queues take turns.
     heap : Heap
-        As long as they are.
+        As long as they are, and for every rail one event more. A strand's, a packet's or a
+        message's event has its slot as item, that of a rail the queue.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
     factors : ndarray(FACTOR)
@@ -138,6 +144,8 @@ class State(NamedTuple):
         Bins of one tracked link behind those of the other.
     trip_ends : ndarray(TRIP_END)
         Of the watched loops, those of one rank behind those of the other.
+    nics : Nics
+        Network interfaces whose queues take turns.
     """
 
     loop: Any
@@ -158,3 +166,4 @@ class State(NamedTuple):
     hops: Any
     use: Any
     trip_ends: Any
+    nics: Nics

@@ -18,6 +18,8 @@ from .energy import LINK, MEANS, NODE
 SWITCHING = ("cut_through", "store_and_forward")
 SHARING = ("equal", "round_trip")
 DISTRIBUTIONS = ("lognormal", "gamma")
+PROGRESS = ("asynchronous", "calls")
+NIC = ("fifo", "round_robin")
 
 
 class ParameterError(HopmapError, ValueError):
@@ -40,12 +42,22 @@ class Parameters:
         message, and seconds for every byte but the first, before the network.
     eager_limit : int
         Messages below so many bytes leave at once; others wait for their receive.
+    copy_per_byte : float
+        Seconds that a rank copies a byte of a message that is there before its receive, or that is
+        sent in buffered mode.
+    progress : {"asynchronous", "calls"}
+        Whether a rank answers requests and grants at any time, or not while it computes.
     packet_size : int
         Bytes of a full packet.
     control_bytes : int
         Bytes of a rendezvous' request, and of its grant.
     injection_bandwidth, injection_latency, ejection_bandwidth, ejection_latency : float
         bytes/s and seconds of the links between a node and the network, shared by its ranks.
+    nic : {"fifo", "round_robin"}
+        Whether packets leave a node in the order in which messages are sent, or control messages
+        first, then its ranks in turn, and of a rank its peers.
+    nic_rails : int
+        Packets that a node injects at a time, each at the injection bandwidth; with "round_robin".
     memory_bandwidth, memory_latency : float
         bytes/s and seconds between ranks of one node, which share it.
     compute_scale : float
@@ -81,12 +93,16 @@ class Parameters:
     gap: float = 0.0
     gap_per_byte: float = 0.0
     eager_limit: int = 64000
+    copy_per_byte: float = 0.0
+    progress: str = "asynchronous"
     packet_size: int = 8192
     control_bytes: int = 0
     injection_bandwidth: float = 24e9
     injection_latency: float = 200e-9
     ejection_bandwidth: float = 24e9
     ejection_latency: float = 200e-9
+    nic: str = "fifo"
+    nic_rails: int = 1
     memory_bandwidth: float = 20e9
     memory_latency: float = 200e-9
     compute_scale: float = 1.0
@@ -108,6 +124,8 @@ class Parameters:
         for key, entry in KEYS.items():
             if entry.field:
                 _check(key, getattr(self, entry.field), entry)
+        if self.nic_rails > 1 and self.nic == "fifo":
+            raise ParameterError(f"nic.rails {self.nic_rails}: expected 1 with nic fifo")
         for operation, algorithm in self.algorithms.items():
             if operation not in ALGORITHMS:
                 raise ParameterError(unknown("collective", operation, ALGORITHMS))
@@ -169,6 +187,17 @@ KEYS: Mapping[str, Key] = (
             "bytes",
             summary="messages below leave at once, others wait for their receive",
         ),
+        "copy_per_byte": Key(
+            "copy_per_byte",
+            "s/byte",
+            summary="time to copy a byte of a message that comes before its receive, or of a Bsend",
+        ),
+        "progress": Key(
+            "progress",
+            "",
+            choices=PROGRESS,
+            summary="whether ranks answer requests at any time, or not while they compute",
+        ),
         "packet_size": Key("packet_size", "bytes", minimum=1, summary="bytes of a full packet"),
         "control_bytes": Key(
             "control_bytes", "bytes", summary="bytes of a rendezvous' request, and of its grant"
@@ -188,6 +217,18 @@ KEYS: Mapping[str, Key] = (
         ),
         "ejection.latency": Key(
             "ejection_latency", "s", summary="latency from the network into a node"
+        ),
+        "nic": Key(
+            "nic",
+            "",
+            choices=NIC,
+            summary="whether messages leave a node one after the other, or ranks and peers in turn",
+        ),
+        "nic.rails": Key(
+            "nic_rails",
+            "1",
+            minimum=1,
+            summary="packets that a node injects at a time, with round_robin",
         ),
         "memory.bandwidth": Key(
             "memory_bandwidth",

@@ -46,6 +46,7 @@ from .left_out import left_out_of
 from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
 from .program import Op, Program
+from .send_modes import modes_of
 
 Ints = NDArray[np.int64]
 
@@ -406,6 +407,10 @@ def _assemble(
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
     compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
+    sends = (kind == Op.SEND) | (kind == Op.ISEND)
+    recorded = column(rows.event, -1)
+    mode = np.zeros(len(kind), dtype=np.uint8)
+    mode[sends] = modes_of(trace, recorded[sends])
     return Program(
         name=trace.name,
         offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),
@@ -417,7 +422,8 @@ def _assemble(
         context=column(rows.context, -1).astype(np.int32),
         size=column(rows.size, 0),
         target=target,
-        event=column(rows.event, -1),
+        mode=mode,
+        event=recorded,
         communicators=len(trace.communicators),
         collectives=background.carried.operations,
         algorithms=algorithms,

@@ -22,6 +22,7 @@ from hopmap.traces import Collective, Traffic
 from hopmap.traces.left_out import LeftOut
 
 from .numbering import numbered
+from .send_modes import LETTERS, SendMode
 
 
 class Op(IntEnum):
@@ -62,6 +63,8 @@ class Program:
     target : ndarray(int64)
         Row that a WAIT waits for, which is the latest that this row began; strand that a START
         begins; first row of the body that a REPEAT ends.
+    mode : ndarray(uint8)
+        `SendMode` of a SEND or ISEND; STANDARD if left out.
     event : ndarray(int64)
         Event of the trace that each row was lowered from, -1 of a FINISH; empty without a trace.
     communicators : int
@@ -90,6 +93,7 @@ class Program:
     context: NDArray[np.int32]
     size: NDArray[np.int64]
     target: NDArray[np.int64]
+    mode: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     event: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     communicators: int = 1
     collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -98,6 +102,10 @@ class Program:
     dropped: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.mode):
+            object.__setattr__(self, "mode", np.zeros(len(self.kind), dtype=np.uint8))
 
     @property
     def strands(self) -> int:
@@ -222,7 +230,17 @@ class Program:
             name = Collective(int(calls[tag])).name.lower() if calls is not None else "collective"
             where = f"{name}, collective {tag} of communicator {context - self.communicators}"
         way = "to" if kind in (Op.SEND, Op.ISEND) else "from"
-        return f"{kind.name.lower()} {way} rank {self.peer[row]} ({where})"
+        letter = _LETTER[SendMode(int(self.mode[row]))]
+        call = kind.name.lower().replace("send", f"{letter}send")
+        return f"{call} {way} rank {self.peer[row]} ({where})"
+
+
+_LETTER = {mode: letter for letter, mode in LETTERS.items()}
+_WORDS = {"recv": (Op.RECV, SendMode.STANDARD), "irecv": (Op.IRECV, SendMode.STANDARD)} | {
+    f"{prefix}{letter}send": (kind, mode)
+    for letter, mode in LETTERS.items()
+    for prefix, kind in (("", Op.SEND), ("i", Op.ISEND))
+}
 
 
 def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Program:
@@ -232,8 +250,8 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
     ----------
     strands : sequence of sequence of tuple
         ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[, tag])``,
-        ``("wait", k)``, k being the place in the same list of the operation to wait for, or
-        ``("repeat", times, operations)``.
+        "bsend", "issend", ... likewise in other modes, ``("wait", k)``, k being the place in the
+        same list of the operation to wait for, or ``("repeat", times, operations)``.
 
     Examples
     --------
@@ -241,13 +259,14 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
     >>> program.traffic().bytes
     array([100])
     """
-    rows: list[tuple[int, float, int, int, int, int]] = []
+    rows: list[tuple[int, float, int, int, int, int, int]] = []
     offsets = [0]
     for operations in strands:
         pause = _write(rows, operations, 0.0)
-        rows.append((Op.FINISH, pause, -1, -1, 0, -1))
+        rows.append((Op.FINISH, pause, -1, -1, 0, -1, 0))
         offsets.append(len(rows))
-    kind, compute, peers, tags, sizes, targets = zip(*rows, strict=True) if rows else ((),) * 6
+    columns = zip(*rows, strict=True) if rows else ((),) * 7
+    kind, compute, peers, tags, sizes, targets, modes = columns
     return Program(
         name=name,
         offsets=np.array(offsets, dtype=np.int64),
@@ -259,11 +278,12 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
         context=np.where(np.array(peers) >= 0, 0, -1).astype(np.int32),
         size=np.array(sizes, dtype=np.int64),
         target=np.array(targets, dtype=np.int64),
+        mode=np.array(modes, dtype=np.uint8),
     )
 
 
 def _write(
-    rows: list[tuple[int, float, int, int, int, int]],
+    rows: list[tuple[int, float, int, int, int, int, int]],
     operations: Sequence[tuple[Any, ...]],
     pause: float,
 ) -> float:
@@ -278,13 +298,14 @@ def _write(
             times, body = given
             # What comes before the loop is not repeated: a loop of one trip carries it.
             if pause > 0:
-                rows.append((Op.REPEAT, pause, -1, -1, 1, len(rows)))
+                rows.append((Op.REPEAT, pause, -1, -1, 1, len(rows), 0))
             begin = len(rows)
-            rows.append((Op.REPEAT, _write(rows, body, 0.0), -1, -1, times, begin))
+            rows.append((Op.REPEAT, _write(rows, body, 0.0), -1, -1, times, begin, 0))
         elif word == "wait":
-            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]]))
+            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]], 0))
         else:
             peer, size, tag = (*given, 0)[:3]
-            rows.append((Op[word.upper()], pause, peer, tag, size, -1))
+            kind, mode = _WORDS[word]
+            rows.append((kind, pause, peer, tag, size, -1, mode))
         pause = 0.0
     return pause

@@ -60,7 +60,7 @@ def without_loops(program: Program) -> Program:
     waits = np.flatnonzero(program.kind[order] == Op.WAIT)
     target[waits] = latest(order, waits, target[waits])
     target[loops] = np.flatnonzero(loops)
-    columns = ("kind", "compute", "peer", "tag", "context")
+    columns = ("kind", "compute", "peer", "tag", "context", "mode")
     return replace(
         program,
         offsets=np.searchsorted(

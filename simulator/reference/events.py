@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from heapq import heappush
+from typing import TYPE_CHECKING
 
 import simpy
 
 from hopmap.simulator import model
+
+if TYPE_CHECKING:
+    from .nic import Queue
 
 
 class Clock(simpy.Environment):
@@ -32,11 +36,13 @@ class Happening(simpy.Event):
 class Packet(Happening):
     """A packet on its way; `last` of its message, `tail` the arrival of its end."""
 
-    __slots__ = ("hop", "key", "last", "message", "path", "size", "tail")
+    __slots__ = ("hop", "key", "last", "message", "number", "path", "queue", "size", "tail")
 
     def __init__(
-        self, message: Message, size: int, last: bool, path: list[Server], key: int
+        self, message: Message, number: int, size: int, last: bool, path: list[Server], key: int
     ) -> None:
+        self.number = number
+        self.queue: Queue  # that it stood in, if queues take turns
         self.message = message
         self.size = size
         self.last = last
@@ -59,7 +65,7 @@ class Begun:
 
 
 class Sent(Happening):
-    """A rendezvous message has left, so that its sender may go on."""
+    """A large message has left, so that its sender may go on."""
 
     __slots__ = ("send",)
 
@@ -68,16 +74,16 @@ class Sent(Happening):
 
 
 class Message(Happening):
-    """A message; its event is that it, or its request or grant, has arrived."""
+    """A message; its event is that it, or a control message of it, has arrived."""
 
-    __slots__ = ("cargo", "eager", "number", "receive", "send", "there")
+    __slots__ = ("cargo", "completion", "number", "receive", "send", "there")
 
-    def __init__(self, number: int, send: Begun, eager: bool) -> None:
+    def __init__(self, number: int, send: Begun, completion: int) -> None:
         self.number = number
         self.send = send
-        self.eager = eager
+        self.completion = completion  # of the send, see `model.completion`
         self.receive: Begun | None = None
-        self.there = False  # it, if eager, or its request has arrived
+        self.there = False  # it or its request has arrived
         self.cargo = model.DATA
 
 

@@ -13,10 +13,14 @@ from hopmap.simulator.result import Servers
 from hopmap.simulator.run_plan import RunPlan
 
 from .events import Clock, Message, Packet, Server
+from .nic import Nic, Queue
 
 
 class Network:
-    """Servers, and the paths over them; `deliver` is called with each event of a message.
+    """Servers, and the paths over them.
+
+    `deliver` is called with each event of a message, `sent` with a message of which it is known
+    when its last byte will have left the first server.
 
     Attributes
     ----------
@@ -25,7 +29,12 @@ class Network:
     """
 
     def __init__(
-        self, plan: RunPlan, clock: Clock, bins: int, deliver: Callable[[Message], None]
+        self,
+        plan: RunPlan,
+        clock: Clock,
+        bins: int,
+        deliver: Callable[[Message], None],
+        sent: Callable[[Message, float], None],
     ) -> None:
         parameters = plan.parameters
         self.plan = plan
@@ -48,7 +57,13 @@ class Network:
         self.path: list[int] = plan.path.tolist()
         self.back: list[int] = plan.back.tolist()
         self.controls = 0
+        self.rank, self.peer = plan.program.rank_of_row().tolist(), plan.program.peer.tolist()
+        # By first server of a path that leaves the node.
+        injects = plan.injection if parameters.nic == "round_robin" else range(0)
+        self.nics = {self.servers[s]: Nic(parameters.nic_rails) for s in injects}
+        self.sent = sent
         self.on_arrive, self.on_deliver = [self.arrive], [deliver]
+        self.on_served = [self.served]
 
     def counters(self) -> Servers:
         """Return what the servers counted."""
@@ -72,43 +87,73 @@ class Network:
         return model.order_key(kind, number, packet, plan.number_bits, plan.packet_bits)
 
     def transmit(self, message: Message, cargo: int) -> None:
-        """Hand a message to its first server, where its packets queue at once."""
+        """Hand a message to its first server."""
         message.cargo = cargo
         row = message.send.row
-        size = self.size[row] if cargo == model.DATA else self.control_bytes
-        self.controls += cargo != model.DATA
-        path = self.paths[self.back[row] if cargo == model.GRANT else self.path[row]]
+        data = cargo == model.DATA
+        size = self.size[row] if data else self.control_bytes
+        self.controls += not data
+        forth = cargo in (model.DATA, model.REQUEST)
+        path = self.paths[self.path[row] if forth else self.back[row]]
         count = model.packet_count(size, self.packet_size)
-        for number in range(count):
-            packet = Packet(
+        packets = [
+            Packet(
                 message,
+                number,
                 model.packet_bytes(size, self.packet_size, number),
                 number == count - 1,
                 path,
                 self.key(model.ARRIVE, message.number, number),
             )
+            for number in range(count)
+        ]
+        for packet in packets:
             packet.tail = self.clock.now
+        nic = self.nics.get(path[0])
+        if nic is not None:
+            queue = nic.queue(self.rank[row], self.peer[row]) if data else nic.control
+            nic.add(queue, packets)
+            self.inject(nic)
+            return
+        for packet in packets:
             self.arrive(packet)
 
-    def first(self, row: int) -> Server:
-        """First server on the path of what a row sends."""
-        return self.paths[self.path[row]][0]
+    def inject(self, nic: Nic) -> None:
+        """Let an idle rail serve the packet whose turn it is."""
+        packet = nic.take()
+        if packet is not None:
+            queue = packet.queue
+            end = self.serve(packet, packet.tail, self.clock.now)
+            queue.callbacks = self.on_served  # type: ignore[assignment]
+            key = self.key(model.SERVED, packet.message.number, packet.number)
+            self.clock.schedule_at(queue, end, key)
+
+    def served(self, queue: Queue) -> None:
+        """Let a rail that is done with a packet take the next one."""
+        queue.nic.release(queue)
+        self.inject(queue.nic)
 
     def arrive(self, packet: Packet) -> None:
         """Serve a packet: when it arrives it is known when the server will be done with it."""
-        server, now = packet.path[packet.hop], self.clock.now
-        start = model.service_start(now, server.free)
+        now = self.clock.now
+        self.serve(packet, now, model.service_start(now, packet.path[packet.hop].free))
+
+    def serve(self, packet: Packet, arrival: float, start: float) -> float:
+        """Serve a packet from a time on; return when that is over."""
+        server, message = packet.path[packet.hop], packet.message
         end = model.service_end(start, packet.size, server.bandwidth, packet.tail)
         server.free = end
         server.packets += 1
         server.busy += end - start
-        if start > now:
-            server.waited += start - now
-            server.longest_wait = max(server.longest_wait, start - now)
-        if packet.message.cargo == model.DATA:
+        if start > arrival:
+            server.waited += start - arrival
+            server.longest_wait = max(server.longest_wait, start - arrival)
+        if message.cargo == model.DATA:
             server.bytes += packet.size
             if packet.last:
                 server.messages += 1
+                if packet.hop == 0:
+                    self.sent(message, end)
         if server.link >= 0:
             self.bins.add(server.link, start, end)
 
@@ -120,6 +165,6 @@ class Network:
             head = model.head_arrival(start, end, server.latency, self.cut_through)
             self.clock.schedule_at(packet, head, packet.key)
         elif packet.last:
-            message = packet.message
             message.callbacks = self.on_deliver
             self.clock.schedule_at(message, tail, self.key(model.DELIVER, message.number))
+        return end

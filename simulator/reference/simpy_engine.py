@@ -59,18 +59,22 @@ class _Replay:
         parameters, program = plan.parameters, plan.program
         self.plan = plan
         self.clock = Clock()
-        self.network = Network(plan, self.clock, record.bins, self.deliver)
+        self.network = Network(plan, self.clock, record.bins, self.deliver, self.left)
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
         self.noisy, self.factors = plan.noise.noisy, plan.noise.factors.tolist()
+        self.copy_per_byte = parameters.copy_per_byte
+        self.by_calls = parameters.progress == "calls"
 
         self.kind, self.target = program.kind.tolist(), program.target.tolist()
         self.compute, self.size = plan.compute.tolist(), program.size.tolist()
+        self.mode, self.peer = program.mode.tolist(), program.peer.tolist()
         self.eager_limit = parameters.eager_limit
         self.channel = plan.channel.tolist()
         self.rank = program.rank_of_row().tolist()
         self.free = [0.0] * program.ranks  # when the end point of a rank is free
+        self.until = [0.0] * program.ranks  # by calls, when its last computation is over
         self.begun: dict[int, Begun] = {}  # by row, the latest that can be waited for
         self.trips = [0] * program.operations  # of REPEATs, since their loop was entered
         # By channel, messages that found no receive, or receives that found no message; and how
@@ -102,7 +106,7 @@ class _Replay:
             strand.steps = self.steps(strand, begin, end)
         # One list per kind of event; SimPy calls each entry with the event.
         self.on_sent, self.on_resume = [self.send_complete], [self.resume]
-        self.on_leave = [self.leave]
+        self.on_leave, self.on_answer = [self.leave], [self.answer]
 
     def outcome(self) -> Outcome:
         main = [self.strands[s] for s in self.plan.program.main()]
@@ -172,20 +176,25 @@ class _Replay:
             if pause > 0:
                 pause *= self.factor(strand, OF_COMPUTATION)
                 strand.compute += pause
+                if self.by_calls and strand.begun_by is None:
+                    self.until[self.rank[row]] = clock.now + pause
                 self.wake(strand, clock.now + pause)
                 yield
             if record:
                 ready[strand.entry] = clock.now
-            kind = self.kind[row]
+            kind, overhead = self.kind[row], 0.0
             if kind in SENDS:
-                if self.overhead_send > 0:
-                    pause = self.overhead_send * self.factor(strand, OF_OVERHEAD)
+                pause = self.overhead_send
+                if self.mode[row] == model.BUFFERED:
+                    pause += self.size[row] * self.copy_per_byte
+                if pause > 0:
+                    pause *= self.factor(strand, OF_OVERHEAD)
                     strand.communicate += pause
                     self.wake(strand, clock.now + pause)
                     yield
                 begun = self.post_send(strand, row)
             elif kind in RECEIVES:
-                begun = self.post_receive(row)
+                begun, overhead = self.post_receive(row)
             elif kind == Op.START:
                 begun = Begun(row)
                 started = self.strands[self.target[row]]
@@ -207,18 +216,18 @@ class _Replay:
             if kind in BEGINNING:
                 self.begun[row] = begun
             elif kind in BLOCKING:
-                overhead = self.overhead_of(begun)
-                if overhead > 0:
-                    overhead *= self.factor(strand, OF_OVERHEAD)
-                strand.overhead = overhead
-                strand.communicate += overhead
-                if not begun.done:
-                    strand.row, strand.since = row, clock.now
-                    strand.awaited, begun.strand = begun, strand
-                    yield
-                elif overhead > 0:
-                    self.wake(strand, clock.now + overhead)
-                    yield
+                overhead += self.overhead_of(begun)
+            if overhead > 0:
+                overhead *= self.factor(strand, OF_OVERHEAD)
+            strand.overhead = overhead
+            strand.communicate += overhead
+            if kind in BLOCKING and not begun.done:
+                strand.row, strand.since = row, clock.now
+                strand.awaited, begun.strand = begun, strand
+                yield
+            elif overhead > 0:
+                self.wake(strand, clock.now + overhead)
+                yield
             if record:
                 ended[strand.entry] = clock.now
                 strand.entry += 1
@@ -248,6 +257,8 @@ class _Replay:
         strand, begun.strand = begun.strand, None
         if strand is not None:
             now = self.clock.now
+            if strand.begun_by is not None:  # a rank's own strand waits in a call
+                now = model.in_call(now, self.until[self.rank[begun.row]])
             strand.wait += now - strand.since
             if self.record.operations:
                 self.operation_times.woken[strand.entry] = now
@@ -259,8 +270,9 @@ class _Replay:
         channel = self.channel[row]
         send = Begun(row, self.sends[channel])
         self.sends[channel] += 1
-        eager = model.is_eager(self.size[row], self.eager_limit)
-        message = Message(strand.message, send, eager)
+        given = self.size[row], self.mode[row], self.eager_limit
+        completion = model.completion(*given)
+        message = Message(strand.message, send, completion)
         strand.message += 1
         if self.record.messages:
             self.message_times.sent[message.number] = self.clock.now
@@ -270,48 +282,73 @@ class _Replay:
             unmatched.popleft()
         else:
             unmatched.append(message)
-        send.done = eager
-        if eager:
-            self.depart(message)
-        else:
+        send.done = completion == model.POSTED
+        if model.asks_first(*given):
             self.network.transmit(message, model.REQUEST)
+        else:
+            self.depart(message)
         return send
 
-    def post_receive(self, row: int) -> Begun:
+    def post_receive(self, row: int) -> tuple[Begun, float]:
+        """Post a receive; return also the seconds of copying a message that is there."""
         channel = self.channel[row]
         receive = Begun(row, self.receives[channel])
         self.receives[channel] += 1
         unmatched = self.unmatched[channel]
         if not unmatched or isinstance(unmatched[0], Begun):
             unmatched.append(receive)
-            return receive
+            return receive, 0.0
         message = unmatched.popleft()
         assert isinstance(message, Message)
         message.receive = receive
+        copying = 0.0
         if message.there:
-            if message.eager:
+            if message.cargo == model.DATA:
                 receive.done = True
-            else:
-                self.network.transmit(message, model.GRANT)
-        return receive
+                copying = self.size[message.send.row] * self.copy_per_byte
+            self.answer(message)
+        return receive, copying
 
     def deliver(self, message: Message) -> None:
-        if self.record.messages:
+        cargo, row = message.cargo, message.send.row
+        if self.record.messages and cargo != model.ACKNOWLEDGEMENT:
             times = self.message_times
             of_cargo = (times.delivered, times.requested, times.granted)
-            of_cargo[message.cargo][message.number] = self.clock.now
-        if message.cargo == model.DATA:
+            of_cargo[cargo][message.number] = self.clock.now
+        if cargo == model.DATA:
             self.arrived += 1
             if self.progress is not None and self.arrived % PROGRESS_EVERY == 0:
                 self.progress(self.arrived, self.plan.messages)
-        if message.cargo == model.GRANT:
-            self.depart(message)
+        if cargo == model.ACKNOWLEDGEMENT:
+            self.complete(message.send)
+        elif cargo == model.GRANT:
+            self.attend(message, self.rank[row])
         elif message.receive is None:
             message.there = True
-        elif message.cargo == model.DATA:
-            self.complete(message.receive)
         else:
+            if cargo == model.DATA:
+                self.complete(message.receive)
+            if cargo == model.REQUEST or message.completion == model.ACKNOWLEDGED:
+                self.attend(message, self.peer[row])
+
+    def attend(self, message: Message, rank: int) -> None:
+        """Let a rank answer what has arrived: now, or if it computes, in its next call."""
+        now = self.clock.now
+        at = model.in_call(now, self.until[rank])
+        if at > now:
+            message.callbacks = self.on_answer  # type: ignore[assignment]
+            self.clock.schedule_at(message, at, self.key(model.ANSWER, message.number))
+        else:
+            self.answer(message)
+
+    def answer(self, message: Message) -> None:
+        """Grant a request, send the data after a grant, acknowledge data that ask for it."""
+        if message.cargo == model.REQUEST:
             self.network.transmit(message, model.GRANT)
+        elif message.cargo == model.GRANT:
+            self.depart(message)
+        elif message.completion == model.ACKNOWLEDGED:
+            self.network.transmit(message, model.ACKNOWLEDGEMENT)
 
     def depart(self, message: Message) -> None:
         """Let a message's data pass the end point of its rank."""
@@ -330,11 +367,13 @@ class _Replay:
         if self.record.messages:
             self.message_times.departed[message.number] = self.clock.now
         self.network.transmit(message, model.DATA)
-        if not message.eager:
+
+    def left(self, message: Message, at: float) -> None:
+        """Complete a send whose data will have left the first server then."""
+        if message.completion == model.LEFT:
             sent = Sent(message.send)
             sent.callbacks = self.on_sent  # type: ignore[assignment]
-            free = self.network.first(sent.send.row).free
-            self.clock.schedule_at(sent, free, self.key(model.SENT, message.number))
+            self.clock.schedule_at(sent, at, self.key(model.SENT, message.number))
 
     def send_complete(self, sent: Sent) -> None:
         self.complete(sent.send)

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from hopmap.simulator import model
 
-KINDS = (model.LEAVE, model.ARRIVE, model.DELIVER, model.SENT, model.RESUME)
+KINDS = (
+    *(model.SERVED, model.LEAVE, model.ARRIVE, model.DELIVER),
+    *(model.SENT, model.ANSWER, model.RESUME),
+)
+MODES = (model.STANDARD, model.BUFFERED, model.SYNCHRONOUS, model.READY)
 NUMBER_BITS, PACKET_BITS = 12, 7
 keys = st.tuples(
     st.sampled_from(KINDS), st.integers(0, 2**NUMBER_BITS - 1), st.integers(0, 2**PACKET_BITS - 1)
@@ -48,10 +52,23 @@ def test_an_empty_message_is_one_packet():
     assert model.packet_bytes(0, 100, 0) == 0
 
 
-def test_eager_is_below_the_limit():
-    assert model.is_eager(99, 100)
-    assert not model.is_eager(100, 100)
-    assert not model.is_eager(0, 0)
+def test_large_messages_ask_first_but_for_ready_ones():
+    for mode in MODES:
+        assert not model.asks_first(99, mode, 100)
+        assert model.asks_first(100, mode, 100) == (mode != model.READY)
+    assert model.asks_first(0, model.STANDARD, 0)
+
+
+def test_the_mode_and_the_size_say_what_completes_a_send():
+    small = [model.completion(99, mode, 100) for mode in MODES]
+    assert small == [model.POSTED, model.POSTED, model.ACKNOWLEDGED, model.POSTED]
+    large = [model.completion(100, mode, 100) for mode in MODES]
+    assert large == [model.LEFT, model.POSTED, model.LEFT, model.LEFT]
+
+
+@given(times, times)
+def test_a_rank_that_computes_gets_to_what_arrives_when_it_is_done(now, until):
+    assert model.in_call(now, until) == max(now, until)
 
 
 @given(times, times, times, st.integers(0, 10**6), st.floats(1e-3, 1e12))
@@ -72,7 +89,9 @@ def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
     ("rule", "arguments"),
     [
         (model.order_key, (3, 1234, 56, 31, 20)),
-        (model.is_eager, (10, 20)),
+        (model.asks_first, (30, model.READY, 20)),
+        (model.completion, (10, model.SYNCHRONOUS, 20)),
+        (model.in_call, (0.1, 0.3)),
         (model.leave_time, (0.1, 0.3, 1024, 6e-9)),
         (model.packet_count, (12345, 100)),
         (model.packet_bytes, (12345, 100, 123)),

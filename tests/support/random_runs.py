@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import ALGORITHMS, Op, Parameters, Program
 from hopmap.simulator.collectives.algorithms import choose
 from hopmap.simulator.programs.from_collectives import template_of
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.topologies import from_networkx, topology_from_spec
 from hopmap.traces import Collective
 
@@ -18,6 +19,7 @@ SPECS = [
     *("fattree:2x4", "fattree:3x3:1x2:1x2,routing=ecmp,seed=1"),
 ]
 SLOW_LINK = {"kind": "slow", "bandwidth": 3e8, "latency": 2e-6}
+NICS = [{}, {"nic": "round_robin"}, {"nic": "round_robin", "nic_rails": 2}]
 COMMUNICATORS = 2  # contexts of the applications' own messages; collectives come behind
 
 
@@ -64,6 +66,7 @@ def assembled(ranks):
         context=column("context", -1, np.int32),
         size=column("size", 0, np.int64),
         target=np.array([target(k, h, c) for k, h, _, c in rows], dtype=np.int64),
+        mode=column("mode", SendMode.STANDARD, np.uint8),
         communicators=COMMUNICATORS,
     )
 
@@ -86,13 +89,15 @@ def programs(draw, ranks):
             "tag": draw(st.integers(0, 1)),
             "context": draw(st.integers(0, COMMUNICATORS - 1)),
         }
+        mode = draw(st.sampled_from([SendMode.STANDARD, *SendMode]))
         # Receives may come first, which is a deadlock if both block or nobody is eager.
         sides = [("SEND", source, target), ("RECV", target, source)]
         for word, here, peer in draw(st.permutations(sides)):
             blocking = draw(st.booleans()) and source != target
             handle = None if blocking else (step, word)
+            columns = message | {"mode": mode if word == "SEND" else SendMode.STANDARD}
             world[here].add(
-                Op[word if blocking else f"I{word}"], handle, draw(pause), peer=peer, **message
+                Op[word if blocking else f"I{word}"], handle, draw(pause), peer=peer, **columns
             )
             if handle and draw(st.integers(0, 9)):  # some are never waited for
                 late.append((here, handle))
@@ -197,5 +202,8 @@ def random_runs(draw):
         gap=draw(st.sampled_from([0.0, 0.0, 1e-6])),
         gap_per_byte=draw(st.sampled_from([0.0, 0.0, 2e-10])),
         switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),
+        copy_per_byte=draw(st.sampled_from([0.0, 0.0, 1e-10])),
+        progress=draw(st.sampled_from(["asynchronous", "calls"])),
+        **draw(st.sampled_from(NICS)),
     )
     return draw(programs(ranks)), topology, node_of, parameters

@@ -30,6 +30,8 @@ FREE = Parameters(
 @given(run=any_runs())
 def test_no_replay_is_faster_than_any_bound(engine, run):
     program, topology, node_of, parameters = run
+    if engine == "flow":
+        parameters = replace(parameters, nic="fifo", nic_rails=1)
     bounds = lower_bounds(program, topology, node_of, parameters=parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine=engine)
@@ -44,11 +46,12 @@ def test_no_replay_is_faster_than_any_bound(engine, run):
 @given(run=any_runs())
 def test_without_gaps_no_replay_is_faster_than_without_contention(run):
     program, topology, node_of, parameters = run
-    parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
+    packets = replace(parameters, gap=0.0, gap_per_byte=0.0, copy_per_byte=0.0)
+    alone = replace(packets, progress="asynchronous", nic="fifo", nic_rails=1)
     try:
         alone, packets = (
-            simulate(program, topology, node_of, parameters=parameters, engine=engine)
-            for engine in ("analytic", "compiled")
+            simulate(program, topology, node_of, parameters=given, engine=engine)
+            for given, engine in ((alone, "analytic"), (packets, "compiled"))
         )
     except DeadlockError:
         return

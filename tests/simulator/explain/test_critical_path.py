@@ -33,7 +33,7 @@ COLUMNS = ("kind", "begin", "end", "rank", "message", "cargo", "server", "behind
 
 def followed(program, topology, node_of, parameters=None, engine="compiled"):
     """Result and critical path of a run."""
-    parameters = parameters or Parameters()
+    parameters = replace(parameters or Parameters(), progress="asynchronous")
     result = simulate(
         program,
         topology,
@@ -87,7 +87,10 @@ def test_segments_follow_one_another_from_the_beginning_to_the_makespan(run):
 @given(run=any_runs())
 def test_without_contention_a_run_is_shorter_by_no_more_than_the_queues_of_its_path(run):
     program, topology, node_of, parameters = run
-    parameters = replace(parameters, gap=0.0, gap_per_byte=0.0)
+    parameters = replace(
+        parameters, gap=0.0, gap_per_byte=0.0, copy_per_byte=0.0, nic="fifo", nic_rails=1
+    )
+    parameters = replace(parameters, progress="asynchronous")
     try:
         result, path = followed(program, topology, node_of, parameters)
         alone = simulate(program, topology, node_of, parameters=parameters, engine="analytic")
@@ -114,6 +117,7 @@ def test_both_engines_of_packets_have_the_same_path(run):
 @given(run=any_runs())
 def test_hops_are_served_first_come_first_served(run):
     program, topology, node_of, parameters = run
+    parameters = replace(parameters, nic="fifo", nic_rails=1)
     ready = plan_run(program, topology, node_of, parameters)
     try:
         result = simulate(program, topology, node_of, parameters=parameters, engine="compiled")
@@ -131,6 +135,26 @@ def test_hops_are_served_first_come_first_served(run):
     some = np.unique(hops["message"])[::2]
     kept = hops[np.isin(hops["message"], some)]
     assert np.array_equal(watch(ready, some), kept)
+
+
+def test_a_small_synchronous_message_is_followed_to_its_receive_by_the_acknowledgement():
+    lists = [[("ssend", 1, 8)], [("compute", 1.0), ("recv", 0, 8), ("compute", 1e-9)]]
+    topology = mesh((2,)).with_links(latency=1e-3)
+    _, path = followed(program_of("late", lists), topology, [0, 1])
+    assert path.kind[0] == Segment.COMPUTE
+    assert path.end[0] == 1.0
+    assert set(path.cargo[1:].tolist()) == {3}
+    lists[1][0] = ("compute", 1e-6)
+    _, path = followed(program_of("early", lists), topology, [0, 1])
+    assert path.kind[0] == Segment.SEND_OVERHEAD
+    assert path.cargo[path.message >= 0].tolist() == sorted(path.cargo[path.message >= 0])
+
+
+def test_no_path_is_followed_where_messages_wait_for_ranks_that_compute():
+    program, parameters = program_of("none", [[]]), Parameters(progress="calls")
+    result = simulate(program, mesh((2,)), [0], parameters=parameters, record_operations=True)
+    with pytest.raises(ParameterError, match="progress calls: expected asynchronous"):
+        critical_path(result, program, mesh((2,)), [0], parameters=parameters)
 
 
 def test_a_message_alone_spends_its_time_at_the_slowest_server():

@@ -92,6 +92,8 @@ def test_what_is_not_doubled_would_change_nothing(run):
     for key, entry in KEYS.items():
         if not entry.field or entry.choices:
             continue
+        if key == "nic.rails" and parameters.nic == "fifo":
+            continue  # one is all there is
         twice = replace(parameters, **{entry.field: 2 * getattr(parameters, entry.field)})
         assert makespan(topology, twice) == (found[key].makespan if key in found else once)
     for kind in topology.kinds:

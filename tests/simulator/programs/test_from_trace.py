@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import DeadlockError, Op, Parameters, lower, simulate
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, Records, Trace, TraceError, traffic_of
 
@@ -410,3 +411,24 @@ def test_members_that_do_not_agree_are_an_error(first, second, message):
 def test_an_empty_trace_is_an_empty_run():
     program = lower(trace_of([[], []]))
     assert simulate(program, mesh((2,)), range(2)).makespan == 0
+
+
+def test_sends_have_the_mode_of_the_call_that_they_were_recorded_in():
+    isend = K.ISEND, {"peer": 1, "size": 8, "request": 1}
+    done = K.ISEND_COMPLETE, {"request": 1}
+    calls = [
+        (1.0, "MPI_Ssend", send(1)),
+        (2.0, None, send(1)),  # a lone record, behind the call
+        (3.0, "mpi_bsend_", send(1)),
+        (4.0, "MPI_Irsend", isend),
+        (5.0, "MPI_Wait", done),
+        (6.0, "MPI_Send", send(1)),
+        (7.0, "MPI_Recv", recv(1)),
+    ]
+    others = [(8.0 + k, "MPI_Recv", recv(0)) for k in range(5)]
+    program = lower(trace_of([calls, [(0.5, None, send(0)), *others]]))
+    sends = program.sends()
+    modes = [SendMode(mode).name for mode in program.mode[sends]]
+    assert modes == ["SYNCHRONOUS", "STANDARD", "BUFFERED", "READY", "STANDARD", "STANDARD"]
+    assert not np.delete(program.mode, sends).any()
+    assert program.describe(int(sends[0])).startswith("ssend to rank 1")

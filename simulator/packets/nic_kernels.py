@@ -1,0 +1,148 @@
+"""The compiled event loop, network interfaces whose queues take turns.
+
+Which queue a rail serves next is known only when it is done, so that there is an event for every
+packet. Runs in which nothing takes turns are told by the type of their messages when code is
+compiled, and have none of this in them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.extending import overload
+
+from hopmap.compilation import njit
+from hopmap.simulator.heap_kernels import push
+from hopmap.simulator.model import DATA, LEFT, SERVED
+from hopmap.simulator.row_pointers import nth, recording
+
+from .server_kernels import key_of, left, packet_bytes, release, serve_from, watch
+from .state import State
+
+
+def enter(run: State, slot: int, now: float) -> bool:
+    """Put a message into its queue, if its first server is one whose queues take turns."""
+    return "next" in run.messages.dtype.names and _enter(run, slot, now)
+
+
+def next_turn(run: State, number: int, now: float) -> None:
+    """Let a rail that has served a packet of a queue take the next one."""
+    _next_turn(run, number, now)
+
+
+@overload(enter, strict=False)
+def _compiled_enter(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+    if "next" in run.types[run.fields.index("messages")].fields:
+        return lambda run, slot, now: _enter(run, slot, now)
+    return lambda run, slot, now: False  # noqa: ARG005
+
+
+@overload(next_turn, strict=False)
+def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+    if "next" in run.types[run.fields.index("messages")].fields:
+        return lambda run, number, now: _next_turn(run, number, now)
+    return lambda run, number, now: None  # noqa: ARG005
+
+
+@njit(cache=False)
+def _enter(run: State, slot: int, now: float) -> bool:
+    message = nth(run.messages, slot)
+    place = nth(run.paths, message["path"])["server"]
+    if place < 0:  # a node's memory: no other path ends where it begins
+        return False
+    node = place - run.loop["links"]
+    if nth(run.packets, slot)["cargo"] == DATA:
+        channel = nth(run.rows, message["row"])["channel"]
+        number = nth(run.nics.of_channel, channel)["queue"]
+    else:
+        number = run.loop["pairs"] + node
+    message["handed"] = now
+    queue = nth(run.nics.queues, number)
+    waits = queue["first"] >= 0 or queue["served"]
+    _append(queue, run.messages, slot)
+    if not waits:
+        _enlist(run, queue, number)
+    _inject(run, node, now)
+    return True
+
+
+@njit(cache=False)
+def _next_turn(run: State, number: int, now: float) -> None:
+    queue = nth(run.nics.queues, number)
+    queue["served"] = False
+    nth(run.nics.nodes, queue["node"])["idle"] += 1
+    if queue["first"] >= 0:
+        _enlist(run, queue, number)
+    _inject(run, queue["node"], now)
+
+
+@njit(cache=False)
+def _enlist(run: State, queue: Any, number: int) -> None:
+    """Let a queue wait for its turn."""
+    if number < run.loop["pairs"]:
+        rank = nth(run.nics.ranks, queue["rank"])
+        if rank["first"] < 0:
+            _append(nth(run.nics.nodes, queue["node"]), run.nics.ranks, queue["rank"])
+        _append(rank, run.nics.queues, number)
+
+
+@njit(cache=False)
+def _inject(run: State, node: int, now: float) -> None:
+    """Let an idle rail of a node serve the packet whose turn it is."""
+    nic = nth(run.nics.nodes, node)
+    if nic["idle"] == 0:
+        return
+    number = run.loop["pairs"] + node
+    queue = nth(run.nics.queues, number)
+    if queue["served"] or queue["first"] < 0:
+        turn = nic["first"]
+        if turn < 0:
+            return
+        _drop(nic, run.nics.ranks)
+        rank = nth(run.nics.ranks, turn)
+        number = rank["first"]
+        _drop(rank, run.nics.queues)
+        if rank["first"] >= 0:
+            _append(nic, run.nics.ranks, turn)
+        queue = nth(run.nics.queues, number)
+    nic["idle"] -= 1
+    queue["served"] = True
+    _serve(run, queue, number, run.loop["links"] + node, now)
+
+
+@njit(cache=False)
+def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
+    """Serve the next packet of a queue."""
+    slot = queue["first"]
+    message, cargo = nth(run.messages, slot), nth(run.packets, slot)["cargo"]
+    packet = message["packet"]
+    last = packet == message["packets"] - 1
+    size = packet_bytes(message["size"], run.loop["packet_size"], packet)
+    end = serve_from(run, place, message["handed"], now, size, now, cargo == DATA, last)
+    run.loop["served"] += 1
+    if recording(run.operation_times) and run.loop["watch"]:
+        arrival = message["handed"]
+        watch(run, message["number"], cargo, packet, place, size, arrival, now, end)
+    push(run.heap, number, end, key_of(run, SERVED, message["number"], packet))
+    if last:
+        _drop(queue, run.messages)
+        if cargo == DATA and message["completion"] == LEFT:
+            left(run, slot, end)
+    release(run, slot, now, end, False)
+
+
+@njit(cache=False)
+def _append(owner: Any, items: Any, item: int) -> None:
+    """Put an item at the end of a list; its owner knows the first and the last."""
+    nth(items, item)["next"] = -1
+    if owner["first"] < 0:
+        owner["first"] = item
+    else:
+        nth(items, owner["last"])["next"] = item
+    owner["last"] = item
+
+
+@njit(cache=False)
+def _drop(owner: Any, items: Any) -> None:
+    """Take the first item out of a list."""
+    owner["first"] = nth(items, owner["first"])["next"]

@@ -1,0 +1,167 @@
+"""The compiled event loop, servers: how one serves a packet and lets it go on, and free slots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hopmap.compilation import njit
+from hopmap.simulator import model
+from hopmap.simulator.heap_kernels import push
+from hopmap.simulator.model import ARRIVE, DELIVER, SENT
+from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.strand_kernels import order_key
+
+from .link_use_kernels import use
+from .state import State
+
+packet_bytes = njit(cache=False)(model.packet_bytes)
+service_start = njit(cache=False)(model.service_start)
+service_end = njit(cache=False)(model.service_end)
+head_arrival = njit(cache=False)(model.head_arrival)
+tail_arrival = njit(cache=False)(model.tail_arrival)
+
+
+@njit(cache=False)
+def take(run: State) -> int:
+    """Take a free slot; `loop_kernels.RESERVE` sees to it that there is one."""
+    slot = run.loop["free"]
+    run.loop["free"] = nth(run.packets, slot)["next"]
+    run.loop["spare"] -= 1
+    return int(slot)
+
+
+@njit(cache=False)
+def free(run: State, slot: int) -> None:
+    """Give a slot back."""
+    nth(run.packets, slot)["next"] = run.loop["free"]
+    run.loop["free"] = slot
+    run.loop["spare"] += 1
+
+
+@njit(cache=False)
+def key_of(run: State, kind: int, number: int, packet: int) -> int:
+    """Rank of an event, see `model.order_key`."""
+    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
+
+
+@njit(cache=False)
+def server_at(stop: int) -> int:
+    """Server at a stop of a path, be it the last or not."""
+    return stop if stop >= 0 else ~stop
+
+
+@njit(cache=False)
+def serve(
+    run: State, place: int, now: float, size: int, tail: float, data: bool, last: bool
+) -> tuple[float, float]:
+    """Serve a packet: when it arrives it is known when the server will be done with it."""
+    start = service_start(now, nth(run.servers, place)["free"])
+    return start, serve_from(run, place, now, start, size, tail, data, last)
+
+
+@njit(cache=False)
+def serve_from(
+    run: State,
+    place: int,
+    arrival: float,
+    start: float,
+    size: int,
+    tail: float,
+    data: bool,
+    last: bool,
+) -> float:
+    """Serve a packet that has arrived, from a time on; return when that is over."""
+    server = nth(run.servers, place)
+    end = service_end(start, size, server["bandwidth"], tail)
+    server["free"] = end
+    server["busy"] += end - start
+    if start > arrival:
+        server["waited"] += start - arrival
+        server["longest_wait"] = max(server["longest_wait"], start - arrival)
+    if data:
+        server["bytes"] += size
+        if last:
+            server["messages"] += 1
+    if recording(run.operation_times) and place < run.loop["tracked"]:
+        use(run, place, start, end)
+    return float(end)
+
+
+@njit(cache=False)
+def watch(
+    run: State,
+    number: int,
+    cargo: int,
+    packet: int,
+    server: int,
+    size: int,
+    arrival: float,
+    start: float,
+    end: float,
+) -> None:
+    """Write down a hop, if its message is watched, and whose packet was served before."""
+    latest = nth(run.latest, server)
+    if nth(run.watched, number)["yes"]:
+        hop = nth(run.hops, run.loop["hops"])
+        run.loop["hops"] += 1
+        hop["message"] = number
+        hop["cargo"] = cargo
+        hop["packet"] = packet
+        hop["server"] = server
+        hop["size"] = size
+        hop["arrival"] = arrival
+        hop["start"] = start
+        hop["end"] = end
+        hop["behind"] = latest["message"]
+    latest["message"] = number
+
+
+@njit(cache=False)
+def release(run: State, slot: int, start: float, end: float, chained: bool) -> None:
+    """Let a message's next packet go on from the first server, which serves it in that time.
+
+    If chained, the packet behind it goes on when it has arrived at the second server.
+    """
+    message, taken = nth(run.messages, slot), slot
+    number, path = message["packet"], message["path"]
+    leads = number < message["packets"] - 1
+    if leads:
+        taken = take(run)
+        nth(run.packets, taken)["cargo"] = nth(run.packets, slot)["cargo"]
+        message["packet"] = number + 1
+        if chained:
+            message["end"] = end
+    packet = nth(run.packets, taken)
+    packet["message"] = slot
+    packet["leads"] = leads and chained
+    packet["at"] = path + 1
+    packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
+    key = key_of(run, ARRIVE, message["number"], number)
+    server = nth(run.servers, nth(run.paths, path)["server"])
+    forward(run, taken, packet, key, server["latency"], start, end)
+
+
+@njit(cache=False)
+def forward(
+    run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
+) -> None:
+    """Schedule a packet's arrival behind a server that serves it from start to end."""
+    packet["tail"] = tail_arrival(end, latency)
+    head = head_arrival(start, end, latency, run.loop["cut_through"])
+    push(run.heap, slot, head, key)
+
+
+@njit(cache=False)
+def arrived(run: State, slot: int, at: float) -> None:
+    """Schedule the delivery of a message: its last packet has been served."""
+    number = nth(run.messages, slot)["number"]
+    push(run.heap, slot, at, key_of(run, DELIVER, number, 0))
+
+
+@njit(cache=False)
+def left(run: State, slot: int, at: float) -> None:
+    """Complete the send of a message whose last byte will have left the first server then."""
+    message, sent = nth(run.messages, slot), take(run)
+    nth(run.messages, sent)["row"] = message["row"]
+    nth(run.messages, sent)["send_trip"] = message["send_trip"]
+    push(run.heap, sent, at, key_of(run, SENT, message["number"], 0))

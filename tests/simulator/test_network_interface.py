@@ -1,0 +1,171 @@
+"""Network interfaces whose queues take turns: ranks and peers in turn, control messages first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import ParameterError, Parameters, program_of, simulate
+from hopmap.topologies import mesh, torus
+
+PACKET, BANDWIDTH = 1000, 1e9
+TICK = PACKET / BANDWIDTH  # seconds of a packet
+GIGABYTE = 2**30
+FREE = Parameters(
+    nic="round_robin",
+    packet_size=PACKET,
+    eager_limit=2**60,
+    overhead_send=0.0,
+    overhead_recv=0.0,
+    injection_bandwidth=BANDWIDTH,
+    injection_latency=0.0,
+    ejection_bandwidth=1e300,
+    ejection_latency=0.0,
+)
+engines = pytest.mark.parametrize("engine", ["simpy", "compiled"])
+
+
+def replayed(lists, node_of, engine="compiled", **parameters):
+    topology = mesh((3,), slots=16).with_links(bandwidth=1e300, latency=0.0)
+    given = replace(FREE, **parameters)
+    program = program_of("turns", lists)
+    return simulate(
+        program, topology, node_of, parameters=given, engine=engine, record_messages=True
+    )
+
+
+def delivered(*given, **more):
+    return replayed(*given, **more).message_times.delivered
+
+
+def from_one_node(senders, size):
+    """Everyone of the first node sends to one of the second."""
+    sends = [[("send", senders + rank, size)] for rank in range(senders)]
+    receives = [[("recv", rank, size)] for rank in range(senders)]
+    return sends + receives, [0] * senders + [1] * senders
+
+
+@engines
+@pytest.mark.parametrize("senders", [2, 5, 16])
+def test_equal_ranks_of_a_node_finish_within_a_packet_of_each_other(engine, senders):
+    times = delivered(*from_one_node(senders, 20 * PACKET), engine)
+    assert times == pytest.approx((np.arange(senders) + 1 + 19 * senders) * TICK, rel=1e-9)
+    one_by_one = delivered(*from_one_node(senders, 20 * PACKET), engine, nic="fifo")
+    assert one_by_one == pytest.approx((np.arange(senders) + 1) * 20 * TICK, rel=1e-9)
+
+
+@pytest.mark.parametrize("peers", [[2, 3], [2, 2]])
+def test_few_bytes_behind_a_gigabyte_leave_after_a_packet_unless_to_the_same_peer(peers):
+    lists = [[("isend", peers[0], GIGABYTE), ("isend", peers[1], 8)], [], [], []]
+    lists[peers[0]].append(("recv", 0, GIGABYTE))
+    lists[peers[1]].append(("recv", 0, 8))
+    few = delivered(lists, [0, 0, 1, 2], packet_size=2**20)[1]
+    if peers[0] == peers[1]:
+        assert few == pytest.approx((GIGABYTE + 8) / BANDWIDTH, rel=1e-9)
+    else:
+        assert few == pytest.approx((2**20 + 8) / BANDWIDTH, rel=1e-9)
+    # Those of another rank to the same peer need not wait either.
+    lists = [[("send", 2, GIGABYTE)], [("send", 2, 8)], [("recv", 0, 0), ("recv", 1, 0)]]
+    few = delivered(lists, [0, 0, 1], packet_size=2**20)[1]
+    assert few == pytest.approx((2**20 + 8) / BANDWIDTH, rel=1e-9)
+
+
+@engines
+def test_a_rank_with_many_peers_has_no_more_turns_than_one_with_a_single_peer(engine):
+    size = 8 * PACKET
+    lists = [[("isend", peer, size) for peer in (2, 3, 4)], [("send", 5, size)]]
+    lists += [[("recv", rank, size)] for rank in (0, 0, 0, 1)]
+    times = delivered(lists, [0, 0, 1, 1, 1, 1], engine)
+    # Rank 0's packets and those of rank 1 alternate, until rank 1 has none left.
+    assert times[3] == pytest.approx(16 * TICK, rel=1e-9)
+    assert times[:3] == pytest.approx(np.array([30, 31, 32]) * TICK, rel=1e-9)
+
+
+@engines
+def test_control_messages_pass_by_bulk_data(engine):
+    # Rank 0's data take a second; rank 1 asks in the middle of them, and sends to the other node.
+    lists = [
+        [("rsend", 2, 10**9)],
+        [("compute", 0.5), ("send", 3, 10**6)],
+        [("recv", 0, 10**9)],
+        [("recv", 1, 10**6)],
+    ]
+    bulk = {"packet_size": 10**6, "eager_limit": 0, "control_bytes": 0}
+    turns, fifo = (
+        replayed(lists, [0, 0, 1, 1], engine, nic=nic, **bulk).message_times.requested[1]
+        for nic in ("round_robin", "fifo")
+    )
+    assert 0.5 <= turns <= 0.501
+    assert fifo == pytest.approx(1.0, rel=1e-9)
+
+
+@engines
+@pytest.mark.parametrize("rails", [1, 2, 3])
+@pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
+@pytest.mark.parametrize("eager_limit", [0, 2**60])
+def test_a_message_alone_takes_what_it_takes_first_come_first_served(
+    engine, rails, switching, eager_limit
+):
+    program = program_of("alone", [[("send", 1, 12_345)], [("recv", 0, 12_345)]])
+    parameters = Parameters(
+        packet_size=PACKET,
+        switching=switching,
+        eager_limit=eager_limit,
+        control_bytes=64,
+        injection_bandwidth=BANDWIDTH,
+    )
+    said = []
+    for more in ({}, {"nic": "round_robin", "nic_rails": rails}):
+        result = simulate(
+            program, torus((5,)), [0, 2], parameters=replace(parameters, **more), engine=engine
+        )
+        columns = [result.finish, result.link_busy, result.link_waited, *result.injection]
+        said.append([column.tobytes() for column in columns])
+    assert said[0] == said[1]
+
+
+@engines
+@pytest.mark.parametrize(("rails", "rounds"), [(1, 6), (2, 3), (3, 2), (6, 1), (7, 1)])
+def test_every_rail_serves_a_packet_at_the_injection_bandwidth(engine, rails, rounds):
+    result = replayed(*from_one_node(6, 10 * PACKET), engine, nic_rails=rails)
+    assert result.makespan == pytest.approx(10 * rounds * TICK, rel=1e-9)
+    assert result.injection.busy[0] == pytest.approx(60 * TICK, rel=1e-9)
+
+
+@engines
+def test_turns_change_no_bytes_and_messages_of_servers_and_no_order_of_a_pair(engine):
+    rng = np.random.default_rng(3)
+    lists = [[("irecv", p, 0) for p in range(6) for _ in range(5)] for _ in range(6)]
+    for operations in lists:
+        sizes = rng.integers(0, 9000, (6, 5)).tolist()
+        operations += [("isend", p, size) for p in range(6) for size in sizes[p]]
+        operations += [("wait", k) for k in range(len(operations))]
+    node_of = [0, 0, 0, 1, 1, 2]
+    fifo, *turns = (
+        replayed(lists, node_of, engine, **more) for more in ({"nic": "fifo"}, {}, {"nic_rails": 2})
+    )
+    for result in turns:
+        assert np.array_equal(result.link_bytes, fifo.link_bytes)
+        assert np.array_equal(result.injection.bytes, fifo.injection.bytes)
+        assert np.array_equal(result.injection.messages, fifo.injection.messages)
+        assert result.events == fifo.events
+        times = result.message_times
+        for pair in range(36):
+            mine = times.source * 6 + times.target == pair
+            assert (np.diff(times.delivered[mine]) >= 0).all()
+
+
+def test_ranks_of_one_node_use_its_memory_in_the_order_of_their_messages():
+    lists, _ = from_one_node(3, 10 * PACKET)
+    times = [delivered(lists, [1] * 6, nic=nic).tolist() for nic in ("fifo", "round_robin")]
+    assert times[0] == times[1]
+
+
+def test_rails_need_turns_and_turns_need_packets():
+    with pytest.raises(ParameterError, match=r"nic\.rails 2: expected 1 with"):
+        Parameters(nic_rails=2)
+    for engine in ("flow", "analytic"):
+        with pytest.raises(ParameterError, match=f"engine {engine} has no packets .*expected fifo"):
+            replayed(*from_one_node(2, 1), engine)
