@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator import model
-from hopmap.traces import Kind, Trace
+from hopmap.traces import Kind, Trace, mpi_name
+from hopmap.traces.regions import is_call
 
 Ints = NDArray[np.int64]
 
@@ -31,8 +32,7 @@ LETTERS = {
 }
 """What stands before "send" in the names of calls."""
 
-# C and Fortran, the profiling interface and MPI 4's large counts: MPI_Ibsend, pmpi_ssend_.
-_CALL = re.compile(r"p?mpi_i?([bsr])send(_c)?_{0,2}", re.IGNORECASE)
+_CALL = re.compile(r"i?([bsr])send(_c)?")
 
 
 def mode_of(name: str) -> SendMode:
@@ -43,13 +43,14 @@ def mode_of(name: str) -> SendMode:
     >>> mode_of("MPI_Issend").name, mode_of("mpi_rsend_").name, mode_of("MPI_Send").name
     ('SYNCHRONOUS', 'READY', 'STANDARD')
     """
-    found = _CALL.fullmatch(name)
-    return LETTERS[found[1].lower()] if found else SendMode.STANDARD
+    found = _CALL.fullmatch(mpi_name(name))
+    return LETTERS[found[1]] if found else SendMode.STANDARD
 
 
 def modes_of(trace: Trace, events: Ints) -> NDArray[np.uint8]:
     """Modes of the sends recorded by these events: those of the calls that they stand in."""
     of_region = np.array([mode_of(name) for name in trace.regions], dtype=np.uint8)
+    of_region[~is_call(trace.roles)] = SendMode.STANDARD
     modes = np.zeros(len(events), dtype=np.uint8)
     if not of_region.any():
         return modes
