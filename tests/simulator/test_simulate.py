@@ -35,6 +35,8 @@ def test_summary_has_the_keys_of_the_json():
         "compile_seconds",
         "links",
         "energy",
+        "ensemble",
+        "assumed",
     ]
     assert summary["links"] == {
         "max_busy": pytest.approx(1e-8),
