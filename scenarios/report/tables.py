@@ -78,6 +78,8 @@ def _gains(case: Case, best: Entry, default: Entry) -> str:
     if not case.replayed:
         return hops
     gap = case.against(best, default)
+    if gap is None and case.times is not None:
+        return f"{hops} and a simulated runtime that cannot be told apart"
     if gap is None:
         runtime = change(best.value("makespan"), default.value("makespan"))
         return f"{hops} and {runtime} simulated runtime"
@@ -190,15 +192,7 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
             return Cell(MISSING)
         text = change(value, reference)
         tied = column == "makespan" and case.times is not None and not case.against(entry, default)
-        look = (
-            ""
-            if tied
-            else "good"
-            if text.startswith("−")
-            else "bad"
-            if text.startswith("+")
-            else ""
-        )
+        look = "" if tied else {"−": "good", "+": "bad"}.get(text[:1], "")
         return Cell(text, value / reference, look=look)
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"

@@ -11,8 +11,9 @@ from hopmap.simulator.ensembles.intervals import Interval
 from .findings import percent
 from .study import Case
 
+# A per cent: what one replay had wrong at most in docs/VALIDATION.md.
 ONE_REPLAY = (
-    "one replay each, without noise, so that small differences may be chance: "
+    "one replay each, without noise, so that differences below a per cent may be chance: "
     "replay.repeat = 20 tells which are not"
 )
 

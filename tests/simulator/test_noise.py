@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hopmap.simulator import ENGINES, DeadlockError, Parameters, program_of, simulate
+from hopmap.simulator import (
+    ENGINES,
+    DeadlockError,
+    ParameterError,
+    Parameters,
+    critical_path,
+    lower_bounds,
+    program_of,
+    simulate,
+)
 from hopmap.simulator.model import QUANTILES, hashed
 from hopmap.simulator.noise import noise_of, quantiles
 from hopmap.simulator.parameters.parameters import DISTRIBUTIONS
@@ -56,10 +65,13 @@ def ring(ranks, rounds=4):
     )
 
 
-def replayed(parameters, program=None, node_of=None, engine="compiled", ranks=8):
+def replayed(parameters, program=None, node_of=None, engine="compiled", ranks=8, repeat=0):
     nodes = np.arange(ranks) if node_of is None else node_of
     return simulate(
-        program or ring(ranks), torus((4, 2)), nodes, parameters=parameters, engine=engine
+        *(program or ring(ranks), torus((4, 2)), nodes),
+        parameters=parameters,
+        engine=engine,
+        repeat=repeat,
     )
 
 
@@ -215,3 +227,25 @@ def told(program, topology, node_of, parameters):
     except DeadlockError as error:
         return str(error)
     return [getattr(result, name).tobytes() for name in ENDS]
+
+
+def test_bounds_and_critical_paths_are_of_runs_without_noise():
+    program, where = ring(4), (mesh((4,)), range(4))
+    with pytest.raises(ParameterError, match=r"noise.overhead 0.3: lower bounds .* expected 0"):
+        lower_bounds(program, *where, parameters=Parameters(noise_overhead=0.3))
+    result = simulate(program, *where, record_operations=True)
+    with pytest.raises(ParameterError, match=r"noise.start 1e-06: the critical path .* expected 0"):
+        critical_path(result, program, *where, parameters=Parameters(noise_start=1e-6))
+
+
+def test_an_ensemble_is_the_replays_with_one_seed_after_the_other():
+    noisy = replace(NOISE, noise_seed=5)
+    result = replayed(noisy, repeat=7)
+    alone = [replayed(replace(NOISE, noise_seed=5 + k)).makespan for k in range(7)]
+    assert result.ensemble.makespans.tolist() == alone
+    assert result.ensemble.seed == 5
+    assert result.makespan == replayed(Parameters()).makespan
+    usual = replayed(Parameters(), repeat=6).ensemble.noise
+    assert usual == {"noise.compute": 0.01, "noise.overhead": 0.1, "noise.start": 1e-6}
+    with pytest.raises(ParameterError, match="repeat 5: expected at least 6"):
+        replayed(noisy, repeat=5)
