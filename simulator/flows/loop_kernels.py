@@ -43,8 +43,13 @@ from hopmap.simulator.strand_kernels import (
 )
 
 from .analytic_kernels import alone, charge
+from .bottleneck_kernels import end_of, first_to_end
 from .max_min_kernels import close_flow, open_flow, share
 from .state import Run
+
+# Times as near as this are one instant for sharing: sums of the same delays in another order differ
+# by as much, and whoever posts a hundred messages at once would have rates shared a hundred times.
+SAME_INSTANT = 1 + 1e-13
 
 
 @njit
@@ -55,7 +60,9 @@ def advance(run: Run, budget: int) -> int:
     kind_shift = loop["number_bits"] + loop["packet_bits"]
     while True:
         # Rates are shared once an instant, when all that happens then has happened.
-        if flows.counts["dirty"] > 0 and (heap.count["size"] == 0 or first["time"] > loop["now"]):
+        if flows.counts["noted"] + flows.soiled.count["size"] > 0 and (
+            heap.count["size"] == 0 or first["time"] > loop["now"] * SAME_INSTANT
+        ):
             _share(run)
         if heap.count["size"] == 0:
             return ENDED
@@ -72,7 +79,12 @@ def advance(run: Run, budget: int) -> int:
         elif kind == ARRIVE:
             _enter(run, item - strands, now)
         elif kind == DELIVER:
-            _deliver(run, item - strands, now)
+            if item >= strands + 2 * messages:
+                group = nth(flows.groups, item - strands - 2 * messages)
+                number: Any = np.int64(nth(flows.slots, group["next"])["item"])
+                _deliver(run, number, now)
+            else:
+                _deliver(run, item - strands, now)
         elif kind == LEAVE:
             _send_data(run, item - strands, now)
         elif kind == ANSWER:
@@ -180,7 +192,9 @@ def _deliver(run: Run, number: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, number)
     if message["slot"] >= 0:
-        close_flow(run.flows, message["slot"])
+        place: Any = np.int64(nth(run.flows.slots, message["slot"])["bottleneck"])
+        close_flow(run.flows, message["slot"], now)
+        _schedule_end(run, place)
         message["slot"] = -1
     cargo = message["cargo"]
     record_arrival(run, number, cargo, now)
@@ -248,9 +262,22 @@ def _share(run: Run) -> None:
     """Share the servers again, and move the ends of the flows whose rate that changed."""
     flows = run.flows
     for k in range(share(flows, run.loop["now"])):
-        slot = nth(flows.slots, nth(flows.found, k)["slot"])
-        end = slot["since"] + slot["remaining"] / slot["rate"]
-        _schedule(run, DELIVER, slot["item"], end)
+        _schedule_end(run, nth(flows.noted, k)["place"])
+
+
+@njit(cache=False)
+def _schedule_end(run: Run, place: int) -> None:
+    """Make the first end among the flows with one bottleneck due."""
+    loop, flows = run.loop, run.flows
+    item = loop["strands"] + 2 * loop["messages"] + place
+    first = first_to_end(flows, place)
+    if first >= 0:
+        nth(flows.groups, place)["next"] = first
+        number: Any = np.int64(nth(flows.slots, first)["item"])
+        key = order_key(DELIVER, number, 0, loop["number_bits"], loop["packet_bits"])
+        put(run.heap, item, end_of(flows, first), key)
+    elif nth(run.heap.places, item)["entry"] > 0:
+        take(run.heap, item)
 
 
 @njit(cache=False)

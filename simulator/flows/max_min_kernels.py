@@ -1,18 +1,48 @@
-"""Max-min fair rates of flows over servers, kept up to date as flows open and close.
+"""Max-min fair shares of servers, kept up to date as flows open and close.
 
 Progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2): all rates rise
-together, in proportion to their weights, until a server is full; the flows over it keep their rate,
-the others go on rising. Only the flows that are joined with an opened or closed one by a chain of
-shared servers are looked at. A change costs O(h log s) for s servers and h flow-hops in that chain.
+together, in proportion to their weights, until a server is full; the flows over it have it as their
+bottleneck and keep their rate, the others go on rising. Rates are fair if and only if every flow
+has a bottleneck: a full server where no other flow has a higher share for each unit of weight.
+
+A server is locally right if its share is the level up to which its flows fill it, each no further
+than the lowest share of its other servers lets it. Rates are fair where all servers are. A change
+makes some servers wrong, and `share` puts those right, and those that this makes wrong, until none
+is: what a change does not reach costs nothing. Whatever the order, nothing else can come out; taken
+lowest share first, as in filling, few servers are looked at twice, since a share depends only on
+lower ones. The same idea is in Ros-Giralt et al., Proc. ACM Meas. Anal. Comput. Syst. 3 (2019).
 """
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 from hopmap.compilation import njit
 from hopmap.simulator.heap_kernels import put, take
 from hopmap.simulator.row_pointers import nth
 
+from .bottleneck_kernels import (
+    assign,
+    charge_share,
+    expected,
+    join,
+    leave,
+    note,
+    set_share,
+    soil,
+    stay_loose,
+    tightest,
+)
 from .max_min_state import Flows
+
+# Part of a server's bandwidth that a share need not be right to: what rounding leaves of it would
+# otherwise be handed on for ever.
+SLACK = 1e-14
+# How often a server looks at those flows only whose bottleneck it is. Its load by the others is a
+# sum of changes until then.
+LOOKS = 64
 
 
 @njit
@@ -23,145 +53,221 @@ def open_flow(
     counts = flows.counts
     number = counts["free"]
     slot = nth(flows.slots, number)
-    counts["free"] = slot["free"]
+    counts["free"] = slot["after"]
     counts["spare"] -= 1
     slot["begin"], slot["end"], slot["item"] = begin, end, item
-    slot["remaining"], slot["rate"], slot["since"] = size, 0.0, now
-    slot["weight"] = weight
+    slot["weight"], slot["finish"] = weight, size / weight
     at = number * counts["longest"]
+    alone, slowest, narrow = True, np.inf, -1
     for stop in range(begin, end):
-        place = nth(flows.stops, stop)["server"]
-        server, crossing = nth(flows.servers, place), nth(flows.crossings, at)
-        first = server["first"]
+        place: Any = np.int64(nth(flows.stops, stop)["server"])
+        group, crossing = nth(flows.groups, place), nth(flows.crossings, at)
+        first, bandwidth = group["crossing"], nth(flows.servers, place)["bandwidth"]
         crossing["after"], crossing["before"] = first, -1
         if first >= 0:
             nth(flows.crossings, first)["before"] = at
-        server["first"] = at
-        _soil(flows, place)
+            alone = False
+        if bandwidth < slowest:
+            slowest, narrow = bandwidth, place
+        group["crossing"] = at
+        group["users"] += weight
         at += 1
+    lowest, where = slowest / weight, narrow
+    if alone:
+        set_share(flows, where, lowest, now)
+    else:
+        lowest, where = tightest(flows, begin, end, -1)
+    if where < 0:
+        stay_loose(flows, slot)
+        return int(number)
+    join(flows, number, where, now)
+    charge_share(flows, slot, lowest, weight * lowest)
+    if alone:
+        take(flows.soiled, where)
     return int(number)
 
 
 @njit
-def close_flow(flows: Flows, number: int) -> None:
+def close_flow(flows: Flows, number: int, now: float) -> None:
     """End a flow."""
     counts, slot = flows.counts, nth(flows.slots, number)
+    rate = 0.0
+    if slot["bottleneck"] >= 0:
+        rate = slot["weight"] * nth(flows.levels, slot["bottleneck"])["share"]
+    leave(flows, slot, now)
     at = number * counts["longest"]
     for stop in range(slot["begin"], slot["end"]):
-        place, crossing = nth(flows.stops, stop)["server"], nth(flows.crossings, at)
+        place: Any = np.int64(nth(flows.stops, stop)["server"])
+        level, group = nth(flows.levels, place), nth(flows.groups, place)
+        crossing = nth(flows.crossings, at)
         before, after = crossing["before"], crossing["after"]
         if before >= 0:
             nth(flows.crossings, before)["after"] = after
         else:
-            nth(flows.servers, place)["first"] = after
+            group["crossing"] = after
         if after >= 0:
             nth(flows.crossings, after)["before"] = before
-        _soil(flows, place)
+        group["users"] -= slot["weight"]
+        level["load"] -= rate
+        if group["crossing"] < 0:
+            group["users"] = level["load"] = level["highest"] = 0.0
+            set_share(flows, place, np.inf, now)
+        elif level["share"] < np.inf:
+            soil(flows, place)
         at += 1
-    slot["free"] = counts["free"]
+    slot["after"] = counts["free"]
     counts["free"] = number
     counts["spare"] += 1
 
 
 @njit
-def _soil(flows: Flows, place: int) -> None:
-    """Note that the flows over a server have changed."""
-    server = nth(flows.servers, place)
-    if server["mark"] >= 0:
-        server["mark"] = ~server["mark"]
-        nth(flows.reached, flows.counts["dirty"])["dirty"] = place
-        flows.counts["dirty"] += 1
-
-
-@njit
 def share(flows: Flows, now: float) -> int:
-    """Give all flows their fair rates; return how many changed, which `found` lists first."""
-    visited, reached = _reach(flows)
-    _fill(flows, visited)
-    changed = 0
-    for k in range(reached):
-        number = nth(flows.found, k)["slot"]
-        slot = nth(flows.slots, number)
-        if slot["fair"] != slot["rate"]:
-            sent = slot["rate"] * (now - slot["since"])
-            slot["remaining"] = max(0.0, slot["remaining"] - sent)
-            slot["since"], slot["rate"] = now, slot["fair"]
-            nth(flows.found, changed)["slot"] = number
-            changed += 1
-    return changed
-
-
-@njit
-def _reach(flows: Flows) -> tuple[int, int]:
-    """Find the servers and flows that a change may affect; return their numbers."""
-    counts = flows.counts
-    counts["stamp"] += 1
-    stamp, visited, reached = counts["stamp"], counts["dirty"], 0
-    counts["dirty"] = 0
-    for k in range(visited):
-        row = nth(flows.reached, k)
-        row["visited"] = row["dirty"]
-        server = nth(flows.servers, row["dirty"])
-        server["mark"], server["users"], server["weight"] = stamp, 0, 0.0
-    done = 0
-    while done < visited:
-        at = nth(flows.servers, nth(flows.reached, done)["visited"])["first"]
-        done += 1
-        while at >= 0:
-            number = at // counts["longest"]
-            at = nth(flows.crossings, at)["after"]
-            slot = nth(flows.slots, number)
-            if slot["seen"] == stamp:
+    """Give all flows fair shares; return how many servers `noted` lists, whose flows end anew."""
+    counts, soiled = flows.counts, flows.soiled
+    while soiled.count["size"] > 0:
+        lowest = nth(soiled.entries, 0)
+        place, known = lowest["item"], lowest["time"]
+        key = min(nth(flows.levels, place)["share"], expected(flows, place))
+        if key > known:
+            put(soiled, place, key, place)
+            if nth(soiled.entries, 0)["item"] != place:
                 continue
-            slot["seen"], slot["fair"] = stamp, -1.0
-            nth(flows.found, reached)["slot"] = number
-            reached += 1
-            for stop in range(slot["begin"], slot["end"]):
-                place = nth(flows.stops, stop)["server"]
-                server = nth(flows.servers, place)
-                if server["mark"] != stamp:
-                    server["mark"], server["users"], server["weight"] = stamp, 0, 0.0
-                    nth(flows.reached, visited)["visited"] = place
-                    visited += 1
-                server["users"] += 1
-                server["weight"] += slot["weight"]
-    return visited, reached
+        _settle(flows, place, now)
+    changed = counts["noted"]
+    counts["noted"] = 0
+    for k in range(changed):
+        nth(flows.groups, nth(flows.noted, k)["place"])["noted"] = False
+    return int(changed)
 
 
 @njit
-def _fill(flows: Flows, visited: int) -> None:
-    """Progressive filling over the servers that were reached."""
-    longest, shares = flows.counts["longest"], flows.shares
-    for k in range(visited):
-        place = nth(flows.reached, k)["visited"]
-        server = nth(flows.servers, place)
-        server["left"] = server["bandwidth"]
-        if server["users"] > 0:
-            put(shares, place, server["left"] / server["weight"], place)
-    level = 0.0
-    while shares.count["size"] > 0:
-        lowest = nth(shares.entries, 0)
-        full, known = lowest["item"], lowest["time"]
-        server = nth(flows.servers, full)
-        if server["users"] == 0:
-            take(shares, full)
-            continue
-        # Shares only rise, so that the lowest known one is looked at again before it counts. The
-        # level never falls, but by rounding.
-        now = max(level, server["left"] / server["weight"])
-        if now > known:
-            put(shares, full, now, full)
-            continue
-        level = now
-        take(shares, full)
-        at = server["first"]
-        while at >= 0:
-            slot = nth(flows.slots, at // longest)
-            at = nth(flows.crossings, at)["after"]
-            if slot["fair"] < 0:
-                slot["fair"] = level * slot["weight"]
-                for stop in range(slot["begin"], slot["end"]):
-                    server = nth(flows.servers, nth(flows.stops, stop)["server"])
-                    server["users"] -= 1
-                    server["weight"] -= slot["weight"]
-                    server["left"] -= slot["fair"]
+def _settle(flows: Flows, place: int, now: float) -> None:
+    """Put a server right, unless another one has to be before."""
+    soiled, level, group = flows.soiled, nth(flows.levels, place), nth(flows.groups, place)
+    old, bandwidth = level["share"], nth(flows.servers, place)["bandwidth"]
+    everyone = (
+        old == np.inf
+        or group["loose"] > 0
+        or group["weight"] <= 0
+        or group["looks"] == LOOKS
+        or expected(flows, place) < level["highest"]
+    )
+    if everyone:
+        count, room = _gather_all(flows, place), bandwidth
+    else:
+        count = _gather_group(flows, place)
+        room = bandwidth - (level["load"] - group["weight"] * old)
+    slack = SLACK * bandwidth
+    new = _fill(flows, count, room, slack, old)
+    if new > old or group["loose"] > 0:
+        # Only a flow that gets more, or had nothing, may meet another server.
+        for k in range(count):
+            row = nth(flows.rows, k)
+            slot = nth(flows.slots, row["slot"])
+            if slot["bottleneck"] < 0 or slot["bottleneck"] == place:
+                begin, end = slot["begin"], slot["end"]
+                row["cap"], row["place"] = tightest(flows, begin, end, place)
+        new = _fill(flows, count, room, slack, old)
+    take(soiled, place)
+    key = min(new, old)
+    if soiled.count["size"] > 0 and key > nth(soiled.entries, 0)["time"]:
+        put(soiled, place, key, place)
+        return
+    if 0 < group["weight"] * abs(new - old) <= slack and group["loose"] == 0:
+        new = old
+    _hand_out(flows, place, count, new, everyone, now)
+    if nth(soiled.places, place)["entry"] > 0:
+        take(soiled, place)
+
+
+@njit
+def _hand_out(flows: Flows, place: int, count: int, new: float, everyone: bool, now: float) -> None:
+    """Give the flows in `rows` what the new share of a server lets them have."""
+    level, group = nth(flows.levels, place), nth(flows.groups, place)
+    old = level["share"]
+    set_share(flows, place, new, now)
+    if new != old:
+        note(flows, place)
+    load = weight = highest = 0.0
+    for k in range(count):
+        row = nth(flows.rows, k)
+        number, cap = row["slot"], row["cap"]
+        slot = nth(flows.slots, number)
+        bottleneck = slot["bottleneck"]
+        if bottleneck == place and new <= cap:
+            if new != old:
+                charge_share(flows, slot, new, slot["weight"] * (new - old))
+        elif bottleneck == place or bottleneck < 0:
+            was = old if bottleneck == place else 0.0
+            if new <= cap:
+                assign(flows, number, was, place, new, now)
+            else:
+                assign(flows, number, was, row["place"], cap, now)
+        elif new < cap:
+            assign(flows, number, cap, place, new, now)
+        load += slot["weight"] * min(new, cap)
+        if slot["bottleneck"] == place:
+            weight += slot["weight"]
+        else:
+            highest = max(highest, cap)
+    group["weight"] = weight
+    group["looks"] += 1
+    if everyone:
+        level["load"], level["highest"], group["looks"] = load, highest, 0
+
+
+@njit
+def _gather_all(flows: Flows, place: int) -> int:
+    """List the flows over a server in `rows`, with what others of their servers let them have."""
+    longest, at, count = flows.counts["longest"], nth(flows.groups, place)["crossing"], 0
+    while at >= 0:
+        number = at // longest
+        at = nth(flows.crossings, at)["after"]
+        slot, row = nth(flows.slots, number), nth(flows.rows, count)
+        bottleneck = slot["bottleneck"]
+        row["slot"], row["weight"], row["cap"] = number, slot["weight"], np.inf
+        if bottleneck >= 0 and bottleneck != place:
+            row["cap"] = nth(flows.levels, bottleneck)["share"]
+        count += 1
+    return count
+
+
+@njit
+def _gather_group(flows: Flows, place: int) -> int:
+    """List the flows whose bottleneck a server is in `rows`."""
+    number, count = nth(flows.groups, place)["first"], 0
+    while number >= 0:
+        slot, row = nth(flows.slots, number), nth(flows.rows, count)
+        row["slot"], row["weight"], row["cap"] = number, slot["weight"], np.inf
+        number = slot["after"]
+        count += 1
+    return count
+
+
+@njit
+def _fill(flows: Flows, count: int, room: float, slack: float, start: float) -> float:
+    """Level up to which the flows in `rows` fill a server, infinite if they do not.
+
+    What they take is concave in the level, so that Newton's method comes from below from its second
+    step on, and ends as it does not get any further.
+    """
+    load = weight = 0.0
+    for k in range(count):
+        row = nth(flows.rows, k)
+        load += row["weight"] * row["cap"]
+        weight += row["weight"]
+    if count == 0 or load <= room + slack:
+        return np.inf
+    level, first = start if start < np.inf else room / weight, True
+    while True:
+        given = open_ended = 0.0
+        for k in range(count):
+            row = nth(flows.rows, k)
+            if row["cap"] <= level:
+                given += row["weight"] * row["cap"]
+            else:
+                open_ended += row["weight"]
+        new = (room - given) / open_ended if open_ended > 0 else room / weight
+        if not first and (open_ended == 0 or new <= level):
+            return level
+        level, first = new, False

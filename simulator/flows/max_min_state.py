@@ -18,41 +18,69 @@ SERVER = np.dtype(
         ("messages", np.int64),  # of data
         ("bytes", np.int64),
         ("busy", np.float64),
-        ("first", np.int64),  # crossing of a flow over it, -1 if there is none
-        ("left", np.float64),  # bandwidth that is not given away yet
-        ("users", np.int64),  # flows over it that have no rate yet, and the sum of their weights
-        ("weight", np.float64),
-        ("mark", np.int64),  # stamp of the last visit, ~stamp if it is dirty
+    ]
+)
+# What is looked at for every server of a flow whose share changes.
+LEVEL = np.dtype(
+    [
+        ("share", np.float64),  # of a flow with this bottleneck, for each unit of weight; or inf
+        ("load", np.float64),  # rates of all flows over it
+        ("highest", np.float64),  # no flow over it with another bottleneck has a higher share
+        ("alarm", np.float64),  # load beyond which the share has to be found again
+    ]
+)
+# The flows with one bottleneck.
+GROUP = np.dtype(
+    [
+        ("first", np.int64),  # slot of one of them, -1 if there is none
+        ("weight", np.float64),  # of all of them
+        ("virtual", np.float64),  # bytes that each of them got until `since`, for a unit of weight
+        ("since", np.float64),
+        ("next", np.int64),  # slot of the one that ends first
+        ("looks", np.int64),  # how often only they were looked at since all flows were
+        ("noted", np.int64),  # whether the server is in the table `noted`
+        ("crossing", np.int64),  # of any flow over the server, -1 if there is none
+        ("users", np.float64),  # weight of all flows over it
+        ("loose", np.int64),  # flows over it that have no bottleneck yet
     ]
 )
 SLOT = np.dtype(
     [
         ("begin", np.int64),  # its path, among the stops
         ("end", np.int64),
-        ("item", np.int64),  # the caller's name for it
         ("weight", np.float64),  # its share is proportional to this
-        ("remaining", np.float64),  # bytes that were left at `since`
-        ("since", np.float64),
-        ("rate", np.float64),  # bytes/s from then on
-        ("fair", np.float64),  # rate under construction, -1 before
-        ("seen", np.int64),  # stamp of the last visit
-        ("free", np.int64),  # next free slot
+        ("finish", np.float64),  # virtual time of its bottleneck when it ends
+        ("bottleneck", np.int32),  # server, -1 if all have room
+        ("item", np.int32),  # the caller's name for it
+        ("after", np.int32),  # the next one with its bottleneck, or the next free slot
+        ("before", np.int32),
     ]
 )
 # A flow at one of its stops: slot * longest path + stop. Those of a server are a list.
 CROSSING = np.dtype([("after", np.int64), ("before", np.int64)])
-STOP = np.dtype([("server", np.int64)])
-FOUND = np.dtype([("slot", np.int64)])
-REACHED = np.dtype([("visited", np.int64), ("dirty", np.int64)])
+STOP = np.dtype([("server", np.int32)])
+NOTED = np.dtype([("place", np.int64)])
+ROW = np.dtype(
+    [
+        ("slot", np.int64),
+        ("weight", np.float64),
+        ("cap", np.float64),  # share that other servers let it have
+        ("place", np.int64),  # of the one that lets it have least
+    ]
+)
 COUNTS = np.dtype(
     [
         ("free", np.int64),  # first free slot
         ("spare", np.int64),  # number of free slots
-        ("stamp", np.int64),  # of the present visit
-        ("dirty", np.int64),  # servers where a flow opened or closed since the last `share`
+        ("noted", np.int64),  # servers in the table `noted`
         ("longest", np.int64),  # stops of the longest path
     ]
 )
+
+
+# Load, in bandwidths, beyond which a server that is nobody's bottleneck has to be looked at: beyond
+# what rounding makes of a sum of rates.
+FULL = 1 + 1e-12
 
 
 class Flows(NamedTuple):
@@ -61,26 +89,30 @@ class Flows(NamedTuple):
     Attributes
     ----------
     servers : table of SERVER
+    levels, groups : table of LEVEL, table of GROUP
+        Of each server.
     stops : table of STOP
         Servers of all paths, one path behind the other.
     slots : table of SLOT
     crossings : table of CROSSING
-    found : table of FOUND, as long as `slots`
-        Slots that were reached by the last `share`; first those whose rate it changed.
-    reached : table of REACHED, as long as `servers`
-        Servers that it visited, and those that are dirty.
-    shares : IndexedHeap
-        Servers by the rate, for each unit of weight, that their flows without one would get.
+    rows : table of ROW, as long as `slots`
+        Flows of the server that is being looked at.
+    noted : table of NOTED, as long as `servers`
+        Servers whose flows may end at other times than before.
+    soiled : IndexedHeap
+        Servers whose share has to be found again, by the lower of it and the new one.
     counts : table of COUNTS, one row
     """
 
     servers: Any
+    levels: Any
+    groups: Any
     stops: Any
     slots: Any
     crossings: Any
-    found: Any
-    reached: Any
-    shares: IndexedHeap
+    rows: Any
+    noted: Any
+    soiled: IndexedHeap
     counts: Any
 
 
@@ -89,7 +121,6 @@ def server_table(bandwidth: NDArray[np.float64], latency: NDArray[np.float64]) -
     servers = np.zeros(max(len(bandwidth), 1), dtype=SERVER)
     servers["bandwidth"][: len(bandwidth)] = bandwidth
     servers["latency"][: len(latency)] = latency
-    servers["first"] = -1
     return servers
 
 
@@ -100,14 +131,19 @@ def empty_flows(
     counts = np.zeros(1, dtype=COUNTS)
     counts["free"] = -1
     counts["longest"] = np.diff(indptr).max(initial=1)
+    levels, groups = np.zeros(len(servers), dtype=LEVEL), np.zeros(len(servers), dtype=GROUP)
+    levels["share"], levels["alarm"] = np.inf, servers["bandwidth"] * FULL
+    groups["first"] = groups["crossing"] = -1
     flows = Flows(
         servers=servers,
-        stops=np.append(stops, -1).astype(np.int64).view(STOP),
+        levels=levels,
+        groups=groups,
+        stops=np.append(stops, -1).astype(np.int32).view(STOP),
         slots=np.zeros(0, dtype=SLOT),
         crossings=np.zeros(0, dtype=CROSSING),
-        found=np.zeros(0, dtype=FOUND),
-        reached=np.zeros(len(servers), dtype=REACHED),
-        shares=empty_heap(len(servers)),
+        rows=np.zeros(0, dtype=ROW),
+        noted=np.zeros(len(servers), dtype=NOTED),
+        soiled=empty_heap(len(servers)),
         counts=counts,
     )
     return enlarged(flows, room)
@@ -117,12 +153,12 @@ def enlarged(flows: Flows, more: int) -> Flows:
     """Return the same flows with room for `more` others."""
     old, counts = len(flows.slots), flows.counts
     longer: dict[str, Any] = {}
-    for name in ("slots", "crossings", "found"):
+    for name in ("slots", "crossings", "rows"):
         table = getattr(flows, name)
         extra = more * int(counts["longest"][0]) if name == "crossings" else more
         longer[name] = np.concatenate((table, np.zeros(extra, dtype=table.dtype)))
-    longer["slots"]["free"][old:] = np.arange(old + 1, old + more + 1)
-    longer["slots"]["free"][-1] = counts["free"][0]
+    longer["slots"]["after"][old:] = np.arange(old + 1, old + more + 1)
+    longer["slots"]["after"][-1] = counts["free"][0]
     counts["free"] = old
     counts["spare"] += more
     return flows._replace(**longer)

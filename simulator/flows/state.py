@@ -66,7 +66,8 @@ class Run(NamedTuple):
     Attributes
     ----------
     heap : IndexedHeap
-        Items are the strands, then the messages, then the messages that will have been sent.
+        Items are the strands, then the messages, then the messages that will have been sent,
+        then the servers, where flows end.
     factors : ndarray(FACTOR)
         Of pauses, see `noise.py`.
     """
@@ -95,7 +96,7 @@ def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
     if flow:
         factor = parameters.flow_bandwidth_factor / parameters.flow_cross_traffic
         bandwidth, latency = bandwidth * factor, latency * parameters.flow_latency_factor
-    heap = empty_heap(program.strands + 2 * messages)
+    heap = empty_heap(program.strands + 2 * messages + len(bandwidth))
     begin_strands(heap, plan)
     return Run(
         loop=loop,

@@ -41,11 +41,12 @@ class Network:
         return open_flow(self.rows, *self.indptr[path : path + 2], path, 1e9, weight, 0.0)
 
     def close(self, slot):
-        close_flow(self.rows, slot)
+        close_flow(self.rows, slot, 0.0)
 
     def rates(self, slots):
         share(self.rows, 0.0)
-        return self.tables.slots["rate"][list(slots)].tolist()
+        rows = self.tables.slots[list(slots)]
+        return (self.tables.levels["share"][rows["bottleneck"]] * rows["weight"]).tolist()
 
 
 def fair(capacity, paths, weights=None):
@@ -146,6 +147,14 @@ def test_rates_stay_fair_as_flows_come_and_go(network, changes):
             expected = naive(capacity, [paths[p] for p in slots])
             rates = net.rates(slots.values())
             assert rates == pytest.approx(list(map(float, expected)), rel=1e-12)
+
+
+def test_a_flow_that_opens_as_another_ends_finds_nothing_of_its_share():
+    network = Network([8, 6], [[0, 1], [1, 0]])
+    first = network.open(1)
+    assert network.rates([first]) == [6.0]
+    network.close(first)
+    assert network.rates([network.open(1), network.open(0)]) == [3.0, 3.0]
 
 
 # Times
