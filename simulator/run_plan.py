@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator import model
 from hopmap.simulator.noise import Noise, noise_of
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.numbering import numbered
@@ -76,6 +77,15 @@ class RunPlan:
         """Return the same run with the noise of other parameters."""
         noise = noise_of(parameters, self.program)
         return replace(self, parameters=parameters, noise=noise)
+
+    def controls(self, rows: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which of the messages that rows send have a request, and which a grant or an answer."""
+        mode, large = (
+            self.program.mode[rows],
+            self.program.size[rows] >= self.parameters.eager_limit,
+        )
+        asked = large & (mode != model.READY)
+        return asked, asked | (mode == model.SYNCHRONOUS)
 
     @property
     def injection(self) -> range:

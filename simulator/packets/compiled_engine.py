@@ -122,11 +122,9 @@ def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
     size, length = plan.program.size[rows], np.diff(plan.indptr)
     packets = np.maximum(1, -(-size // parameters.packet_size))
     controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
-    mode = plan.program.mode[rows]
-    large, answered = size >= parameters.eager_limit, mode == model.SYNCHRONOUS
-    asked = large & (mode != model.READY)
+    asked, answered = plan.controls(rows)
     way, back = length[plan.path[rows]], length[plan.back[rows]]
-    return int((packets * way + controls * (asked * way + (asked | answered) * back)).sum())
+    return int((packets * way + controls * (asked * way + answered * back)).sum())
 
 
 def _finished(

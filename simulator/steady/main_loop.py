@@ -126,11 +126,11 @@ def _moved(plan: RunPlan, rows: Ints, times: Ints) -> Step:
     np.add.at(moved[0], server, np.repeat(times, way))
     np.add.at(moved[1], server, np.repeat(times * size, way))
     packets = np.maximum(1, -(-size // parameters.packet_size))
-    asked = times * (size >= parameters.eager_limit)
+    asked, answered = (times * given for given in plan.controls(rows))
     control = packet_count(parameters.control_bytes, parameters.packet_size)
     return Step(
         moved[0],
         moved[1],
-        events=int((times * packets * way + asked * control * (way + back)).sum()),
-        controls=2 * int(asked.sum()),
+        events=int((times * packets * way + control * (asked * way + answered * back)).sum()),
+        controls=int((asked + answered).sum()),
     )

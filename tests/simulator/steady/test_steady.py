@@ -73,6 +73,17 @@ def test_equal_steps_are_replayed_ten_times_of_any(engine, size):
     counts_agree(whole, told)
 
 
+@pytest.mark.parametrize("size", [100, 100_000])
+@pytest.mark.parametrize("word", ["send", "bsend", "ssend", "rsend"])
+def test_control_messages_of_all_modes_are_counted(word, size):
+    steps = [
+        [("irecv", (r - 1) % 4, size), (word, (r + 1) % 4, size), ("wait", 0)] for r in range(4)
+    ]
+    whole, told = both(looped(300, steps))
+    assert told.extrapolated
+    counts_agree(whole, told)
+
+
 def test_the_time_of_a_step_is_the_closed_form():
     """200 ns to send, 3 x 100 ns and 2 x 200 ns of latency, 100 bytes, 200 ns to receive."""
     told = both(looped(300, shifts(100, pause=5e-6)), steady=ALWAYS)[1]
