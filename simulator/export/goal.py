@@ -31,7 +31,7 @@ from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.traces import require_memory
 from hopmap.traces.safety.atomic_files import replacing
 
-from .time_independent import message_sizes
+from .time_independent import message_sizes, warn_of_modes
 
 Ints = NDArray[np.int64]
 
@@ -58,6 +58,7 @@ def write_goal(path: str | Path, program: Program, *, compute_scale: float = 1.0
 
 def fill_goal(path: Path, program: Program, *, compute_scale: float = 1.0) -> None:
     """Write a program into an open place; see `write_goal`."""
+    warn_of_modes(program)
     operations = int(program.trips().sum())
     require_memory(
         BYTES_PER_ROW * operations,

@@ -14,12 +14,14 @@ Collectives are written as their messages, so that both simulators replay the sa
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import HopmapWarning
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.traces import TraceError, require_memory
@@ -53,6 +55,7 @@ def write_tit(folder: str | Path, program: Program, *, compute_scale: float = 1.
 
 def fill_tit(folder: Path, program: Program, *, compute_scale: float = 1.0) -> None:
     """Write a program into a folder that is there; see `write_tit`."""
+    warn_of_modes(program)
     if program.strands > program.ranks:
         rank = int(program.rank_of[np.flatnonzero(np.diff(program.rank_of) == 0)[0]])
         raise TraceError(
@@ -99,6 +102,17 @@ def _actions(
 
 
 WORDS = {int(op): op.name.lower() for op in (Op.SEND, Op.ISEND, Op.RECV, Op.IRECV)}
+
+
+def warn_of_modes(program: Program) -> None:
+    """Warn of sends in another mode than standard, which formats of other simulators lack."""
+    sends = int((program.mode > 0).sum())
+    if sends:
+        warnings.warn(
+            f"{program.name}: {sends} buffered, synchronous or ready sends are written as standard",
+            HopmapWarning,
+            stacklevel=3,
+        )
 
 
 def message_sizes(program: Program) -> Ints:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopmap.errors import HopmapWarning
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.goal import loggops_options, write_goal
 from hopmap.topologies import cluster
@@ -211,3 +212,9 @@ def test_loggopsim_and_hopmap_are_close_on_recorded_traces(tmp_path, data, name,
     )
     theirs = max(loggopsim(tmp_path, program, loggops_options(parameters)))
     assert 0 <= theirs / (mine.makespan * 1e9) - 1 <= apart
+
+
+def test_modes_that_the_format_lacks_are_told(tmp_path):
+    program = program_of("modes", [[("bsend", 1, 8)], [("recv", 0, 8)]])
+    with pytest.warns(HopmapWarning, match="modes: 1 buffered, synchronous or ready sends are"):
+        write_goal(tmp_path / "written", program)

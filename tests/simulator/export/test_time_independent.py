@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopmap.errors import HopmapWarning
 from hopmap.simulator import Op, Parameters, lower, program_of, simulate
 from hopmap.simulator.export.time_independent import FLOPS, write_tit
 from hopmap.topologies import mesh
@@ -171,3 +172,9 @@ def test_what_goes_on_in_the_background_cannot_be_said(tmp_path, data):
     with pytest.raises(TraceError, match=r"rank 0 begins a non-blocking collective: expected"):
         write_tit(tmp_path / "out", program)
     assert (tmp_path / "out" / "kept").read_text() == "as it was"
+
+
+def test_modes_that_the_format_lacks_are_told(tmp_path):
+    program = program_of("modes", [[("bsend", 1, 8)], [("recv", 0, 8)]])
+    with pytest.warns(HopmapWarning, match="modes: 1 buffered, synchronous or ready sends are"):
+        write_tit(tmp_path / "written", program)
