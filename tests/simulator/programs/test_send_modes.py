@@ -1,4 +1,4 @@
-"""Modes of sending by the names of calls, and of calls in archives, whose ticks are milliseconds."""
+"""Modes of sending by the names of calls, and in archives: ticks are milliseconds."""
 
 from __future__ import annotations
 
