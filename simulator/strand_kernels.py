@@ -133,18 +133,21 @@ def strand_machine(
                     if strand["begun_by"] >= 0:
                         complete(run, strand["begun_by"], 0, now)
                     break
-                blocks = kind in (WAIT, RECV, SEND)
-                awaited = nth(run.rows, row["target"] if kind == WAIT else at)
-                if blocks:
+                done = True
+                if kind in (WAIT, RECV, SEND):
+                    awaited = nth(run.rows, row["target"] if kind == WAIT else at)
                     pause += _overhead_of(run, awaited)
-                if loop["noisy"] and pause > 0:
-                    pause *= _factor(run, strand, OF_OVERHEAD)
-                strand["overhead"] = pause
-                strand["communicate"] += pause
-                if blocks and not awaited["done"]:
-                    strand["stuck"] = at
-                    strand["since"] = now
-                    awaited["waiter"] = number
+                    done = awaited["done"]
+                    if not done:
+                        strand["stuck"] = at
+                        strand["since"] = now
+                        awaited["waiter"] = number
+                if pause > 0:
+                    if loop["noisy"]:
+                        pause *= _factor(run, strand, OF_OVERHEAD)
+                    strand["communicate"] += pause
+                if not done:
+                    strand["overhead"] = pause
                     break
                 if pause > 0:
                     wake(run, number, now + pause)

@@ -64,7 +64,7 @@ def test_the_version_says_from_which_commit(wheel):
 
 
 def test_who_cites_names_the_version_of_the_last_entry_of_the_changes():
-    latest, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    latest, *_ = re.findall(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited == latest
 

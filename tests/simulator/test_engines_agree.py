@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from hopmap.simulator import (
 from hopmap.simulator.packets import compiled_engine
 from hopmap.topologies import mesh, torus
 from support.random_runs import random_runs
+from support.results import bits
 from support.slow import examples
 
 
@@ -28,16 +29,7 @@ def outcome(program, topology, node_of, parameters, engine, **more):
         result = simulate(program, topology, node_of, parameters=parameters, engine=engine, **more)
     except DeadlockError as error:
         return str(error)
-    said = {}
-    for field in fields(result):
-        value = getattr(result, field.name)
-        if isinstance(value, np.ndarray):
-            value = (value.dtype, value.tobytes())
-        elif isinstance(value, tuple):
-            value = [(np.asarray(part).dtype, np.asarray(part).tobytes()) for part in value]
-        said[field.name] = value
-    del said["engine"], said["wall_seconds"], said["compile_seconds"]
-    return said
+    return bits(result)
 
 
 def agree(program, topology, node_of, parameters, **more):

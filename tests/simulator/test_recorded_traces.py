@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 
 import numpy as np
@@ -12,6 +11,7 @@ from hopmap.simulator import Parameters, link_loads, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_trace, read_trace, traffic_of
 from support import ROOT
+from support.results import bits
 from support.slow import slow
 
 SHIPPED = ["lu.S.4", "mg.S.16", "is.S.16", "edge.X.8"]
@@ -41,17 +41,6 @@ def mappings(ranks, nodes):
 @cache
 def large():
     return lower(read_trace(archive("lu.W-it20.64")))
-
-
-def bits(result):
-    """All that a result says, but for who computed it and how fast."""
-    said = {}
-    for field in fields(result):
-        value = getattr(result, field.name)
-        columns = value if isinstance(value, tuple) else (value,)
-        said[field.name] = [np.asarray(column).tobytes() for column in columns]
-    del said["engine"], said["wall_seconds"], said["compile_seconds"]
-    return said
 
 
 def test_the_programs_own_messages_are_the_recorded_ones(recorded):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from hopmap.traces import nas_folded, nas_trace, nas_traffic
 from hopmap.traces.calls import Call, calls, trace_of_calls
 from hopmap.traces.folded import Repeat, folded_of_calls, once, written_out
 from support.random_loops import random_loop_runs
+from support.results import bits
 from support.slow import examples
 
 
@@ -31,14 +32,8 @@ def said(program, topology, node_of, parameters, engine):
         )
     except DeadlockError as error:
         return str(error)
-    columns = {}
-    result = replace(result, operations=result.operations._replace(row=0))  # numbers of rows differ
-    for field in fields(result):
-        value = getattr(result, field.name)
-        parts = value if isinstance(value, tuple) else (value,)
-        columns[field.name] = [np.asarray(part).tobytes() for part in parts]
-    del columns["engine"], columns["wall_seconds"], columns["compile_seconds"]
-    return columns
+    operations = result.operations._replace(row=0)  # numbers of rows differ
+    return bits(replace(result, operations=operations))
 
 
 @examples(200)

@@ -1,6 +1,6 @@
 """Runs extrapolated from their first steps, beside the same runs replayed whole."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from hopmap.simulator.steady.watch import Steady
 from hopmap.topologies import torus
 from hopmap.traces import nas_folded
 from support.random_loops import RANKS, bodies, random_loop_runs
+from support.results import bits
 from support.slow import examples
 
 ALWAYS = Steady(tolerance=2e-3, hops=0)
@@ -179,21 +180,6 @@ def test_runs_that_need_all_steps_are_replayed_whole(asked, why):
     assert told.makespan == whole.makespan
 
 
-def said(result):
-    """All that two engines have to agree in, as bytes."""
-    columns = {field.name: getattr(result, field.name) for field in fields(result)}
-    for name in ("engine", "wall_seconds", "compile_seconds", "network"):
-        del columns[name]
-    return {
-        name: value.tobytes()
-        if isinstance(value, np.ndarray)
-        else [part.tobytes() for part in value]
-        if isinstance(value, tuple)
-        else value
-        for name, value in columns.items()
-    }
-
-
 @examples(100)
 @given(random_loop_runs(), bodies(depth=1), bodies(depth=1), st.integers(18, 40), st.data())
 def test_drawn_loops_are_within_their_error_and_engines_agree(run, before, steps, times, data):
@@ -212,7 +198,7 @@ def test_drawn_loops_are_within_their_error_and_engines_agree(run, before, steps
         whole, told = both(program, **more)
     except RuntimeError:
         assume(False)
-    assert said(told) == said(both(program, engine="simpy", **more)[1])
+    assert bits(told) == bits(both(program, engine="simpy", **more)[1])
     counts_agree(whole, told)
     if told.extrapolated is None:
         assert told.finish.tobytes() == whole.finish.tobytes()

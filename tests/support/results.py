@@ -1,0 +1,22 @@
+"""What two replays have to agree in, to the last bit."""
+
+from dataclasses import fields
+
+import numpy as np
+
+OF_THE_ENGINE = {"engine", "wall_seconds", "compile_seconds"}
+
+
+def bits(result):
+    """All that a result says, but for who computed it and how fast; arrays as their bytes."""
+    return {
+        field.name: _bits(getattr(result, field.name))
+        for field in fields(result)
+        if field.name not in OF_THE_ENGINE
+    }
+
+
+def _bits(value):
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.tobytes()
+    return [_bits(part) for part in value] if isinstance(value, tuple) else value
