@@ -107,7 +107,8 @@ def main() -> int:
         "# Benchmarks",
         f"`python benchmarks/page/page.py` on {machine()}.",
         "A ratio says how many times faster, or lower in cost, hopmap is than a peer measured in "
-        "the same run. Rates are per second of processor time; compilation is apart.",
+        "the same run. Rates are per second of processor time; compilation is apart. "
+        "Seconds of VieM and aims are fixed: those rows compare machines, too.",
     ]
     ratios: dict[str, float] = {}
     for part, rows in measured(options.only):
