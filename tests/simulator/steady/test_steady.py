@@ -181,7 +181,7 @@ def test_runs_that_need_all_steps_are_replayed_whole(asked, why):
 
 
 def times_add_up(told):
-    """A rank that never waits computes for longer than the pace gives it, by less than the error."""
+    """A rank that never waits computes beyond the pace, by less than the error."""
     over = told.compute + told.communicate + told.wait - told.finish
     assert (over >= -1e-6 * told.makespan).all()
     assert (over <= told.extrapolated.error * told.makespan).all()

@@ -1,0 +1,109 @@
+"""Operations into place: strand by strand, each with the computation before it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces import Trace
+from hopmap.traces.left_out import LeftOut
+
+from .from_collectives import Carried
+from .mpi_calls import Calls
+from .operation_rows import REST, Rows
+from .program import Op, Program
+from .send_modes import modes_of
+
+Ints = NDArray[np.int64]
+
+
+class Background(NamedTuple):
+    """Rank and computation of each strand that is not a rank's own, and what collectives became."""
+
+    rank: Ints
+    compute: NDArray[np.float64]
+    carried: Carried
+
+
+def assemble(
+    trace: Trace,
+    calls: Calls,
+    rows: Rows,
+    background: Background,
+    bodies: Ints,
+    algorithms: dict[str, str],
+    dropped: dict[str, int],
+    left_out: tuple[LeftOut, ...],
+) -> Program:
+    """Sort the operations into strands and give each the computation before it.
+
+    The first rows are REPEATs, of the bodies that begin at these events.
+    """
+    others = np.bincount(background.rank, minlength=trace.ranks)
+    main = np.arange(trace.ranks) + np.cumsum(others) - others
+    strands = trace.ranks + len(background.rank)
+    rank_of = np.repeat(np.arange(trace.ranks, dtype=np.int32), others + 1)
+    owner = np.searchsorted(trace.offsets, rows.event, side="right") - 1
+    strand = np.where(rows.strand < 0, main[owner], rows.strand)
+
+    # Every strand ends with FINISH: behind the rank's last call, behind a strand's own rows.
+    call = np.concatenate((calls.of_event[rows.event], np.full(strands, len(calls.gap))))
+    call[len(rows.event) + main] = calls.finish
+    event = np.concatenate((rows.event, np.zeros(strands, dtype=np.int64)))
+    strand = np.concatenate((strand, np.arange(strands)))
+    phase = np.concatenate((rows.phase, np.full(strands, REST)))
+    order = np.lexsort((event, call * np.int64(4) + phase, strand))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+
+    def column(values: Ints, filler: int) -> Ints:
+        return np.concatenate((values, np.full(strands, filler)))[order]
+
+    kind = column(rows.kind, Op.FINISH)
+    target = column(rows.target, -1)
+    waits = kind == Op.WAIT
+    target[waits] = place[target[waits]]
+
+    # A body begins with the first row of its first call, or of a later one.
+    strand, call = strand[order], call[order]
+    repeats = place[: len(bodies)]
+    calls_in_all = len(calls.gap) + 1
+    target[repeats] = np.searchsorted(
+        strand * calls_in_all + call, strand[repeats] * calls_in_all + calls.of_event[bodies]
+    )
+
+    # Gaps before calls without operations add up until the next call that has some.
+    in_main = np.zeros(strands, dtype=np.bool_)
+    in_main[main] = True
+    mine = np.flatnonzero(in_main[strand])
+    leading = mine[np.flatnonzero(np.diff(call[mine], prepend=-1))]
+    compute = np.zeros(len(order))
+    compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
+    compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
+    sends = (kind == Op.SEND) | (kind == Op.ISEND)
+    recorded = column(rows.event, -1)
+    mode = np.zeros(len(kind), dtype=np.uint8)
+    mode[sends] = modes_of(trace, recorded[sends])
+    return Program(
+        name=trace.name,
+        offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),
+        rank_of=rank_of,
+        kind=kind.astype(np.uint8),
+        compute=compute,
+        peer=column(rows.peer, -1).astype(np.int32),
+        tag=column(rows.tag, -1).astype(np.int32),
+        context=column(rows.context, -1).astype(np.int32),
+        size=column(rows.size, 0),
+        target=target,
+        mode=mode,
+        event=recorded,
+        communicators=len(trace.communicators),
+        collectives=background.carried.operations,
+        algorithms=algorithms,
+        chosen=background.carried.chosen,
+        dropped=dropped,
+        left_out=left_out,
+        notes=background.carried.notes,
+    )
