@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.traces import Collective, Kind, Records, Trace
+from hopmap.traces import Collective, Kind
 
-COLUMNS = ("peer", "comm", "tag", "operation", "size", "received", "request")
+from .made_traces import COLUMNS, made_trace
 
 
 def collective(operation, begin, end, region=None, *, comm=0, root=-1, sent=0, received=0):
@@ -36,21 +36,5 @@ def trace_of_calls(ranks, communicators=(), name="made"):
             rows.append(columns)
         offsets.append(len(kind))
     table = np.array(rows, dtype=np.int64).reshape(-1, len(COLUMNS)).T
-    types = {"operation": np.uint8, "size": np.int64, "received": np.int64, "request": np.int64}
-    return Trace(
-        name=name,
-        offsets=np.array(offsets, dtype=np.int64),
-        kind=np.array(kind, dtype=np.uint8),
-        time=np.array(time, dtype=np.float64),
-        ref=np.array(ref, dtype=np.int32),
-        records=Records(
-            **{
-                name: column.astype(types.get(name, np.int32))
-                for name, column in zip(COLUMNS, table, strict=True)
-            }
-        ),
-        regions=tuple(regions),
-        communicators=tuple(
-            np.array(members, dtype=np.int32) for members in (range(len(ranks)), *communicators)
-        ),
-    )
+    events = kind, time, ref, offsets
+    return made_trace(ranks, regions, events, table, [range(len(ranks)), *communicators], name)
