@@ -10,17 +10,9 @@ import pytest
 
 from hopmap.simulator import ENGINES, Parameters, program_of, simulate
 from hopmap.topologies import haec, mesh, torus
+from support.free_ends import FREE
 
 EXACT = 1e-12
-FREE = {
-    "overhead_send": 0.0,
-    "overhead_recv": 0.0,
-    "injection_bandwidth": 1e300,
-    "injection_latency": 0.0,
-    "ejection_bandwidth": 1e300,
-    "ejection_latency": 0.0,
-    "eager_limit": 2**60,
-}
 LINK, HOP = 10e9, 100e-9
 
 

@@ -12,18 +12,10 @@ from hypothesis import strategies as st
 from hopmap.simulator import ParameterError, Parameters, program_of, simulate
 from hopmap.simulator.link_use import FINEST, Bins
 from hopmap.topologies import mesh, torus
+from support.free_ends import FREE_ENDS
 from support.slow import examples
 
-ENDS = Parameters(
-    overhead_send=0.0,
-    overhead_recv=0.0,
-    injection_bandwidth=1e300,
-    injection_latency=0.0,
-    ejection_bandwidth=1e300,
-    ejection_latency=0.0,
-    packet_size=10**6,
-    eager_limit=10**6,
-)
+ENDS = Parameters(**FREE_ENDS, packet_size=10**6, eager_limit=10**6)
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])

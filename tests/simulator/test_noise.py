@@ -26,18 +26,10 @@ from hopmap.simulator.noise import noise_of, quantiles
 from hopmap.simulator.parameters.parameters import DISTRIBUTIONS
 from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.topologies import mesh, torus
+from support.free_ends import FREE
 from support.random_loops import random_loop_runs
 from support.slow import examples
 
-FREE = {
-    "overhead_send": 0.0,
-    "overhead_recv": 0.0,
-    "injection_bandwidth": 1e300,
-    "injection_latency": 0.0,
-    "ejection_bandwidth": 1e300,
-    "ejection_latency": 0.0,
-    "eager_limit": 2**60,
-}
 LINK, HOP = 10e9, 100e-9
 NOISE = Parameters(noise_compute=0.02, noise_overhead=0.3, noise_start=1e-6)
 ENDS = ("finish", "compute", "communicate", "wait")

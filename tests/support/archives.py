@@ -10,15 +10,10 @@ from hopmap.simulator import Parameters, lower, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import read_trace
 
+from .free_ends import FREE_ENDS
+
 # A network on which nothing takes time.
-FREE = Parameters(
-    overhead_send=0.0,
-    overhead_recv=0.0,
-    injection_bandwidth=1e300,
-    injection_latency=0.0,
-    ejection_bandwidth=1e300,
-    ejection_latency=0.0,
-)
+FREE = Parameters(**FREE_ENDS)
 
 
 @contextmanager

@@ -14,18 +14,10 @@ from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
 from hopmap.simulator.flows.max_min_state import empty_flows, server_table
 from hopmap.simulator.row_pointers import first_records
 from hopmap.topologies import mesh, topology_from_spec
+from support.free_ends import FREE
 from support.slow import examples
 
 EXACT = 1e-12
-FREE = {
-    "overhead_send": 0.0,
-    "overhead_recv": 0.0,
-    "injection_bandwidth": 1e300,
-    "injection_latency": 0.0,
-    "ejection_bandwidth": 1e300,
-    "ejection_latency": 0.0,
-    "eager_limit": 2**60,
-}
 
 
 class Network:
