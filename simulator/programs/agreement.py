@@ -21,18 +21,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces import Collective, Kind, Trace, TraceError
+from hopmap.traces import Collective, Kind, Trace, TraceError, mpi_name
 
 Ints = NDArray[np.int64]
 
 # Collective over the group of the new communicator, not over the old one's.
 _OF_A_GROUP = frozenset(
     {
-        "mpi_comm_create_group",
-        "mpi_comm_create_from_group",
-        "mpi_comm_join",
-        "mpi_intercomm_create",
-        "mpi_intercomm_create_from_groups",
+        "comm_create_group",
+        "comm_create_from_group",
+        "comm_join",
+        "intercomm_create",
+        "intercomm_create_from_groups",
     }
 )
 
@@ -70,7 +70,7 @@ class Agreed(NamedTuple):
 def group_functions(trace: Trace) -> frozenset[int]:
     """Regions of functions that only members of the new communicator call."""
     names = enumerate(trace.regions)
-    return frozenset(k for k, name in names if name.lower().rstrip("_") in _OF_A_GROUP)
+    return frozenset(k for k, name in names if mpi_name(name) in _OF_A_GROUP)
 
 
 def agreed(

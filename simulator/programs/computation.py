@@ -3,7 +3,8 @@
 * Time in which the measurement system wrote out its buffers, did not record, or was in a region of
   its own with nothing inside, is not the program's.
 * Polling is waiting: the time between a call that looks for something and finds nothing
-  (MPI_Test, MPI_Iprobe, ...), and the next such call of the rank. If another region was entered and
+  (MPI_Test, MPI_Iprobe, ...), and the next such call of the rank, looks at the clock (MPI_Wtime)
+  aside. If another region was entered and
   left in between, the program did something there, and it is computation; and so is what other
   threads of the rank compute meanwhile. A program that computes
   between its polls, and of which only MPI was recorded, is taken for one that waits; `LeftOut` says
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces import Kind, Role, Span, Spans, Trace
+from hopmap.traces import Kind, Role, Span, Spans, Trace, mpi_name
 from hopmap.traces.left_out import LeftOut, rank_seconds, timed
 from hopmap.traces.trace import NO_SPANS, joined
 
@@ -35,6 +36,7 @@ Bools = NDArray[np.bool_]
 
 # What says nothing of whether a call that looks for something found it.
 _FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN)
+_CLOCKS = ("wtime", "wtick")
 
 
 class Computation(NamedTuple):
@@ -169,13 +171,19 @@ def _waiting(trace: Trace, calls: Calls, polls: Bools, visits: Ints) -> Bools:
     says = (trace.kind > Kind.LEAVE) & ~np.isin(trace.kind, _FRUITLESS)
     fruitful = np.zeros(len(polls), dtype=np.bool_)
     fruitful[calls.of_event[says]] = True
-    busy = np.zeros(len(polls), dtype=np.bool_)
-    own = visits[trace.roles[trace.ref[visits]] == Role.USER]
-    busy[np.searchsorted(calls.first, own, side="right")] = True
-    waiting = polls & ~busy
+    # Looking at the clock says nothing: a poll may have a time limit.
+    clocks = [row for row, name in enumerate(trace.regions) if mpi_name(name) in _CLOCKS]
+    first = calls.first
+    looks = (trace.kind[first] == Kind.ENTER) & np.isin(trace.ref[first], clocks)
+    looks[calls.finish] = False
+    kept = np.flatnonzero(~looks)
+    leads_to = np.searchsorted(kept, np.arange(len(polls)))
+    waiting = polls[kept]
     waiting[0] = False
-    waiting[1:] &= polls[:-1] & ~fruitful[:-1]
-    return waiting
+    waiting[1:] &= (polls & ~fruitful)[kept[:-1]]
+    own = visits[trace.roles[trace.ref[visits]] == Role.USER]
+    waiting[leads_to[np.searchsorted(first, own, side="right")]] = False
+    return np.asarray(waiting[leads_to])
 
 
 def _length(trace: Trace, calls: Calls, which: Ints) -> Floats:

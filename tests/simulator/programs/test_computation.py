@@ -138,6 +138,25 @@ class TestPolling:
         # From 300 to 400 ms.
         assert finish_of(made(fill)) == [0.1]
 
+    @pytest.mark.parametrize(("works", "end"), [(False, 0.5), (True, 0.6)])
+    def test_looking_at_the_clock_between_polls_is_waiting_too(self, made, works, end):
+        """As a poll with a time limit does; what is computed before or behind the look counts."""
+
+        def fill(a):
+            receiver, sender = (a.events(master) for master in a.masters)
+            test, clock = region(a, "MPI_Test"), region(a, "mpi_wtime_")
+            call(receiver, 0, region(a, "MPI_Irecv"), inside=[("mpi_irecv_request", 3)])
+            for at in range(0, 900, 100):
+                call(receiver, at, test)
+                if works and at >= 300:
+                    call(receiver, at + 10, region(a, "work", Paradigm.USER), at + 20)
+                call(receiver, at + 50, clock)
+            call(receiver, 900, test, inside=[("mpi_irecv", 1, a.world, 7, 8, 3)])
+            call(sender, 0, region(a, "MPI_Wtime"))
+            call(sender, 500, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+        assert finish_of(made(fill, 2))[0] == end
+
     def test_time_behind_a_poll_that_found_something_is_computation(self, made):
         def fill(a):
             events, test = a.events(a.masters[0]), region(a, "MPI_Test")
@@ -264,11 +283,12 @@ def test_one_sided_calls_are_left_out_and_told(made):
 
 
 class TestClocks:
-    def test_a_rank_computes_nothing_before_its_first_event(self, made):
+    @pytest.mark.parametrize("name", ["MPI_Init", "mpi_init_thread_", "MPI_Session_init"])
+    def test_a_rank_computes_nothing_before_its_first_event(self, made, name):
         """Rank 1's clock is 5 s ahead."""
 
         def fill(a):
-            init = region(a, "MPI_Init")
+            init = region(a, name)
             for shift, master in zip((0, 5000), a.masters, strict=True):
                 events = a.events(master)
                 events.enter(shift, a.main)
