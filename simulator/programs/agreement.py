@@ -138,18 +138,23 @@ def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints,
             f"{members[many]} in {counts[many]}: expected the same number"
         )
     grid = entries.reshape(len(members), -1)
-    for what, values in (("operation", found.operation), ("root", found.root)):
-        differ = np.argwhere(values[grid[0]][:, None] != values[grid].T)
+    # On an inter-communicator the members on the root's own side name none.
+    nobody = found.root[grid] < 0
+    roots = found.root[grid].max(axis=0)
+    for what, values in (
+        ("operation", found.operation[grid]),
+        ("root", np.where(nobody, roots, found.root[grid])),
+    ):
+        differ = np.argwhere(values[0][:, None] != values.T)
         if len(differ):
             k, member = differ[0]
-            here, there = values[grid[0, k]], values[grid[member, k]]
+            here, there = values[0, k], values[member, k]
             if what == "operation":
                 here, there = (Collective(int(op)).name for op in (here, there))
             raise TraceError(
                 f"{name}, collective {k}: rank {members[0]} has {what} {here} and rank "
                 f"{members[member]} {what} {there}: expected the same"
             )
-    roots = found.root[grid[0]]
     if (position[roots[roots >= 0]] < 0).any():
         raise TraceError(f"{name}: a collective's root is not a member")
     return grid
