@@ -21,18 +21,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces import Collective, Kind, Trace, TraceError
+from hopmap.traces import Collective, Kind, Trace, TraceError, mpi_name
 
 Ints = NDArray[np.int64]
 
 # Collective over the group of the new communicator, not over the old one's.
 _OF_A_GROUP = frozenset(
     {
-        "mpi_comm_create_group",
-        "mpi_comm_create_from_group",
-        "mpi_comm_join",
-        "mpi_intercomm_create",
-        "mpi_intercomm_create_from_groups",
+        "comm_create_group",
+        "comm_create_from_group",
+        "comm_join",
+        "intercomm_create",
+        "intercomm_create_from_groups",
     }
 )
 
@@ -70,7 +70,7 @@ class Agreed(NamedTuple):
 def group_functions(trace: Trace) -> frozenset[int]:
     """Regions of functions that only members of the new communicator call."""
     names = enumerate(trace.regions)
-    return frozenset(k for k, name in names if name.lower().rstrip("_") in _OF_A_GROUP)
+    return frozenset(k for k, name in names if mpi_name(name) in _OF_A_GROUP)
 
 
 def agreed(
@@ -138,18 +138,23 @@ def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints,
             f"{members[many]} in {counts[many]}: expected the same number"
         )
     grid = entries.reshape(len(members), -1)
-    for what, values in (("operation", found.operation), ("root", found.root)):
-        differ = np.argwhere(values[grid[0]][:, None] != values[grid].T)
+    # On an inter-communicator the members on the root's own side name none.
+    nobody = found.root[grid] < 0
+    roots = found.root[grid].max(axis=0)
+    for what, values in (
+        ("operation", found.operation[grid]),
+        ("root", np.where(nobody, roots, found.root[grid])),
+    ):
+        differ = np.argwhere(values[0][:, None] != values.T)
         if len(differ):
             k, member = differ[0]
-            here, there = values[grid[0, k]], values[grid[member, k]]
+            here, there = values[0, k], values[member, k]
             if what == "operation":
                 here, there = (Collective(int(op)).name for op in (here, there))
             raise TraceError(
                 f"{name}, collective {k}: rank {members[0]} has {what} {here} and rank "
                 f"{members[member]} {what} {there}: expected the same"
             )
-    roots = found.root[grid[0]]
     if (position[roots[roots >= 0]] < 0).any():
         raise TraceError(f"{name}: a collective's root is not a member")
     return grid

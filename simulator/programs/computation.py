@@ -3,25 +3,28 @@
 * Time in which the measurement system wrote out its buffers, did not record, or was in a region of
   its own with nothing inside, is not the program's.
 * Polling is waiting: the time between a call that looks for something and finds nothing
-  (MPI_Test, MPI_Iprobe, ...), and the next such call of the rank. If another region was entered and
-  left in between, the program did something there, and it is computation. A program that computes
+  (MPI_Test, MPI_Iprobe, ...), and the next such call of the rank, looks at the clock (MPI_Wtime)
+  aside. If another region was entered and
+  left in between, the program did something there, and it is computation; and so is what other
+  threads of the rank compute meanwhile. A program that computes
   between its polls, and of which only MPI was recorded, is taken for one that waits; `LeftOut` says
   how many seconds that is about.
 * MPI-IO is not simulated: its calls last as they did and count as computation behind the call. If
   the trace says that such a call is collective, it synchronises like a barrier first, and lasts
-  as long as at the member that was in it for the shortest time, which waited least.
+  as long as at the member that was in it for the shortest time, which waited least. What other
+  threads compute during the call lasts as long as that at least.
 * One-sided calls are left out, and so is their time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces import Kind, Role, Span, Spans, Trace
+from hopmap.traces import Kind, Role, Span, Spans, Trace, mpi_name
 from hopmap.traces.left_out import LeftOut, rank_seconds, timed
 from hopmap.traces.trace import NO_SPANS, joined
 
@@ -33,6 +36,7 @@ Bools = NDArray[np.bool_]
 
 # What says nothing of whether a call that looks for something found it.
 _FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN)
+_CLOCKS = ("wtime", "wtick")
 
 
 class Computation(NamedTuple):
@@ -56,8 +60,8 @@ def computation(trace: Trace, calls: Calls) -> Computation:
     left_out = []
     gap = calls.gap.copy()
     visits = _empty_visits(trace, calls)
-    for what, count, taken in _not_the_programs(trace, calls, visits):
-        left_out.append(timed(what, count, taken.sum(), total))
+    for what, count, taken, in_files in _not_the_programs(trace, calls, visits):
+        left_out.append(timed(what, count, taken.sum() + in_files, total))
         gap -= taken
 
     spans = _of_kind(trace, Span.BESIDE)
@@ -69,12 +73,14 @@ def computation(trace: Trace, calls: Calls) -> Computation:
     polls = calls.role == Role.POLL
     if polls.any():
         waiting = _waiting(trace, calls, polls, visits)
-        left_out.append(timed("waiting between polls", polls.sum(), gap[waiting].sum(), total))
-        gap[waiting] = 0.0
+        busy = np.minimum(_during(trace, calls, spans, between=True), gap)
+        taken = np.where(waiting, gap - busy, 0.0)
+        left_out.append(timed("waiting between polls", polls.sum(), taken.sum(), total))
+        gap = np.where(waiting, busy, gap)
     files = np.flatnonzero(calls.role == Role.FILE)
     if files.size:
         seconds = _of_files(trace, calls, files)
-        gap[files + 1] += seconds
+        gap[files + 1] += np.maximum(seconds, _during(trace, calls, spans)[files])
         what = "calls of MPI-IO, counted as computation"
         left_out.append(timed(what, files.size, seconds.sum(), total))
     one_sided = np.flatnonzero(calls.role == Role.ONE_SIDED)
@@ -85,18 +91,26 @@ def computation(trace: Trace, calls: Calls) -> Computation:
 
 
 def computed_beside(trace: Trace, calls: Calls) -> Floats:
-    """Seconds that other threads of its rank computed during each call."""
+    """Seconds that other threads of its rank computed during each call that is simulated."""
+    seconds = _during(trace, calls, _of_kind(trace, Span.BESIDE))
+    return np.where(calls.role == Role.FILE, 0.0, seconds)
+
+
+def _of_kind(trace: Trace, *kinds: Span) -> Spans:
+    columns: Iterator[Any] = (column[np.isin(trace.spans.kind, kinds)] for column in trace.spans)
+    return Spans(*columns)
+
+
+def _during(trace: Trace, calls: Calls, spans: Spans, *, between: bool = False) -> Floats:
+    """Seconds of each call, or `between` it and the one before, that lie in spans of its rank."""
     seconds = np.zeros(len(calls.gap))
-    spans = _of_kind(trace, Span.BESIDE)
     for r in np.unique(spans.rank).tolist():
         of_rank = _calls_of_rank(calls, r)
         begin, end = (trace.time[event[of_rank]] for event in (calls.first, calls.last))
+        if between:
+            begin, end = np.append(calls.start[r], end[:-1]), begin
         seconds[of_rank] = _covered(begin, end, spans, r)
     return seconds
-
-
-def _of_kind(trace: Trace, kind: Span) -> Spans:
-    return Spans(*(column[trace.spans.kind == kind] for column in trace.spans))
 
 
 def _calls_of_rank(calls: Calls, rank: int) -> slice:
@@ -116,8 +130,8 @@ def _empty_visits(trace: Trace, calls: Calls) -> Ints:
 
 def _not_the_programs(
     trace: Trace, calls: Calls, visits: Ints
-) -> Iterator[tuple[str, int, Floats]]:
-    """Go through what the measurement system did: what, how often, and seconds of each gap."""
+) -> Iterator[tuple[str, int, Floats, float]]:
+    """Go through what the recording did: what, how often, seconds of each gap and within MPI-IO."""
     rows = visits[trace.roles[trace.ref[visits]] == Role.TOOL]
     rank = (np.searchsorted(trace.offsets, rows, side="right") - 1).astype(np.int32)
     flushes, off = (_of_kind(trace, kind) for kind in (Span.FLUSH, Span.OFF))
@@ -133,13 +147,9 @@ def _not_the_programs(
             continue
         # Where two of them overlap, the first has it.
         so_far = joined([so_far, spans])
-        covered = np.zeros(len(calls.gap))
-        for r in np.unique(so_far.rank).tolist():
-            of_rank = _calls_of_rank(calls, r)
-            begin = np.append(calls.start[r], times[calls.last[of_rank][:-1]])
-            covered[of_rank] = _covered(begin, times[calls.first[of_rank]], so_far, r)
-        covered = np.clip(covered, before, calls.gap)
-        yield what, len(spans.rank), covered - before
+        covered = np.clip(_during(trace, calls, so_far, between=True), before, calls.gap)
+        in_files = _during(trace, calls, spans)[calls.role == Role.FILE].sum()
+        yield what, len(spans.rank), covered - before, float(in_files)
         before = covered
 
 
@@ -161,13 +171,19 @@ def _waiting(trace: Trace, calls: Calls, polls: Bools, visits: Ints) -> Bools:
     says = (trace.kind > Kind.LEAVE) & ~np.isin(trace.kind, _FRUITLESS)
     fruitful = np.zeros(len(polls), dtype=np.bool_)
     fruitful[calls.of_event[says]] = True
-    busy = np.zeros(len(polls), dtype=np.bool_)
-    own = visits[trace.roles[trace.ref[visits]] == Role.USER]
-    busy[np.searchsorted(calls.first, own, side="right")] = True
-    waiting = polls & ~busy
+    # Looking at the clock says nothing: a poll may have a time limit.
+    clocks = [row for row, name in enumerate(trace.regions) if mpi_name(name) in _CLOCKS]
+    first = calls.first
+    looks = (trace.kind[first] == Kind.ENTER) & np.isin(trace.ref[first], clocks)
+    looks[calls.finish] = False
+    kept = np.flatnonzero(~looks)
+    leads_to = np.searchsorted(kept, np.arange(len(polls)))
+    waiting = polls[kept]
     waiting[0] = False
-    waiting[1:] &= polls[:-1] & ~fruitful[:-1]
-    return waiting
+    waiting[1:] &= (polls & ~fruitful)[kept[:-1]]
+    own = visits[trace.roles[trace.ref[visits]] == Role.USER]
+    waiting[leads_to[np.searchsorted(first, own, side="right")]] = False
+    return np.asarray(waiting[leads_to])
 
 
 def _length(trace: Trace, calls: Calls, which: Ints) -> Floats:
@@ -176,8 +192,9 @@ def _length(trace: Trace, calls: Calls, which: Ints) -> Floats:
 
 
 def _of_files(trace: Trace, calls: Calls, files: Ints) -> Floats:
-    """Seconds that each call of MPI-IO takes by itself."""
+    """Seconds that each call of MPI-IO takes by itself, without what is the recording's."""
     seconds = _length(trace, calls, files)
+    seconds -= _during(trace, calls, _of_kind(trace, Span.FLUSH, Span.OFF))[files]
     ends = np.flatnonzero(trace.kind == Kind.COLLECTIVE_END)
     ends = ends[calls.role[calls.of_event[ends]] == Role.FILE]
     if not ends.size:

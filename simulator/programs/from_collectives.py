@@ -192,7 +192,7 @@ def _templates(
         of_pairs = found.operation[first] in OF_PAIRS
         key = (
             int(found.operation[first]),
-            int(found.root[first]),
+            int(found.root[grid[:, k]].max()),
             sent[k].tobytes(),
             received[k].tobytes(),
             counted.key(grid[:, k]) if counted and of_pairs else b"",

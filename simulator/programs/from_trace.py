@@ -89,7 +89,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     kind, rank = trace.kind[events], ranks_of(trace, events)
     partner, gone = pair_requests(trace, events, kind)
     freed = np.flatnonzero((kind == Kind.IRECV_REQUEST) & (partner < 0) & ~gone)
-    trace, told = with_freed_receives(trace, events, rank, freed, gone)
+    trace, told = with_freed_receives(trace, events, rank, freed, partner, gone)
     partner[told] = told
     dropped = dropped_requests(kind, partner, gone)
     left_out = left_out_of(recorded, timed, dropped)

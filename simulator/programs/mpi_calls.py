@@ -11,6 +11,7 @@ from hopmap.traces import Kind, Role, Trace, TraceError, mpi_name
 from hopmap.traces.regions import is_call
 
 Ints = NDArray[np.int64]
+_INITS = ("init", "init_thread", "session_init")
 
 
 class Calls(NamedTuple):
@@ -104,7 +105,7 @@ def calls_of(trace: Trace) -> Calls:
     region = np.where(opened, trace.ref[first], -1)
     role = np.full(total, Role.USER, dtype=np.uint8)
     role[calls] = np.append(trace.roles, Role.CALL)[region]
-    is_init = [mpi_name(name) in ("init", "init_thread") for name in trace.regions]
+    is_init = [mpi_name(name) in _INITS for name in trace.regions]
     starts = np.unique(owner[np.array([*is_init, False])[region]])
     start = np.zeros(trace.ranks)
     start[starts] = trace.time[begin[starts]]

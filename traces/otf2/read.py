@@ -110,12 +110,12 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
                 begin = int(state["events"])
                 master = location.reference == definitions.masters[rank]
                 archive.read(location, state, (location.events, table))
-                spans.take(rank if master else -1)
+                away = spans.take(rank if master else -1)
                 if open_regions.any():
                     region = definitions.regions[int(np.flatnonzero(open_regions)[0])]
                     raise TraceError(f"{archive.place(location)}: {region} is entered and not left")
                 if len(locations) > 1:
-                    threads.append(columns.activity(begin, state, definitions, always=master))
+                    threads.append(columns.activity(begin, away, state, definitions, always=master))
                 if not master:
                     for name, kind in (("Enter", Kind.ENTER), ("Leave", Kind.LEAVE)):
                         counts[kernels.EVENTS.index(name)] += columns.drop_brackets(
@@ -250,17 +250,19 @@ class _SpanColumns:
             state[f"span_{name}"] = getattr(self, name).ctypes.data
         self.parts: list[Spans] = []
 
-    def take(self, rank: int) -> None:
-        """Keep what a location noted, if it is a rank's own."""
+    def take(self, rank: int) -> NDArray[np.float64]:
+        """Return the times that a location noted, and keep them if it is a rank's own."""
         count, last = int(self.state["spans"]), self.state["last"]
         self.state["spans"] = self.state["off"] = 0
-        if not count or rank < 0:
-            return
+        if not count:
+            return np.zeros((0, 2))
         ticks = np.stack((self.begin[:count], np.minimum(self.end[:count], last)), axis=1)
         offset = np.uint64(self.definitions.offset)
         times = (ticks - offset).astype(np.int64) / self.definitions.resolution
         times[:, 1] = np.maximum(times[:, 1], times[:, 0])
-        self.add(rank, times, self.kind[:count].copy())
+        if rank >= 0:
+            self.add(rank, times, self.kind[:count].copy())
+        return times
 
     def add(self, rank: int, times: NDArray[np.float64], kind: NDArray[np.uint8] | int) -> None:
         """Append spans given as rows of begin and end."""
@@ -304,12 +306,18 @@ class _Columns:
         return self.kind, self.time, self.ref
 
     def activity(
-        self, begin: int, state: NDArray[Any], definitions: Definitions, *, always: bool
+        self,
+        begin: int,
+        away: NDArray[np.float64],
+        state: NDArray[Any],
+        definitions: Definitions,
+        *,
+        always: bool,
     ) -> Activity:
         """Say what the thread did whose events are the rows from `begin` on."""
         kind, time, ref = (column[begin : int(state["events"])] for column in self._event_columns())
         return activity_of(
-            kind, time, ref, definitions.region_is_mpi, definitions.waits, always=always
+            kind, time, ref, definitions.roles, definitions.waits, away, always=always
         )
 
     def cut(self, events: int, records: int) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.regions import Role, is_call
 from hopmap.traces.trace import Kind
 
 Floats = NDArray[np.float64]
@@ -23,8 +24,9 @@ def activity_of(
     kind: NDArray[np.uint8],
     time: Floats,
     ref: NDArray[np.int32],
-    is_mpi: NDArray[np.bool_],
+    roles: NDArray[np.uint8],
     waits: NDArray[np.bool_],
+    away: Floats,
     *,
     always: bool,
 ) -> Activity:
@@ -32,27 +34,40 @@ def activity_of(
 
     It computes outside of these calls and of regions in which it waits for other threads. Where no
     region is entered, a worker is idle; unless it has none at all, as if only MPI was recorded.
+    Between a poll and one next to it, it is as good as in a call: whether it computes there, is
+    told by whether the poll found something.
 
     Parameters
     ----------
     kind, time, ref : ndarray, shape (events,)
         Events of the thread, as in `Trace`.
-    is_mpi, waits : ndarray(bool), shape (regions,)
-        Which regions are calls of MPI, and in which a thread waits for others.
+    roles : ndarray(uint8), shape (regions,)
+        `Role` of each region.
+    waits : ndarray(bool), shape (regions,)
+        In which regions a thread waits for others.
+    away : ndarray(float64), shape (spans, 2)
+        When its trace was written out, or it was not recorded.
     always : bool
         Whether it computes where no region is entered: the thread that begins the process does.
     """
     bracket = kind <= Kind.LEAVE
     region = np.where(bracket, ref, 0)
+    role = np.where(bracket, np.append(roles, 0)[region], Role.USER)
     step = np.where(bracket, 1 - 2 * kind.astype(np.int64), 0)
-    mpi, waiting = bracket & is_mpi[region], bracket & waits[region]
-    others = bracket & ~is_mpi[region]
+    mpi, waiting = bracket & is_call(role), bracket & waits[region]
+    others = bracket & ~is_call(role)
+    enters, leaves = kind == Kind.ENTER, kind == Kind.LEAVE
     inside = np.cumsum(np.where(mpi, step, 0))[:-1] > 0
+    inside |= ((role == Role.POLL) & leaves)[:-1] & ((role == Role.POLL) & enters)[1:]
     idle = np.cumsum(np.where(waiting, step, 0))[:-1] > 0
+    idle |= ((role == Role.TOOL) & enters)[:-1] & ((role == Role.TOOL) & leaves)[1:]
     if not always and others.any():
         idle |= np.cumsum(np.where(others, step, 0))[:-1] <= 0
     rows = np.stack((time[:-1], time[1:]), axis=1)
-    return Activity(rows[inside], rows[~inside & ~idle])
+    computing = rows[~inside & ~idle]
+    if len(away):
+        computing = _at_once(computing, away, both=False)
+    return Activity(rows[inside], computing)
 
 
 def beside(threads: list[Activity], end: float) -> Floats:
@@ -62,14 +77,19 @@ def beside(threads: list[Activity], end: float) -> Floats:
     """
     computing = np.concatenate([thread.computing for thread in threads])
     calls = np.concatenate([*(thread.calls for thread in threads), [[end, np.inf]]])
-    edges = np.concatenate((computing.ravel(), calls.ravel()))
+    return _at_once(computing, calls, both=True)
+
+
+def _at_once(these: Floats, those: Floats, *, both: bool) -> Floats:
+    """Return when one of these is going on and, as `both` says, one of those or none."""
+    edges = np.concatenate((these.ravel(), those.ravel()))
     change = np.zeros((len(edges), 2), dtype=np.int64)
-    change[: computing.size, 0] = np.tile((1, -1), len(computing))
-    change[computing.size :, 1] = np.tile((1, -1), len(calls))
+    change[: these.size, 0] = np.tile((1, -1), len(these))
+    change[these.size :, 1] = np.tile((1, -1), len(those))
     order = np.argsort(edges, kind="stable")
     edges = edges[order]
-    computes, called = np.cumsum(change[order], axis=0).T[:, :-1] > 0
-    rows = np.flatnonzero(computes & called & (np.diff(edges) > 0))
+    here, there = np.cumsum(change[order], axis=0).T[:, :-1] > 0
+    rows = np.flatnonzero(here & (there == both) & (np.diff(edges) > 0))
     first = rows[np.flatnonzero(np.diff(rows, prepend=-2) > 1)]
     last = rows[np.flatnonzero(np.diff(rows, append=len(edges) + 1) > 1)]
     return np.stack((edges[first], edges[last + 1]), axis=1)

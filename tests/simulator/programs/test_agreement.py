@@ -54,6 +54,14 @@ def test_members_of_a_new_communicator_wait_for_each_other_and_for_nobody_else(r
     assert program.notes == {SOME_MEMBERS: 1}
 
 
+@pytest.mark.parametrize("region", ["PMPI_Comm_create_group", "mpi_comm_create_group_f08_"])
+def test_names_of_functions_of_a_group_are_known_in_every_language(replayed, region):
+    ranks = [[make(at, at + 2, region), barrier(7, 7)] for at in (0, 1, 4, 5)]
+    _, run = replayed(ranks, [[0, 1], [2, 3]])
+    # Ranks 0 and 1 are together at 1 s and then compute for 5 and 4 s; 2 and 3 at 5, for 1 and 0 s.
+    assert run.wait == pytest.approx([1, 1, 1, 1], abs=1e-4)
+
+
 @pytest.mark.parametrize("communicators", [[[0, 1], [2, 3]], []], ids=["known", "by time"])
 def test_two_groups_that_call_after_each_other_do_not_wait_for_each_other(replayed, communicators):
     # Every rank calls once. If the four were one barrier, rank 0 would wait for rank 2, which

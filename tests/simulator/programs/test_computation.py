@@ -138,6 +138,25 @@ class TestPolling:
         # From 300 to 400 ms.
         assert finish_of(made(fill)) == [0.1]
 
+    @pytest.mark.parametrize(("works", "end"), [(False, 0.5), (True, 0.6)])
+    def test_looking_at_the_clock_between_polls_is_waiting_too(self, made, works, end):
+        """As a poll with a time limit does; what is computed before or behind the look counts."""
+
+        def fill(a):
+            receiver, sender = (a.events(master) for master in a.masters)
+            test, clock = region(a, "MPI_Test"), region(a, "mpi_wtime_")
+            call(receiver, 0, region(a, "MPI_Irecv"), inside=[("mpi_irecv_request", 3)])
+            for at in range(0, 900, 100):
+                call(receiver, at, test)
+                if works and at >= 300:
+                    call(receiver, at + 10, region(a, "work", Paradigm.USER), at + 20)
+                call(receiver, at + 50, clock)
+            call(receiver, 900, test, inside=[("mpi_irecv", 1, a.world, 7, 8, 3)])
+            call(sender, 0, region(a, "MPI_Wtime"))
+            call(sender, 500, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+        assert finish_of(made(fill, 2))[0] == end
+
     def test_time_behind_a_poll_that_found_something_is_computation(self, made):
         def fill(a):
             events, test = a.events(a.masters[0]), region(a, "MPI_Test")
@@ -232,6 +251,24 @@ class TestMpiIo:
 
         assert finish_of(made(fill, 2)) == [5.0, 5.0]
 
+    def test_flushes_and_time_without_recording_inside_are_not_its_own(self, made):
+        """Of 10 s in the call, 2 s went into a flush and 3 s were not recorded."""
+
+        def fill(a):
+            events, write = a.events(a.masters[0]), region(a, "MPI_File_write")
+            events.enter(0, write)
+            events.buffer_flush(1000, 3000)
+            events.measurement_on_off(4000, MeasurementMode.OFF)
+            events.measurement_on_off(7000, MeasurementMode.ON)
+            events.leave(10000, write)
+            call(events, 10000, region(a, "MPI_Wtime"))
+
+        folder = made(fill)
+        assert finish_of(folder) == [5.0]
+        told = left_out(folder)
+        assert told["flushes of trace buffers"] == (1, 2.0, 0.2)
+        assert told["recording switched off"] == (1, 3.0, 0.3)
+
 
 def test_one_sided_calls_are_left_out_and_told(made):
     def fill(a):
@@ -246,11 +283,12 @@ def test_one_sided_calls_are_left_out_and_told(made):
 
 
 class TestClocks:
-    def test_a_rank_computes_nothing_before_its_first_event(self, made):
+    @pytest.mark.parametrize("name", ["MPI_Init", "mpi_init_thread_", "MPI_Session_init"])
+    def test_a_rank_computes_nothing_before_its_first_event(self, made, name):
         """Rank 1's clock is 5 s ahead."""
 
         def fill(a):
-            init = region(a, "MPI_Init")
+            init = region(a, name)
             for shift, master in zip((0, 5000), a.masters, strict=True):
                 events = a.events(master)
                 events.enter(shift, a.main)
@@ -362,3 +400,50 @@ class TestThreads:
         assert program.compute[program.offsets[1:] - 1].round(9).tolist()[2::5] == [0.2, 0.2]
         assert sorted(program.target[program.kind == Op.START].tolist()) == [1, 2, 4, 6, 7]
         assert replayed(program).finish.round(9).tolist() == [0.3, 0.1, 0.3]
+
+    def test_what_a_thread_computes_beside_mpi_io_lasts_no_longer_than_that(self, made):
+        def fill(a):
+            call(a.events(a.masters[0]), 0, region(a, "MPI_File_write"), 10000)
+            call(self.second(a), 1000, region(a, "work", Paradigm.USER), 9000)
+
+        assert finish_of(made(fill)) == [10.0]
+
+    def test_a_thread_that_polls_does_not_hide_what_another_computes(self, made):
+        """The message is there at once; the first thread computes for 10 s all the same."""
+
+        def fill(a):
+            work, test = region(a, "work", Paradigm.USER), region(a, "MPI_Test")
+            master, worker = a.events(a.masters[0]), self.second(a)
+            call(master, 0, work, 10000)
+            call(worker, 0, region(a, "MPI_Irecv"), inside=[("mpi_irecv_request", 1)])
+            for at in range(0, 10000, 100):
+                call(worker, at, test, at + 10)
+            call(worker, 10000, test, inside=[("mpi_irecv", 1, a.world, 7, 8, 1)])
+            call(master, 10000, region(a, "MPI_Wtime"))
+            call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+        folder = made(fill, 2)
+        assert finish_of(folder) == [10.0, 0.0]
+        assert left_out(folder)["waiting between polls"][1] == 0.0
+
+    @pytest.mark.parametrize("idle", ["flush", "tool"])
+    @pytest.mark.parametrize("who", ["worker", "master"])
+    def test_a_thread_that_writes_out_its_trace_does_not_compute(self, made, who, idle):
+        """One thread is in a call from 1 to 9 s; the other one's work has 5 s that are not its."""
+
+        def fill(a):
+            threads = [a.events(a.masters[0]), self.second(a)]
+            calls, works = threads if who == "worker" else threads[::-1]
+            tool = region(a, "flush", Paradigm.MEASUREMENT_SYSTEM)
+            call(threads[0], 0, region(a, "MPI_Wtime"))
+            calls.enter(1000, region(a, "MPI_Barrier"))
+            works.enter(1000, region(a, "work", Paradigm.USER))
+            if idle == "flush":
+                works.buffer_flush(2000, 7000)
+            else:
+                call(works, 2000, tool, 7000)
+            calls.leave(9000, region(a, "MPI_Barrier"))
+            works.leave(9000, region(a, "work", Paradigm.USER))
+            call(threads[0], 9000, region(a, "MPI_Wtime"))
+
+        assert finish_of(made(fill)) == [4.0]

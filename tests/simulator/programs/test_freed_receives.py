@@ -22,7 +22,7 @@ def made(tmp_path):
                 events.leave(0, called)
                 for at, method, *arguments in calls:
                     events.enter(at, called)
-                    if method.endswith(("send", "recv")):
+                    if method.endswith(("send", "recv", "probe")):
                         arguments.insert(1, a.world)
                     getattr(events, method)(at, *arguments)
                     events.leave(at, called)
@@ -67,6 +67,27 @@ def test_several_of_one_channel_are_told_apart_by_their_order(made):
     assert (program.receives() - program.offsets[1]).tolist() == [0, 1, 2, 3]
 
 
+def test_several_of_several_channels_posted_in_a_row_take_all_that_is_left(made):
+    """Whichever took which: the receives behind them wait, for 1 and for 1.5 s."""
+    folder = made(
+        [send(0), send(1000)],
+        [freed(0, 1), freed(0, 2), recv(1000), recv(1500, source=2)],
+        [send(0), send(1500)],
+    )
+    program = lower(read_trace(folder))
+    assert program.dropped == {}
+    assert finish_of(folder) == [1.0, 1.5, 1.5]
+
+
+@pytest.mark.parametrize("posted", [recv(0), (0, "mpi_irecv_request", 9)])
+def test_unless_another_receive_of_a_channel_is_posted_between_them(made, posted):
+    calls = [freed(0, 1), posted, freed(0, 2)]
+    if posted[1] != "mpi_recv":
+        calls.append((0, "mpi_irecv", 0, 7, 8, 9))
+    program = lower(read_trace(made([send(0), send(0)], calls, [send(0)])))
+    assert program.dropped == {"receives never completed": 2}
+
+
 @pytest.mark.parametrize(
     "senders",
     [
@@ -79,6 +100,16 @@ def test_where_it_may_be_another_one_it_is_dropped_and_said(made, senders):
     first, *others = senders
     program = lower(read_trace(made(first, [freed(0), recv(0)], *others[1:])))
     assert program.dropped == {"receives never completed": 1}
+
+
+def test_what_a_matched_probe_found_is_known_though_its_receive_is_freed(made):
+    """Both tags have a message left; the probe says that its was of tag 7."""
+    folder = made(
+        [send(0), send(0, tag=1), send(1000)],
+        [(0, "mpi_probe", 0, 7, 33), (0, "mpi_imrecv_request", 33, 1), recv(1000)],
+    )
+    assert finish_of(folder)[:2] == [1.0, 1.0]
+    assert lower(read_trace(folder)).dropped == {}
 
 
 def test_a_cancelled_receive_takes_nothing(made):

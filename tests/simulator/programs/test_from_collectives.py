@@ -133,6 +133,14 @@ def test_a_background_collective_that_gets_stuck_is_named():
     )
 
 
+def test_members_on_the_roots_side_of_an_inter_communicator_name_no_root():
+    """MPI_ROOT is the root itself; the others of its group give MPI_PROC_NULL."""
+    recorded = [(24, 0, 0), (0, 0, -1), (0, 8, 0), (0, 8, 0)]
+    calls = [[(0.0, "MPI_Bcast", collective(Collective.BCAST, *of))] for of in recorded]
+    program = lower(trace_of(calls))
+    assert set(program.traffic().bytes.tolist()) == {8}
+
+
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [

@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces import Kind
+from hopmap.traces import Kind, Role
 from hopmap.traces.otf2.threads import Activity, activity_of, beside
 
 ENTER, LEAVE = int(Kind.ENTER), int(Kind.LEAVE)
-CALL, BARRIER, WORK = 0, 1, 2
-IS_MPI, WAITS = np.array([True, False, False]), np.array([False, True, False])
+CALL, BARRIER, WORK, TEST, FLUSH = range(5)
+ROLES = np.array([Role.CALL, Role.USER, Role.USER, Role.POLL, Role.TOOL], dtype=np.uint8)
+WAITS = np.arange(5) == BARRIER
 
 rows = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=4).map(
     lambda found: np.array([(at, at + long) for at, long in found], dtype=float).reshape(-1, 2)
@@ -35,9 +36,11 @@ def test_both_at_a_time(threads, end):
     assert (found[1:, 0] >= found[:-1, 1]).all()
 
 
-def activity(events, always):
+def activity(events, always, away=()):
     kind, time, ref = (np.array(column) for column in zip(*events, strict=True))
-    return activity_of(kind.astype(np.uint8), time.astype(float), ref, IS_MPI, WAITS, always=always)
+    times = np.array(away, dtype=float).reshape(-1, 2)
+    columns = kind.astype(np.uint8), time.astype(float), ref
+    return activity_of(*columns, ROLES, WAITS, times, always=always)
 
 
 def test_a_thread_calls_waits_and_computes():
@@ -55,3 +58,13 @@ def test_a_thread_calls_waits_and_computes():
 def test_a_worker_of_which_only_mpi_was_recorded_computes_between_its_calls():
     events = [(ENTER, 1, CALL), (LEAVE, 2, CALL), (ENTER, 5, CALL), (LEAVE, 6, CALL)]
     assert activity(events, always=False).computing.tolist() == [[2, 5]]
+
+
+def test_a_thread_does_not_compute_while_its_trace_is_written_or_off_nor_between_polls():
+    events = [
+        *((ENTER, 1, WORK), (ENTER, 3, FLUSH), (LEAVE, 5, FLUSH), (LEAVE, 9, WORK)),
+        *((ENTER, 10, TEST), (LEAVE, 11, TEST), (ENTER, 13, TEST), (LEAVE, 14, TEST)),
+    ]
+    found = activity(events, always=True, away=[(6, 7), (8, 12)])
+    assert cells(found.computing).nonzero()[0].tolist() == [1, 2, 5, 7]
+    assert cells(found.calls).nonzero()[0].tolist() == [10, 11, 12, 13]
