@@ -7,19 +7,14 @@ between n blocks that KaHIP's fast configuration cuts the input into.
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import Delaunay, cKDTree
 
+from hopmap.mappers.partitions.model_creation import bisection_model
 from hopmap.traces import Traffic
-
-sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
-
-from communication_model import bisection_model
 
 VERTICES = 2**17
 
