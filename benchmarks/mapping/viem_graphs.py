@@ -16,8 +16,6 @@ from scipy.spatial import Delaunay, cKDTree
 from hopmap.mappers.partitions.model_creation import bisection_model
 from hopmap.traces import Traffic
 
-VERTICES = 2**17
-
 
 def rgg(vertices: int) -> Traffic:
     """Random points of the unit square, joined where nearer than 0.55 sqrt(ln n / n)."""
@@ -42,14 +40,15 @@ def grid(side: int, dimensions: int) -> Traffic:
     return _graph(number.size, np.concatenate(edges))
 
 
-def inputs() -> dict[str, Traffic]:
-    """About 2^17 vertices each."""
+def inputs(exponent: int = 17) -> dict[str, Traffic]:
+    """About 2^exponent vertices each."""
+    vertices = 2**exponent
     return {
-        "rgg": rgg(VERTICES),
-        "delaunay 2-D": delaunay(VERTICES, 2),
-        "delaunay 3-D": delaunay(VERTICES, 3),
-        "grid 2-D": grid(362, 2),
-        "grid 3-D": grid(51, 3),
+        "rgg": rgg(vertices),
+        "delaunay 2-D": delaunay(vertices, 2),
+        "delaunay 3-D": delaunay(vertices, 3),
+        "grid 2-D": grid(round(vertices ** (1 / 2)), 2),
+        "grid 3-D": grid(round(vertices ** (1 / 3)), 3),
     }
 
 
