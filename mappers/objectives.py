@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, did_you_mean
 from hopmap.topologies.tree_kernels import TreeRouter
-from hopmap.traces import Traffic
+from hopmap.traces import Traffic, exact_sum
 
 from . import cost_kernels
 from .cost_kernels import CostModel
@@ -37,6 +37,7 @@ ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
 LoadName = Literal["max_link_load"]
 LOAD: LoadName = "max_link_load"
 Function: TypeAlias = Callable[[Mapping], float]  # of node_of, shape (ranks,); lower is better
+MOST = 2**61  # of a cost in compiled code, which adds up to three of them in 64 bits
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,18 @@ def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
 
 
 def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostModel:
-    """Traffic, distances and objective as compiled code wants them; O(ranks + pairs + slots)."""
+    """Traffic, distances and objective as compiled code wants them; O(ranks + pairs + slots).
+
+    Raises
+    ------
+    MappingError
+        Unknown objective, or weights and distances whose products may not fit 64 bits.
+    """
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     weight = chosen.weigh(pairs)
+    if chosen.kind == cost_kernels.HOPS:
+        _check_sums(chosen.name, int(weight.sum()), topology)
     source = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
     peer = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
     order = np.lexsort((peer, source))
@@ -143,8 +152,33 @@ def objective_value(
         return int(loads.max(initial=0))
     if objective not in OBJECTIVES:
         raise unknown_objective(objective, (*OBJECTIVES, LOAD))
-    cost = cost_kernels.total_cost(cost_model(traffic, topology, objective), mapping)
-    return objective_named(objective).value(cost)
+    chosen = objective_named(objective)
+    pairs = traffic.without_self().undirected()
+    far = topology.distance(mapping[pairs.dst], mapping[pairs.src])
+    if chosen.kind == cost_kernels.NEAR:
+        return int((far <= 1).sum())
+    return exact_sum(chosen.weigh(pairs), far)
+
+
+def farthest(topology: Topology) -> int:
+    """Bound of the distance of two nodes, without looking at all of them."""
+    router = topology.router
+    if isinstance(router, TreeRouter):
+        return int(router.costs[-1])
+    return topology.diameter() if topology.dims else topology.vertices
+
+
+def _check_sums(name: str, weight: int, topology: Topology) -> None:
+    """Refuse what compiled code cannot add up; `objective_value` and `evaluate` can."""
+    if weight * farthest(topology) <= MOST:
+        return
+    longest = topology.diameter()
+    if weight * longest > MOST:
+        raise MappingError(
+            f"objective {name}: {weight:,} {name.removeprefix('hop_')} over distances of up to "
+            f"{longest:,} on {topology.spec}: expected a product of at most 2^61 for a search; "
+            "divide one of the two"
+        )
 
 
 def with_free_slots(node_of: Mapping, topology: Topology) -> NDArray[np.int64]:

@@ -47,4 +47,5 @@ from .trace import Spans as Spans
 from .trace import Trace as Trace
 from .trace import TraceError as TraceError
 from .traffic import Traffic as Traffic
+from .traffic import exact_sum as exact_sum
 from .traffic import traffic_of as traffic_of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -164,6 +166,21 @@ class Traffic:
                 (self.bytes, other.bytes),
             )
         )
+
+
+def exact_sum(weight: NDArray[np.int64], times: NDArray[np.int64] | None = None) -> int:
+    """Sum of whole numbers >= 0, each taken so many times, however large it is.
+
+    Parameters
+    ----------
+    weight : ndarray(int64, shape=(n,))
+    times : ndarray(int64, shape=(n,)), optional
+        Once each when left out.
+    """
+    most = int(times.max(initial=0)) if times is not None else 1
+    if weight.sum(dtype=np.float64) * most < BEYOND / 2:
+        return int((weight if times is None else weight * times).sum())
+    return sum(map(mul, weight.tolist(), times.tolist() if times is not None else repeat(1)))
 
 
 def traffic_of(trace: Trace) -> Traffic:

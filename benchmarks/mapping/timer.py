@@ -38,14 +38,11 @@ from scipy.spatial import cKDTree
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.partitions.model_creation import bisection_model, multisection_model
 from hopmap.mappers.partitions.partition import kaffpa
 from hopmap.mappers.partitions.partition_kernels import Graph, fit, induced
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
-
-sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
-
-from communication_model import bisection_model, multisection_model
 
 VERTICES = 4096
 SPECS = ("mesh:16x16", "mesh:8x8x8", "torus:16x16", "torus:8x8x8", "hypercube:8")

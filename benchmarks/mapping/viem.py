@@ -21,12 +21,9 @@ from scipy.spatial import cKDTree
 from viem_graphs import inputs, modelled
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.partitions.model_creation import bisection_model, multisection_model
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
-
-sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
-
-from communication_model import bisection_model, multisection_model
 
 PIPELINE = "topdown | local_search(neighbourhood=10)"
 

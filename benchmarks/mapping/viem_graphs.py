@@ -7,21 +7,14 @@ between n blocks that KaHIP's fast configuration cuts the input into.
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import Delaunay, cKDTree
 
+from hopmap.mappers.partitions.model_creation import bisection_model
 from hopmap.traces import Traffic
-
-sys.path.append(str(next(p for p in Path(__file__).parents if p.name == "benchmarks") / "models"))
-
-from communication_model import bisection_model
-
-VERTICES = 2**17
 
 
 def rgg(vertices: int) -> Traffic:
@@ -47,14 +40,15 @@ def grid(side: int, dimensions: int) -> Traffic:
     return _graph(number.size, np.concatenate(edges))
 
 
-def inputs() -> dict[str, Traffic]:
-    """About 2^17 vertices each."""
+def inputs(exponent: int = 17) -> dict[str, Traffic]:
+    """About 2^exponent vertices each."""
+    vertices = 2**exponent
     return {
-        "rgg": rgg(VERTICES),
-        "delaunay 2-D": delaunay(VERTICES, 2),
-        "delaunay 3-D": delaunay(VERTICES, 3),
-        "grid 2-D": grid(362, 2),
-        "grid 3-D": grid(51, 3),
+        "rgg": rgg(vertices),
+        "delaunay 2-D": delaunay(vertices, 2),
+        "delaunay 3-D": delaunay(vertices, 3),
+        "grid 2-D": grid(round(vertices ** (1 / 2)), 2),
+        "grid 3-D": grid(round(vertices ** (1 / 3)), 3),
     }
 
 

@@ -26,7 +26,8 @@ from hopmap.mappers.exchanges import annealing_kernels
 from hopmap.mappers.exchanges.annealing_run import SAMPLE, AnnealingSearch, Cooling
 from hopmap.mappers.exchanges.assignment import assignment_to_groups, table_router
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
-from hopmap.mappers.objectives import ObjectiveName
+from hopmap.mappers.objectives import MOST as MOST_COST
+from hopmap.mappers.objectives import ObjectiveName, farthest
 from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -37,6 +38,7 @@ from .recursive_bisection import halves
 COARSEST = 32  # groups where coarsening stops
 MOST = 2048  # groups whose distances are kept in a table
 SCALE = 16.0  # of mean distances, which are kept as whole numbers
+FARTHEST = 32767  # in the tables
 PER_RANK = 2_000
 HOT, WARM = 0.5, 0.15  # first temperature on the coarsest level and on all others
 COLD = 0.05  # last temperature, in units of the first
@@ -120,6 +122,7 @@ def place_by_levels(
     slots = search.topology.slots
     slot_nodes = np.repeat(nodes, slots[nodes])
     levels = _coarsen(search.model, layers, rng)
+    scale = table_scale(search.model, search.topology)
     end = None if seconds is None else search.watch.now() + seconds
     place: NDArray[np.int64] | None = None
     for depth, level in enumerate(levels):
@@ -128,7 +131,7 @@ def place_by_levels(
             place = rng.permutation(groups).astype(np.int64)
         if groups <= MOST and not search.watch.over():
             hops = multilevel_kernels.group_hops(
-                search.model.router, slot_nodes, level.starts, 4, SCALE
+                search.model.router, slot_nodes, level.starts, 4, scale
             )
             model = CostModel(
                 table_router(hops), cost_kernels.HOPS, level.indptr, level.peer, level.weight
@@ -146,6 +149,15 @@ def place_by_levels(
         return HOT * search.scale()
     search.assign(slot_nodes[place])
     return WARM * search.scale()
+
+
+def table_scale(model: CostModel, topology: Topology) -> float:
+    """`SCALE`, or less where distances would not fit a table of int16 or costs by it 64 bits."""
+    longest = farthest(topology)
+    if longest * SCALE > FARTHEST:
+        longest = topology.diameter()
+    fits = min(FARTHEST, MOST_COST / max(int(model.weight.sum()) // 2, 1))
+    return min(SCALE, fits / max(longest, 1))
 
 
 def slot_layers(

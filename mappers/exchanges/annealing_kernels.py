@@ -19,6 +19,8 @@ from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
 
+WIDEST = 2**63 - 1
+
 
 class Assignment(NamedTuple):
     """Which rank is where, both ways, what that costs, and what may be tried.
@@ -170,6 +172,8 @@ def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
                 at = places[rank] if q == other else places[q]
                 worse += weight[i] * priced(kind, distance(router, node, at))
         if worse > 0:
+            if worse > WIDEST - total:
+                break
             total += worse
             count += 1
     assignment.random[0] = state

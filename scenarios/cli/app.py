@@ -8,7 +8,7 @@ import typer
 
 from hopmap.plugins import add_plugin
 
-from . import calibrate, convert, explain, mappings, report, simulate, sweep, traces
+from . import calibrate, convert, explain, mappings, model, report, simulate, sweep, traces
 from .console import say
 from .errors import OneLineGroup
 
@@ -25,6 +25,7 @@ app.command()(report.report)
 app.command()(traces.generate)
 app.command()(traces.info)
 app.command()(traces.matrix)
+app.command()(model.model)
 app.command("map")(mappings.map_)
 app.command()(mappings.evaluate)
 app.command()(simulate.simulate)

@@ -13,7 +13,7 @@ import numpy as np
 from hopmap.mappers.timing import timed_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
-from hopmap.simulator import Metrics, Result, Steady, evaluate, simulate
+from hopmap.simulator import Metrics, MetricsError, Result, Steady, evaluate, simulate
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -104,6 +104,9 @@ def _columns(metrics: Metrics) -> dict[str, Any]:
             group, part = metric.rsplit("_", 1)
             row[f"{quantity}_{metric}"] = found[quantity][group][part]
         row[f"hop_{quantity}"] = found[quantity]["dilation"]["sum"]
+    beyond = next((name for name, value in row.items() if value is not None and value >= 2**63), "")
+    if beyond:
+        raise MetricsError(f"{beyond} {row[beyond]:,}: expected below 2^63, which the tables hold")
     return row
 
 

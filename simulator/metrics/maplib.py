@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
-from hopmap.traces import Traffic
+from hopmap.traces import Traffic, exact_sum
 
 from . import load_kernels
 from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
@@ -86,7 +86,7 @@ def maplib_measure(
     links, load = _sum_by_key(keys, np.repeat(both, length))
 
     mesh = router.family != HAEC and not rings
-    true_hops = int((topology.distance(u, v) * both).sum()) if len(u) else 0
+    true_hops = exact_sum(both, topology.distance(u, v)) if len(u) else 0
     pairs = _sum_by_key(
         np.minimum(traffic.src, traffic.dst).astype(np.int64) * traffic.ranks
         + np.maximum(traffic.src, traffic.dst),
@@ -98,7 +98,7 @@ def maplib_measure(
     off = mapping[traffic.src] != mapping[traffic.dst]
     np.add.at(leaving, mapping[traffic.src][off], weight[off])
     total = int(both.sum())
-    hop_sum = int(load.sum())
+    hop_sum = exact_sum(load)
     longest = length[both > 0].max(initial=0)
     busiest = int(load.argmax()) if load.any() else None
     return Measure(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces import exact_sum
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -66,6 +68,6 @@ def spread_of(entries: NDArray[np.int64], *, truncate: bool = False) -> Spread:
     used = entries[entries > 0]
     if not used.size:
         return Spread(0, 0 if truncate else 0.0, 0, 0)
-    total = int(used.sum())
+    total = exact_sum(used)
     average = total // used.size if truncate else total / used.size
     return Spread(total, average, int(used.min()), int(used.max()))

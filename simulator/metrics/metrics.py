@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.errors import HopmapError
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
-from hopmap.traces import Traffic
+from hopmap.traces import Traffic, exact_sum
 from hopmap.units import show_bytes
 
 from . import load_kernels
@@ -250,7 +250,7 @@ def _measure(
     hops = topology.distance(u, v)
     off = u != v
     total = int(weight.sum())
-    hop_sum = int((hops * weight).sum())
+    hop_sum = exact_sum(weight, hops)
     talking = weight > 0
     busiest = int(load.argmax()) if load.any() else None
     leaving = np.zeros(topology.nodes, dtype=np.int64)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces import TraceError, Traffic
+from hopmap.traces import TraceError, Traffic, exact_sum
 
 pairs = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9), st.integers(0, 99)),
@@ -43,6 +43,13 @@ def test_undirected_keeps_totals_and_row_pointers_find_rows(rows):
         assert (traffic.src[pointers[rank] : pointers[rank + 1]] == rank).all()
     assert pointers[-1] == traffic.pairs
     assert (traffic.without_self().src != traffic.without_self().dst).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**53), st.integers(0, 2**24)), max_size=9))
+def test_sums_are_exact_however_large(rows):
+    weight, times = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    assert exact_sum(weight, times) == sum(w * t for w, t in rows)
+    assert exact_sum(weight) == sum(w for w, _ in rows)
 
 
 @pytest.mark.parametrize(

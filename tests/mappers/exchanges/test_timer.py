@@ -5,7 +5,6 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from communication_model import bisection_model
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges.timer import extended
 from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
+from hopmap.mappers.partitions.model_creation import bisection_model
 from hopmap.topologies import MappingError, partial_cube, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from support.slow import examples

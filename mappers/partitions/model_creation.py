@@ -4,13 +4,15 @@ Source: Schulz, Traeff and von Kirchbach, Better process mapping and sparse quad
 sections 4 and 5.2. The input graph has many vertices for each rank (a mesh, a sparse matrix); the
 blocks become ranks, and what is cut between two blocks is their traffic. Two ways of cutting:
 
-- *recursive bisection*: KaHIP at once into all blocks, which on its coarsest graph halves again and
-  again, floor(k / 2) blocks to the left and the rest to the right, so that blocks of like numbers
-  are near each other. Without knowledge of the machine: good for the identity mapping where all
-  sizes of the hierarchy are powers of two. Blocks are some 3 % above the mean at most.
-- *multisection*: along the hierarchy S, a_k parts first, each of these into a_(k-1), and so on, by
-  `partition.py`: blocks of equal size, to one vertex. Consecutive blocks fill a subsystem, so that
-  the identity mapping is good for any S.
+- *recursive bisection*, RB: KaHIP at once into all blocks, which on its coarsest graph halves again
+  and again, floor(k / 2) blocks to the left and the rest to the right, so that blocks of like
+  numbers are near each other. Without knowledge of the machine: good for the identity mapping where
+  all sizes of the hierarchy are powers of two. KaHIP is asked for blocks of up to (1 + epsilon)
+  times the mean, rounded up, and its fast configuration goes beyond where blocks are small.
+- *multisection* (RMS): along the hierarchy S, a_k parts first, each of these into a_(k-1), and so
+  on. Consecutive blocks fill a subsystem, so that the identity mapping is good for any S. Without
+  slack by `partition.py`, blocks of equal size to one vertex; with an epsilon KaHIP is asked for
+  parts of up to (1 + epsilon) times the mean of each level.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from hopmap.mappers.partitions.partition_kernels import Graph, contracted, induc
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic
 
-IMBALANCE = 0.03
+IMBALANCE = 0.03  # of bisection, as in KaHIP
 
 
 class Model(NamedTuple):
@@ -47,7 +49,12 @@ class Model(NamedTuple):
 
 
 def multisection_model(
-    graph: Traffic, sizes: Sequence[int], rng: np.random.Generator, *, preset: Preset = "fast"
+    graph: Traffic,
+    sizes: Sequence[int],
+    rng: np.random.Generator,
+    *,
+    preset: Preset = "fast",
+    epsilon: float = 0.0,
 ) -> Model:
     """Cut a graph along a hierarchy.
 
@@ -61,6 +68,8 @@ def multisection_model(
         Gives KaHIP its seeds.
     preset : {"fast", "eco", "strong"}
         How hard KaHIP tries.
+    epsilon : float
+        How far above the mean a part may be, at every level; 0 is not at all.
 
     Raises
     ------
@@ -80,7 +89,7 @@ def multisection_model(
             part[inside]
             for part, sums in zip(parts, room, strict=True)
             for inside in split(
-                partition(induced(whole, part, number), sums, rng, preset=preset), sizes[level]
+                _cut(induced(whole, part, number), sums, rng, preset, epsilon), sizes[level]
             )
         ]
     block = np.empty(graph.ranks, dtype=np.int64)
@@ -90,7 +99,12 @@ def multisection_model(
 
 
 def bisection_model(
-    graph: Traffic, ranks: int, rng: np.random.Generator, *, preset: Preset = "fast"
+    graph: Traffic,
+    ranks: int,
+    rng: np.random.Generator,
+    *,
+    preset: Preset = "fast",
+    epsilon: float = IMBALANCE,
 ) -> Model:
     """Cut a graph into as many blocks as ranks, by halves.
 
@@ -100,6 +114,8 @@ def bisection_model(
         As for `multisection_model`.
     ranks : int
         Blocks to make.
+    epsilon : float
+        How far above the mean KaHIP is told that a block may be.
 
     Raises
     ------
@@ -107,8 +123,24 @@ def bisection_model(
         Fewer vertices than ranks.
     """
     whole = _graph(graph, ranks)
-    block = kaffpa(whole, ranks, IMBALANCE, rng, preset)
+    block = kaffpa(whole, ranks, epsilon, rng, preset)
     return _model(whole, block, ranks)
+
+
+def _cut(
+    graph: Graph,
+    room: NDArray[np.int64],
+    rng: np.random.Generator,
+    preset: Preset,
+    epsilon: float,
+) -> NDArray[np.int64]:
+    """Part of each vertex; an empty graph or a single part needs no partitioner."""
+    if epsilon == 0:
+        return partition(graph, room, rng, preset=preset)
+    vertices = len(graph.indptr) - 1
+    if len(room) == 1 or vertices <= len(room):
+        return np.arange(vertices) % len(room)
+    return kaffpa(graph, len(room), epsilon, rng, preset)
 
 
 def _graph(traffic: Traffic, ranks: int) -> Graph:

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from communication_model import bisection_model, multisection_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.partitions.model_creation import bisection_model, multisection_model
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
-
-pytestmark = pytest.mark.slow  # no command reaches it
 
 
 def mesh(side: int) -> Traffic:

@@ -1,0 +1,185 @@
+"""Figures 3 and 4 of the VieM paper, and distances from a matrix or computed.
+
+``python benchmarks/mapping/viem_figures.py [PART ...] [--exponent E] [--racks K,K,...]``
+
+PART is of figures, oracle; both by default. Models are of graphs of 2^E vertices (14), for
+S = 4:16:k of the k given. Improvements over Mueller-Merbach's J on the model by recursive bisection
+are geometric means over all models, seconds arithmetic ones, of the processor and without the
+compiler. "RMS 1 %" is multisection with that slack at every level.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from math import log
+from statistics import fmean
+
+import numpy as np
+from viem_graphs import inputs
+
+from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.exchanges.annealing_kernels import all_hops
+from hopmap.mappers.exchanges.assignment import table_router
+from hopmap.mappers.greedy.most_connected_kernels import MUELLER_MERBACH, place
+from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.partitions.model_creation import Model, bisection_model, multisection_model
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.traces import Traffic
+
+BASE = "mueller_merbach"
+TOPDOWN = "topdown(in_order=false)"
+N10 = "local_search(neighbourhood=10)"
+HEURISTICS = {
+    "GreedyAllC": "greedy_all_c",
+    "Identity": "identity",
+    "Random": "random",
+    "recursive_bisection": "recursive_bisection",
+    "Bottom-Up": "bottomup(in_order=false)",
+    "Top-Down": TOPDOWN,
+    "Top-Down + N10": f"{TOPDOWN} | {N10}",
+}
+CREATED = {
+    "Identity": "identity",
+    "Identity + N10": f"identity | {N10}",
+    "Top-Down": TOPDOWN,
+    "Top-Down + N10": f"{TOPDOWN} | {N10}",
+}
+# Means of section 5: over Mueller-Merbach's on RB, %, and times of its time.
+PUBLISHED = {
+    "RB GreedyAllC": 1.0,
+    "RB Identity": 18.2,
+    "RB recursive_bisection": 8.0,
+    "RB Top-Down": 52.6,
+    "RMS Identity": 51.6,
+    "RMS Identity + N10": 55.4,
+    "RMS Top-Down": 54.1,
+    "RMS Top-Down + N10": 56.1,
+}
+
+
+def machine(racks: int) -> Topology:
+    """S = 4:16:k, D = 1:10:100."""
+    return topology_from_spec(f"tree:4:16:{racks}@1:10:100")
+
+
+def models(graph: Traffic, racks: int) -> dict[str, tuple[Model, float]]:
+    """Models of a graph by the ways to make them, each with its processor seconds."""
+    sizes = [4, 16, racks]
+    ways = {
+        "RB": lambda rng: bisection_model(graph, 64 * racks, rng),
+        "RMS": lambda rng: multisection_model(graph, sizes, rng),
+        "RMS 1 %": lambda rng: multisection_model(graph, sizes, rng, epsilon=0.01),
+    }
+    made = {}
+    for name, way in ways.items():
+        begin = time.process_time()
+        made[name] = way(np.random.default_rng(0)), time.process_time() - begin
+    return made
+
+
+def reached(graph: Traffic, racks: int) -> tuple[dict[str, float], dict[str, float]]:
+    """J and seconds of all mappers on all models; "RB" alone is the base, or what KaHIP took."""
+    topology = machine(racks)
+    values, seconds = {}, {}
+    for way, (model, took) in models(graph, racks).items():
+        mappers = {**HEURISTICS, **CREATED} if way == "RB" else CREATED
+        seconds[way] = took
+        for name, pipeline in {"": BASE, **mappers}.items():
+            begin = time.process_time()
+            node_of = map_ranks(model.traffic, topology, pipeline)
+            label = f"{way} {name}" if name else f"{way} {BASE}"
+            seconds[label] = time.process_time() - begin
+            values[label] = objective_value(model.traffic, topology, node_of, "hop_bytes")
+    return values, seconds
+
+
+def figures(racks: list[int], exponent: int) -> dict[str, float]:
+    """Print improvements over the base by k and over all, %, and times; return those over all."""
+    graphs = inputs(exponent)
+    gains: dict[int, list[dict[str, float]]] = {}
+    times = []
+    for k in racks:
+        for graph in graphs.values():
+            values, seconds = reached(graph, k)
+            base = values[f"RB {BASE}"]
+            gains.setdefault(k, []).append({n: log(base / v) for n, v in values.items()})
+            times.append(seconds)
+    names = list(gains[racks[0]][0])
+    title = f"over Mueller-Merbach on RB [%], {len(graphs)} graphs of 2^{exponent} vertices"
+    print(f"\nFigures 3 and 4: {title}\n{'k':<24}" + "".join(f"{k:>7}" for k in racks), end="")
+    print(f"{'all':>8}{'paper':>8}{'s':>9}{'times the base':>16}{'of KaHIP':>10}")
+    overall = {}
+    for name in names:
+        rows = [fmean(case[name] for case in gains[k]) for k in racks]
+        overall[name] = 100 * np.expm1(fmean(rows))
+        spent = fmean(row[name] for row in times)
+        base, kahip = (fmean(row[key] for row in times) for key in (f"RB {BASE}", "RB"))
+        cells = "".join(f"{100 * np.expm1(row):>7.1f}" for row in rows)
+        paper = f"{PUBLISHED[name]:>8.1f}" if name in PUBLISHED else f"{'':>8}"
+        print(f"{name:<24}{cells}{overall[name]:>8.1f}{paper}{spent:>9.3f}", end="")
+        print(f"{spent / base:>16.1f}{spent / kahip:>10.2f}")
+    for way in ("RB", "RMS", "RMS 1 %"):
+        print(f"model by {way}: {fmean(row[way] for row in times):.2f} s", flush=True)
+    return overall
+
+
+def oracle(racks: list[int], exponent: int) -> dict[str, float]:
+    """Print how many times as long distances take that are computed; return that by mapper."""
+    graph = next(iter(inputs(exponent).values()))
+    stages = {"N10": N10, "N1": "local_search(neighbourhood=1)"}
+    print(f"\nDistances computed / from a matrix, seconds\n{'n':>6}", end="")
+    print("".join(f"{name:>30}" for name in (BASE, *stages)))
+    ratios: dict[str, float] = {}
+    for k in racks:
+        computed = machine(k)
+        table, fits = all_hops(computed.router, computed.nodes)
+        assert fits
+        stored = replace(computed, router=table_router(table))
+        traffic = bisection_model(graph, 64 * k, np.random.default_rng(0)).traffic
+        start = map_ranks(traffic, computed, BASE)
+
+        def constructed(topology: Topology, traffic: Traffic = traffic) -> list[int]:
+            node_of = np.full(traffic.ranks, -1, dtype=np.int64)
+            model = cost_model(traffic, topology, "hop_bytes")
+            place(model, topology.slots, 0, MUELLER_MERBACH, node_of)
+            return node_of.tolist()
+
+        cells = ""
+        for name in (BASE, *stages):
+            spent, found = [], []
+            for topology in (computed, stored):
+                for _ in range(2):  # the first one compiles
+                    begin = time.process_time()
+                    if name == BASE:
+                        node_of = constructed(topology)
+                    else:
+                        node_of = map_ranks(traffic, topology, stages[name], initial=start).tolist()
+                    seconds = time.process_time() - begin
+                found.append(node_of)
+                spent.append(seconds)
+            assert found[0] == found[1]
+            ratios[name] = spent[0] / spent[1]
+            cells += f"{spent[0]:>12.4f} /{spent[1]:>8.4f} ={ratios[name]:>6.2f}"
+        print(f"{64 * k:>6}{cells}", flush=True)
+    return ratios
+
+
+def main(words: list[str]) -> None:
+    """Run the parts."""
+    exponent = int(words[words.index("--exponent") + 1]) if "--exponent" in words else 14
+    racks = words[words.index("--racks") + 1] if "--racks" in words else "1,2,3,4,5,6,7,8"
+    chosen = [word for word in words if word in ("figures", "oracle")] or ["figures", "oracle"]
+    ks = [int(k) for k in racks.split(",")]
+    small = bisection_model(inputs(10)["grid 2-D"], 64, np.random.default_rng(0)).traffic
+    for pipeline in {BASE: BASE, **HEURISTICS, **CREATED}.values():  # compile
+        map_ranks(small, machine(1), pipeline)
+    if "figures" in chosen:
+        figures(ks, exponent)
+    if "oracle" in chosen:
+        oracle(ks, exponent)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
