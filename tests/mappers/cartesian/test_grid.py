@@ -193,9 +193,10 @@ def test_the_successors_follow_the_component_stencil(mapper):
 
 
 def test_the_hyperplane_cuts_no_node():
-    """12 x 10 ranks: halves of 6 x 10, those at x = 2; 4 x 10 ranks are two nodes, filled by y."""
+    """12 x 10 ranks: halves of 6 x 10, those in 2 and 4, the 2 outside; 4 x 10 are filled by y."""
     grid = nodes_on_grid((12, 10), "cluster:6*20", "hyperplane")
-    assert [box_of(grid, node) for node in range(6)] == [(2, 10), (4, 5), (4, 5)] * 2
+    outer, inner = [(2, 10)], [(4, 5)] * 2
+    assert [box_of(grid, node) for node in range(6)] == [*outer, *inner, *inner, *outer]
 
 
 def test_equal_angles_are_equal_whatever_their_sums_round_to():
