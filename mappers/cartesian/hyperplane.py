@@ -8,7 +8,7 @@ part of at most 2 p ranks is filled row-major, the first of these dimensions slo
 The smaller part is on the side of the grid's nearer border: the upper one where the middle of what
 is cut lies in the upper half of the whole grid. Nodes of several sizes are taken as their mean,
 lowered until it divides the grid. Both as in the authors' library mpicartreorderlib, whose
-coordinates these are.
+coordinates these are. With weight=bytes, ours, angles are weighted by the bytes of their vectors.
 
 Source: Hunold, von Kirchbach, Lehr, Schulz, Traeff, Efficient process-to-node mapping algorithms
 for stencil computations, IEEE Cluster 2020, arXiv 2005.09521. The library walks from the middle to
@@ -27,17 +27,28 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
+from .grid import Coordinates, Weight, all_row_major, cartesian, node_sizes, placed, row_major
 
 Vectors = Sequence[Sequence[int]]
+Weights = Sequence[int] | None
 
 
 @mapper("hyperplane", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020")
-def hyperplane(traffic: Traffic, topology: Topology) -> Mapping:
-    """Cartesian grid: cut in two between nodes, across dimensions of little traffic."""
-    grid = cartesian(traffic, "hyperplane")
+def hyperplane(traffic: Traffic, topology: Topology, *, weight: Weight = "messages") -> Mapping:
+    """Cartesian grid: cut in two between nodes, across dimensions of little traffic.
+
+    Parameters
+    ----------
+    traffic, topology
+        See `map_ranks`.
+    weight : {"messages", "bytes"}
+        What a vector of the stencil counts: one as published, or its bytes.
+    """
+    grid = cartesian(traffic, "hyperplane", weighs=weight == "bytes")
     size = dividing_mean(node_sizes(topology, traffic.ranks))
-    return placed(grid, hyperplane_all(grid.dims, size, grid.stencil), topology)
+    return placed(
+        grid, hyperplane_all(grid.dims, size, grid.stencil, grid.weights(weight)), topology
+    )
 
 
 def dividing_mean(sizes: Sequence[int]) -> int:
@@ -46,17 +57,20 @@ def dividing_mean(sizes: Sequence[int]) -> int:
     return next(size for size in range(ranks // len(sizes), 0, -1) if ranks % size == 0)
 
 
-def angles(stencil: Vectors, dimensions: int) -> list[int]:
+def angles(stencil: Vectors, dimensions: int, weights: Weights = None) -> list[int]:
     """Sum of cos^2 of the angles between the vectors and each dimension, in steps of 2^-32.
 
     Equal sums are equal so in any order of additions and in `hopmap_cart.h`: six times 1/6 is 1.
+    Weights count by their share.
     """
+    each = [1] * len(stencil) if weights is None else weights
+    total = 1 if weights is None else max(sum(weights), 1)
     lengths = [sum(x * x for x in vector) for vector in stencil]
     sums = [
-        sum(v[d] * v[d] / length for v, length in zip(stencil, lengths, strict=True) if length)
+        sum(w * v[d] * v[d] / n for v, w, n in zip(stencil, each, lengths, strict=True) if n)
         for d in range(dimensions)
     ]
-    return [int(total * 2**32 + 0.5) for total in sums]
+    return [int(found / total * 2**32 + 0.5) for found in sums]
 
 
 def preferred(dims: Sequence[int], angle: Sequence[int]) -> list[int]:
@@ -82,10 +96,10 @@ def split(
 
 
 def hyperplane_coordinates(
-    rank: int, dims: Sequence[int], size: int, stencil: Vectors
+    rank: int, dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
 ) -> list[int]:
     """Coordinates of one rank."""
-    rest, corner, angle = list(dims), [0] * len(dims), angles(stencil, len(dims))
+    rest, corner, angle = list(dims), [0] * len(dims), angles(stencil, len(dims), weights)
     while prod(rest) > 2 * size:
         d, lower = split(rest, corner, dims, size, preferred(rest, angle))
         below = prod(rest) // rest[d] * lower
@@ -101,9 +115,11 @@ def hyperplane_coordinates(
     return corner
 
 
-def hyperplane_all(dims: Sequence[int], size: int, stencil: Vectors) -> Coordinates:
+def hyperplane_all(
+    dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
+) -> Coordinates:
     """Coordinates of all ranks."""
-    whole, angle = tuple(dims), angles(stencil, len(dims))
+    whole, angle = tuple(dims), angles(stencil, len(dims), weights)
     done: dict[tuple[object, ...], Coordinates] = {}
 
     def numbered(dims: tuple[int, ...], corner: tuple[int, ...]) -> Coordinates:

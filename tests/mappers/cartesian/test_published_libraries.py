@@ -41,7 +41,7 @@ def rows(file):
 @pytest.mark.parametrize("algorithm", ["hyperplane", "stencil_strips", "skewed_kd_tree"])
 def test_all_ranks_are_where_mpicartreorderlib_puts_them(algorithm):
     cases = [row for row in rows("mpicartreorderlib.csv") if row[0] == algorithm]
-    assert len(cases) == 50
+    assert len(cases) == 57
     for _, dims, size, stencil, numbers in cases:
         found = MAPPERS[algorithm](dims, size, stencil)
         assert np.ravel_multi_index(tuple(found.T), dims).tolist() == numbers, (dims, stencil)
@@ -56,7 +56,7 @@ def test_all_ranks_are_where_nodecart_puts_them():
 
 
 def test_the_worst_node_of_6_x_6_x_3_ranks_is_the_library_s():
-    """24 messages by hyperplane, whose smaller parts are at the nearer border; 27 if always below."""
+    """24 messages: smaller parts are at the nearer border; 27 if they are always the lower ones."""
     traffic, topology = stencil_traffic((6, 6, 3), "7pt"), topology_from_spec("cluster:9*12")
     node_of = map_ranks(traffic, topology, "hyperplane")
     assert evaluate(traffic, topology, node_of).messages.off_node.max == 24
