@@ -24,7 +24,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
+from .grid import Coordinates, all_row_major, cartesian, crossing, node_sizes, placed, row_major
 from .gropp import equal_size
 
 
@@ -37,15 +37,12 @@ def factorisation(traffic: Traffic, topology: Topology) -> Mapping:
     inner = hierarchy(topology) or ()
     full = prod(inner) == len(sizes)
     levels = [*(inner[::-1] if full else [len(sizes)]), size]
-    crossing = [
-        sum(abs(v[d]) * weight for v, weight in zip(grid.stencil, grid.sizes, strict=True))
-        for d in range(len(grid.dims))
-    ]
-    return placed(grid, factorised_all(level_factors(grid.dims, levels, crossing)), topology)
+    weights = crossing(grid.stencil, grid.sizes, len(grid.dims))
+    return placed(grid, factorised_all(level_factors(grid.dims, levels, weights)), topology)
 
 
 def level_factors(
-    dims: Sequence[int], levels: Sequence[int], crossing: Sequence[int]
+    dims: Sequence[int], levels: Sequence[int], across: Sequence[int]
 ) -> list[list[int]]:
     """Factors of each level in every dimension, the coarsest level first.
 
@@ -55,12 +52,12 @@ def level_factors(
         Ranks per dimension.
     levels : sequence of int
         Parts of the machine, parts of each part, ...; their product is that of the dims.
-    crossing : sequence of int
+    across : sequence of int
         What crosses a cut across each dimension, a rank.
     """
     rest, chosen = list(dims), []
     # A cut across d is prod(dims) / dims[d] ranks large. In whole numbers ties stay ties.
-    weights = [prod(dims) // dims[d] * crossing[d] for d in range(len(dims))]
+    weights = [prod(dims) // dims[d] * across[d] for d in range(len(dims))]
     for parts in levels:
         factors = min(
             _products(parts, rest),

@@ -12,19 +12,23 @@ sections 3.1 and 5.1.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.errors import HopmapWarning
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .recognise import recognised
 
 Coordinates = NDArray[np.int64]  # of shape (ranks, dimensions)
+# What a vector of the stencil counts: one message, or its bytes.
+Weight: TypeAlias = Literal["messages", "bytes"]
 
 
 class Grid(NamedTuple):
@@ -50,9 +54,33 @@ class Grid(NamedTuple):
     periodic: tuple[bool, ...]
     cells: NDArray[np.int64]
 
+    def weights(self, weight: Weight) -> list[int] | None:
+        """Weight of every vector; None where all count alike, as published."""
+        return self.sizes if weight == "bytes" else None
 
-def cartesian(traffic: Traffic, mapper: str) -> Grid:
+
+def crossing(
+    stencil: Sequence[Sequence[int]], weights: Sequence[int] | None, dimensions: int
+) -> list[int]:
+    """Sum over the vectors of weight times reach: what crosses a cut across each dimension."""
+    each = weights or [1] * len(stencil)
+    return [
+        sum(abs(v[d]) * weight for v, weight in zip(stencil, each, strict=True))
+        for d in range(dimensions)
+    ]
+
+
+def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     """Grid of the traffic: from its metadata, else recognised (a star, not periodic).
+
+    Parameters
+    ----------
+    traffic : Traffic
+    mapper : str
+        Who asks.
+    weighs : bool
+        Whether it heeds the bytes to each neighbour; if not, a `HopmapWarning` says where they
+        differ.
 
     Raises
     ------
@@ -87,6 +115,14 @@ def cartesian(traffic: Traffic, mapper: str) -> Grid:
                 f"mapper {mapper}: {what} {':'.join(map(str, map(int, numbers)))} has "
                 f"{len(numbers)} dimensions: expected {len(dims)} as in {text}"
             )
+    if not weighs and len(set(sizes)) > 1:
+        warnings.warn(
+            f"mapper {mapper} ignores that neighbours get {min(sizes)} to {max(sizes)} bytes: "
+            "hyperplane, skewed_kd_tree and stencil_strips weigh them with weight=bytes, "
+            "factorisation and grid_portfolio always",
+            HopmapWarning,
+            stacklevel=2,
+        )
     return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
 
 

@@ -25,7 +25,7 @@ from .grid import Coordinates, all_row_major, cartesian, node_sizes, placed, row
 @mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4")
 def gropp(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: a box of one shape for every node, by prime factors."""
-    grid = cartesian(traffic, "gropp")
+    grid = cartesian(traffic, "gropp", weighs=False)
     size = equal_size(node_sizes(topology, traffic.ranks), "gropp")
     return placed(grid, gropp_all(grid.dims, size), topology)
 

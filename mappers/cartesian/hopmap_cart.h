@@ -386,7 +386,8 @@ static inline int hopmap_hyperplane(int ndims, const int dims[], int node_size, 
             step = node_size / hopmap_impl_gcd(node_size, ranks / rest[d]);
             if (step <= rest[d] / 2) break;
         }
-        lower = rest[d] / 2 / step * step;
+        lower = rest[d] / 2 / step * step; /* the smaller part is at the nearer border */
+        if (coords[d] + rest[d] / 2 >= dims[d] / 2) lower = rest[d] - lower;
         below = ranks / rest[d] * lower;
         if (index < below) {
             rest[d] = lower;

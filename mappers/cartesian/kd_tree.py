@@ -29,7 +29,7 @@ Splitter = Callable[[Sequence[int]], int]
 @mapper("kd_tree", source="Lehr 2019, chapter 5")
 def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: halves across the longest dimension, again and again."""
-    grid = cartesian(traffic, "kd_tree")
+    grid = cartesian(traffic, "kd_tree", weighs=False)
     return placed(grid, kd_tree_all(grid.dims), topology)
 
 

@@ -49,7 +49,7 @@ def squarest_strips(
     path : {"rows", "snake"}
         Slices row by row as published, or ranks so that each is a neighbour of the one before.
     """
-    grid = cartesian(traffic, "squarest_strips")
+    grid = cartesian(traffic, "squarest_strips", weighs=False)
     size = max(node_sizes(topology, traffic.ranks))
     return placed(grid, squarest_strips_all(grid.dims, size, carry, path), topology)
 

@@ -9,6 +9,8 @@ What the text leaves open is chosen here: how far stencils, skews and dimensions
 dimensions comes near a number of ranks (`near`, `skewed`), and the steps of `stencil_skew`, whose
 figure shows the last one only. Grids with fewer ranks than nodes (4x4 on 30) are left out. The last
 dimension varies fastest, as MPI has it, so that the thesis' 10 x 30 is 30x10: its blocks say so.
+Its second dimension therefore is the first here; along that stencils grow, which gives the order of
+figure 7.22, as longer sides last do that of figure 7.13.
 
 Source: Lehr, Efficient process mapping for Cartesian topologies, Diplomarbeit TU Wien 2019,
 sections 7.1.2, 7.2 and 7.3, listing 7.3.
@@ -123,8 +125,7 @@ def skew() -> list[Cell]:
         for d in (2, 3)
         for nodes in (10, 30)
         for size in (10, 30)
-        for s in (1.0, 1.5, 2.0, 2.5, 2.9, 3.0, 3.1, 3.5, 4.0)
-        for dims in [skewed(nodes * size, d, s)]
+        for dims, s in _skews(nodes * size, d).items()
     ]
 
 
@@ -139,11 +140,11 @@ def stencil_size() -> list[Cell]:
 
 
 def stencil_skew() -> list[Cell]:
-    """Stencils ever longer in the second dimension (7.2.3; figures 7.21, 7.22)."""
-    along, diagonal = [[0, 1], [0, -1]], [[1, 1], [-1, -1]]
+    """Stencils ever longer in the thesis' second dimension, our first (7.2.3; 7.21, 7.22)."""
+    along, diagonal = [[1, 0], [-1, 0]], [[1, 1], [-1, -1]]
 
     def longer(reach: int) -> list[list[int]]:
-        return [[0, sign * far] for far in range(2, reach + 1) for sign in (1, -1)]
+        return [[sign * far, 0] for far in range(2, reach + 1) for sign in (1, -1)]
 
     steps = [
         star(2),
@@ -218,11 +219,11 @@ def nodes_of(ranks: int, nodes: int) -> str:
 
 
 def near(ranks: int, dimensions: int) -> tuple[int, ...]:
-    """Return the grid of sides s + 1 and s whose ranks are nearest, longer sides first."""
+    """Return the grid of sides s and s + 1 whose ranks are nearest, longer sides last."""
     side = 1
     while (side + 1) ** dimensions <= ranks:
         side += 1
-    grids = [(side + 1,) * k + (side,) * (dimensions - k) for k in range(dimensions + 1)]
+    grids = [(side,) * (dimensions - k) + (side + 1,) * k for k in range(dimensions + 1)]
     return min(grids, key=lambda dims: abs(prod(dims) - ranks))
 
 
@@ -230,6 +231,17 @@ def skewed(ranks: int, dimensions: int, ratio: float) -> tuple[int, ...]:
     """Return the grid of sides a * ratio, a, ..., a, rounded, with about so many ranks."""
     side = round((ranks / ratio) ** (1 / dimensions))
     return (round(side * ratio), *(side,) * (dimensions - 1))
+
+
+def _skews(ranks: int, dimensions: int) -> dict[tuple[int, ...], float]:
+    """Return the grids of ratios 1.0, 1.1, ..., 4.0, each with the ratio nearest to its own."""
+    found: dict[tuple[int, ...], float] = {}
+    for tenths in range(10, 41):
+        dims = skewed(ranks, dimensions, tenths / 10)
+        off = abs(tenths / 10 - dims[0] / dims[-1])
+        if dims not in found or off < abs(found[dims] - dims[0] / dims[-1]):
+            found[dims] = tenths / 10
+    return found
 
 
 def symmetric_stencil(index: int, dimensions: int) -> list[list[int]]:

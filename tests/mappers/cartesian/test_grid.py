@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from math import prod
 
 import numpy as np
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from hopmap.errors import HopmapWarning
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.factorisation import (
     factorised_all,
     factorised_coordinates,
     level_factors,
 )
-from hopmap.mappers.cartesian.grid import all_row_major, row_major
+from hopmap.mappers.cartesian.grid import all_row_major, crossing, row_major
 from hopmap.mappers.cartesian.gropp import box_shape, gropp_all, gropp_coordinates, prime_factors
 from hopmap.mappers.cartesian.hyperplane import angles, hyperplane_all, hyperplane_coordinates
 from hopmap.mappers.cartesian.kd_tree import kd_tree_all, kd_tree_coordinates
@@ -66,6 +68,16 @@ def box_of(grid, node):
     """Extents of the ranks of a node."""
     cells = np.argwhere(grid == node)
     return tuple((cells.max(axis=0) - cells.min(axis=0) + 1).tolist())
+
+
+@st.composite
+def stencils_on_nodes(draw, longest=9, most_dimensions=4):
+    """Dims, a node size that divides the grid, and a stencil."""
+    dims = draw(st.lists(st.integers(1, longest), min_size=1, max_size=most_dimensions))
+    ranks = prod(dims)
+    size = draw(st.sampled_from([size for size in range(1, ranks + 1) if ranks % size == 0]))
+    vector = st.tuples(*[st.integers(-2, 2)] * len(dims))
+    return tuple(dims), size, draw(st.lists(vector, min_size=1, max_size=6))
 
 
 # Published examples
@@ -193,9 +205,10 @@ def test_the_successors_follow_the_component_stencil(mapper):
 
 
 def test_the_hyperplane_cuts_no_node():
-    """12 x 10 ranks: halves of 6 x 10, those at x = 2; 4 x 10 ranks are two nodes, filled by y."""
+    """12 x 10 ranks: halves of 6 x 10, those in 2 and 4, the 2 outside; 4 x 10 are filled by y."""
     grid = nodes_on_grid((12, 10), "cluster:6*20", "hyperplane")
-    assert [box_of(grid, node) for node in range(6)] == [(2, 10), (4, 5), (4, 5)] * 2
+    outer, inner = [(2, 10)], [(4, 5)] * 2
+    assert [box_of(grid, node) for node in range(6)] == [*outer, *inner, *inner, *outer]
 
 
 def test_equal_angles_are_equal_whatever_their_sums_round_to():
@@ -216,6 +229,60 @@ def test_factors_follow_what_crosses_a_cut():
     assert box_of(node_of.reshape(16, 16), 0) == (4, 16)
 
 
+WEIGHED = ["hyperplane", "stencil_strips", "skewed_kd_tree"]
+
+
+@pytest.mark.parametrize("mapper", WEIGHED)
+@pytest.mark.parametrize("size", [[1000, 1000, 1, 1], [1, 1, 1000, 1000]])
+def test_weighed_by_bytes_nodes_span_the_dimension_of_the_most(mapper, size):
+    """8 x 8 ranks, four nodes of 8 x 2: three borders of 8 ranks, a byte each way."""
+    traffic, topology = (
+        stencil_traffic((8, 8), "5pt", size=size),
+        topology_from_spec("cluster:4*16"),
+    )
+    with pytest.warns(HopmapWarning, match=rf"^mapper {mapper} ignores .* 1 to 1000 bytes: .*$"):
+        published = map_ranks(traffic, topology, mapper)
+    weighed = map_ranks(traffic, topology, f"{mapper}(weight=bytes)")
+    assert evaluate(traffic, topology, published).bytes.off_node.total == 16016
+    assert evaluate(traffic, topology, weighed).bytes.off_node.total == 48
+
+
+@examples(50)
+@given(stencils_on_nodes(longest=7, most_dimensions=3), st.integers(1, 10**6))
+def test_equal_bytes_weigh_as_messages_do_where_vectors_are_short(case, size):
+    """On stars, that is: a long vector counts once, but it crosses several cuts."""
+    dims, node, _ = case
+    weights = [size] * 2 * len(dims)
+    vectors = star(len(dims))
+    assert np.array_equal(
+        hyperplane_all(dims, node, vectors), hyperplane_all(dims, node, vectors, weights)
+    )
+    assert np.array_equal(
+        stencil_strips_all(dims, node, vectors), stencil_strips_all(dims, node, vectors, weights)
+    )
+    assert np.array_equal(
+        skewed_kd_tree_all(dims, vectors), skewed_kd_tree_all(dims, vectors, weights)
+    )
+
+
+def test_a_far_neighbour_crosses_as_many_cuts_as_it_is_far():
+    assert crossing([(3, 0), (0, -1), (-1, 2)], [10, 100, 1], 2) == [31, 102]
+    assert crossing([(3, 0), (0, -1), (-1, 2)], None, 2) == [4, 3]
+
+
+@pytest.mark.parametrize("mapper", ["gropp", "kd_tree", "squarest_strips"])
+def test_mappers_that_ignore_the_stencil_say_so_where_bytes_differ(mapper):
+    topology = topology_from_spec("cluster:4*16")
+    with pytest.warns(HopmapWarning, match=f"^mapper {mapper} ignores"):
+        map_ranks(stencil_traffic((8, 8), "5pt", size=[2, 2, 1, 1]), topology, mapper)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        map_ranks(stencil_traffic((8, 8), "5pt", size=7), topology, mapper)
+        traffic = stencil_traffic((4, 4), "5pt", size=[2, 2, 1, 1])
+        for quiet in ("factorisation", "grid_portfolio(moves=0)", "row_major"):
+            map_ranks(traffic, topology_from_spec("cluster:4*4"), quiet)
+
+
 def test_a_kd_tree_serves_nodes_sockets_and_cores_at_once():
     """Cores of a hierarchy are consecutive: their sockets and nodes are the cluster's."""
     traffic = stencil_traffic((12, 11, 8), "7pt")
@@ -231,8 +298,8 @@ def test_a_kd_tree_serves_nodes_sockets_and_cores_at_once():
 
 def forms(dims, size, stencil):
     """Pairs of (coordinates of one rank, coordinates of all)."""
-    crossing = [sum(abs(v[d]) for v in stencil) for d in range(len(dims))]
-    factors = level_factors(dims, (prod(dims) // size, size), crossing)
+    across = crossing(stencil, None, len(dims))
+    factors = level_factors(dims, (prod(dims) // size, size), across)
     return {
         "row_major": (lambda r: row_major(r, dims), all_row_major(dims)),
         "gropp": (lambda r: gropp_coordinates(r, dims, size), gropp_all(dims, size)),
@@ -263,16 +330,6 @@ def forms(dims, size, stencil):
             hyperplane_all(dims, size, stencil),
         ),
     }
-
-
-@st.composite
-def stencils_on_nodes(draw, longest=9, most_dimensions=4):
-    """Dims, a node size that divides the grid, and a stencil."""
-    dims = draw(st.lists(st.integers(1, longest), min_size=1, max_size=most_dimensions))
-    ranks = prod(dims)
-    size = draw(st.sampled_from([size for size in range(1, ranks + 1) if ranks % size == 0]))
-    vector = st.tuples(*[st.integers(-2, 2)] * len(dims))
-    return tuple(dims), size, draw(st.lists(vector, min_size=1, max_size=6))
 
 
 @examples(200)

@@ -137,3 +137,15 @@ def test_large_grids_are_refused_in_one_line(dims, spec, said):
     assert str(refused.value) == (
         f"mapper exact_partition: {said}: expected a small grid, like 6x6 on six nodes"
     )
+
+
+def test_case_3_of_section_3_3_of_the_thesis_is_wrong():
+    """Messages up and down in columns of 6 that close, nodes of 8: three have a column and a third.
+
+    The thesis says that no node crosses two borders only, as 2 p is no multiple of the column; a
+    column of three parts is what its case distinction leaves out, and with it Lemma 3.4.
+    """
+    traffic = stencil_traffic((4, 6), [(0, 1), (0, -1)], periodic=[False, True])
+    topology = topology_from_spec("cluster:3*8")
+    assert 2 * 8 % 6 != 0
+    assert measures(traffic, topology, "exact_partition(measure=worst)") == (6, 2)
