@@ -140,7 +140,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
     places = places.transpose(*["XYZ".index(axis) for axis in reversed(order)], -1).reshape(-1, 6)
     groups = (places[:, :3].max(axis=0) + 1).tolist()
     block = box("tofud", GRID, (*groups, *GROUP), np.array([False] * 4 + [True, False]), slots)
-    place = np.ravel_multi_index(tuple(places.T), (*groups, *GROUP), order="F")
+    place = np.asarray(np.ravel_multi_index(tuple(places.T), (*groups, *GROUP), order="F"))
     suffix = (f"*{slots}" if slots > 1 else "") + (f",order={order}" if order != axes else "")
     return replace(
         _renumbered(block, place),
