@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit
 
 from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
+from .dragonfly_plus_kernels import DragonflyPlusRouter, plus_distance, plus_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
 from .switch_kernels import (
     DragonflyRouter,
@@ -36,6 +37,7 @@ Router: TypeAlias = (
     | FoldedRouter
     | FatTreeRouter
     | DragonflyRouter
+    | DragonflyPlusRouter
     | TreeRouter
     | GraphRouter
     | RouteRouter
@@ -47,6 +49,7 @@ ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     FoldedRouter: (box_distance, box_link),
     FatTreeRouter: (fattree_distance, fattree_link),
     DragonflyRouter: (dragonfly_distance, dragonfly_link),
+    DragonflyPlusRouter: (plus_distance, plus_link),
     TreeRouter: (tree_distance, tree_link),
     GraphRouter: (graph_distance, graph_link),
     RouteRouter: (route_distance, route_link),

@@ -16,6 +16,7 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
+from hopmap.topologies.families.dragonfly_plus import dragonfly_plus
 from hopmap.topologies.families.grid import TIES, haec, mesh, torus
 from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.families.hypercube import hypercube
@@ -95,6 +96,11 @@ def _dragonfly(text: str) -> tuple[int, ...] | None:
     return tuple(sizes[0]) if sizes and 3 <= len(sizes[0]) <= 4 else None
 
 
+def _dragonfly_plus(text: str) -> tuple[int, ...] | None:
+    sizes = _sizes(text)
+    return tuple(sizes[0]) if sizes and 4 <= len(sizes[0]) <= 5 else None
+
+
 def _tofu(text: str) -> tuple[list[int], bool] | None:
     """Read groups, or a job behind job=."""
     sizes = _sizes(text.removeprefix("job="))
@@ -146,6 +152,12 @@ FAMILIES: dict[str, Family] = {
         _dragonfly,
         "nodes a router, routers a group, global links a router and, if wanted, groups",
         ("2x4x2", "16x32x17x74"),
+    ),
+    "dragonfly+": Family(
+        dragonfly_plus,
+        _dragonfly_plus,
+        "nodes a leaf, leaves a group, spines a group, groups and, if wanted, global links a spine",
+        ("10x18x18x22", "2x4x4x5x1"),
     ),
     "tofud": Family(
         tofu,
