@@ -16,12 +16,15 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
+from hopmap.topologies.families.dragonfly_plus import dragonfly_plus
 from hopmap.topologies.families.grid import TIES, haec, mesh, torus
 from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.families.hypercube import hypercube
 from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fat_tree
+from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 
+from .job import job, named, split
 from .presets import PRESETS, preset
 from .topology import Topology, TopologyError, check_size
 
@@ -94,6 +97,17 @@ def _dragonfly(text: str) -> tuple[int, ...] | None:
     return tuple(sizes[0]) if sizes and 3 <= len(sizes[0]) <= 4 else None
 
 
+def _dragonfly_plus(text: str) -> tuple[int, ...] | None:
+    sizes = _sizes(text)
+    return tuple(sizes[0]) if sizes and 4 <= len(sizes[0]) <= 5 else None
+
+
+def _tofu(text: str) -> tuple[list[int], bool] | None:
+    """Read groups, or a job behind job=."""
+    sizes = _sizes(text.removeprefix("job="))
+    return (sizes[0], text.startswith("job=")) if sizes else None
+
+
 def _cluster(text: str) -> tuple[list[int]] | None:
     if not re.fullmatch(r"\d{1,7}(\*\d{1,7})?(\+\d{1,7}(\*\d{1,7})?)*", text):
         return None
@@ -112,7 +126,13 @@ def _named(text: str) -> tuple[str, Callable[[str], Topology]]:
     return text, topology_from_spec
 
 
-FILE = "file:"
+def _over(text: str) -> tuple[str, str, Callable[[str], Topology]] | None:
+    parts = split(text)
+    return (*parts, topology_from_spec) if parts else None
+
+
+FILE, JOB = "file:", "job:"
+READ = (FILE, JOB, "names:")  # of files that may change
 _BOX = "whole numbers joined by x, and *S for S slots a node"
 _TIES = {"ties": TIES}
 FAMILIES: dict[str, Family] = {
@@ -140,6 +160,19 @@ FAMILIES: dict[str, Family] = {
         "nodes a router, routers a group, global links a router and, if wanted, groups",
         ("2x4x2", "16x32x17x74"),
     ),
+    "dragonfly+": Family(
+        dragonfly_plus,
+        _dragonfly_plus,
+        "nodes a leaf, leaves a group, spines a group, groups and, if wanted, global links a spine",
+        ("10x18x18x22", "2x4x4x5x1"),
+    ),
+    "tofud": Family(
+        tofu,
+        _tofu,
+        "groups of 12 nodes along X, Y and Z, or job= and the sizes of a job's torus",
+        ("24x23x24", "job=4x4x4"),
+        _TIES | {"order": ORDERS},
+    ),
     "cluster": Family(
         cluster, _cluster, "nodes*slots joined by +", ("33*32", "17*9+9*8"), slots=False
     ),
@@ -149,6 +182,22 @@ FAMILIES: dict[str, Family] = {
         lambda text: (text,) if text else None,
         "a path",
         ("net.graphml", "topology.yaml#NAME"),
+        slots=False,
+        whole=True,
+    ),
+    "job": Family(
+        job,
+        _over,
+        "a file of hosts, @ and the machine's spec",
+        ("alloc.csv@file:topology.txt", "jobs.tar.gz#17.txt@file:nodes.txt"),
+        slots=False,
+        whole=True,
+    ),
+    "names": Family(
+        named,
+        _over,
+        "names as Slurm writes them, @ and a spec",
+        ("nid[0000-2975]@dragonfly:4x31x17x24",),
         slots=False,
         whole=True,
     ),
@@ -229,7 +278,7 @@ def topology_from_spec(spec: str) -> Topology:
     TopologyError
         Unknown family or option, a shape that is not understood or cannot be built.
     """
-    return (_build if spec.strip().startswith(FILE) else _build_once)(spec)
+    return (_build if spec.strip().startswith(READ) else _build_once)(spec)
 
 
 def _build(spec: str) -> Topology:
@@ -254,8 +303,8 @@ def _build(spec: str) -> Topology:
         keywords |= _options(options, family)
         return family.build(*arguments, **keywords)
     except TopologyError as error:
-        named = str(error).startswith(FILE)  # readers of files begin with the spec
-        raise TopologyError(str(error) if named else f"topology {spec!r}: {error}") from None
+        begun = str(error).startswith(FILE)  # readers of files begin with the spec
+        raise TopologyError(str(error) if begun else f"topology {spec!r}: {error}") from None
 
 
 _build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last
