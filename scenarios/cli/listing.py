@@ -25,7 +25,9 @@ def _mappers() -> Entries:
             info.name,
             info.summary,
             info.source,
-            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
+            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters]
+            + [{"name": "preset", "type": "|".join(info.presets), "default": None}]
+            * bool(info.presets),
         )
         for info in sorted(
             all_mappers().values(), key=lambda info: (info.name != "auto", info.name)
