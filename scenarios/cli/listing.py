@@ -103,7 +103,7 @@ def _formats() -> Entries:
     ]
     mappings = [
         _entry("mapping CSV", "mapping: rank,node below a comment that names the topology"),
-        _entry("MapLib mapping", "mapping: lines of x y z, count and ranks of a node; only read"),
+        _entry("MapLib mapping", "mapping: lines of x y z, count and ranks of a node; --to maplib"),
     ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
