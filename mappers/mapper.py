@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
@@ -77,6 +78,8 @@ class MapperInfo:
         Which of ``rng``, ``initial`` and ``progress`` it asks for.
     hints : tuple
         Types of the parameters.
+    presets : mapping
+        Parameters by the name of a publication, for ``preset=NAME``.
     """
 
     name: str
@@ -87,6 +90,7 @@ class MapperInfo:
     initial: Initial
     passed: tuple[str, ...] = ()
     hints: tuple[Any, ...] = ()
+    presets: Table[str, Table[str, Any]] = field(default_factory=dict)
 
     @property
     def needs_initial(self) -> bool:
@@ -127,11 +131,26 @@ class MapperInfo:
                 f"mapper {self.name}: {name}={value}: expected {self.parameters[index].type}"
             ) from None
 
+    def preset(self, name: str) -> Table[str, Any]:
+        """Return the parameters of a preset, or raise `MappingError`."""
+        if name not in self.presets:
+            raise MappingError(
+                f"mapper {self.name}: preset={name}{did_you_mean(name, self.presets)}: "
+                f"expected {'|'.join(self.presets)}"
+            )
+        return self.presets[name]
+
 
 MAPPERS: dict[str, MapperInfo] = {}
 
 
-def mapper(name: str, *, source: str = "", initial: Initial | None = None) -> Callable[[F], F]:
+def mapper(
+    name: str,
+    *,
+    source: str = "",
+    initial: Initial | None = None,
+    presets: Table[str, Table[str, Any]] | None = None,
+) -> Callable[[F], F]:
     """Enter the decorated function in `MAPPERS`; it replaces itself where it is defined again.
 
     Parameters
@@ -143,6 +162,8 @@ def mapper(name: str, *, source: str = "", initial: Initial | None = None) -> Ca
     initial : {"ignored", "optional", "needed"}, optional
         Constructors ignore a given mapping, searches may start from it, refiners need it; by
         default as the argument of that name says: not there, with a default, or without one.
+    presets : mapping, optional
+        Parameters as a publication set them, by its name, for ``preset=NAME`` in a pipeline.
 
     Raises
     ------
@@ -173,6 +194,7 @@ def mapper(name: str, *, source: str = "", initial: Initial | None = None) -> Ca
             initial=initial or _initial(asked),
             passed=tuple(p.name for p in asked if p.name in _PASSED),
             hints=hints,
+            presets=presets or {},
         )
         return function
 

@@ -51,7 +51,8 @@ def parse_pipeline(text: str) -> tuple[Stage, ...]:
     Parameters
     ----------
     text : str
-        Stages joined by bars, each ``name`` or ``name(parameter=value, ...)``.
+        Stages joined by bars, each ``name`` or ``name(parameter=value, ...)``; ``preset=NAME``
+        stands for the parameters of a publication, over which those win that are written besides.
 
     Raises
     ------
@@ -77,17 +78,18 @@ def _stage(part: str, text: str) -> Stage:
             "bokhari(jumps=8), several joined by |"
         )
     info = mapper_named(match[1])
-    parameters: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for setting in (match[2] or "").split(","):
         if not setting.strip() and not (match[2] or "").strip():
             continue
         key, equals, value = (piece.strip() for piece in setting.partition("="))
         if not equals or not key or not value:
             raise MappingError(f"mapper {part!r}: {setting.strip()!r}: expected parameter=value")
-        if key in parameters:
+        if key in given:
             raise MappingError(f"mapper {part!r}: parameter {key} is set twice")
-        parameters[key] = info.checked(key, value.strip("'\""))
-    return Stage(info, parameters)
+        given[key] = value.strip("'\"")
+    preset = info.preset(given.pop("preset")) if info.presets and "preset" in given else {}
+    return Stage(info, {**preset, **{key: info.checked(key, given[key]) for key in given}})
 
 
 def map_ranks(

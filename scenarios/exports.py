@@ -26,10 +26,12 @@ from .given import (
     topology as built,
 )
 from .launchers import formats, mapping_files
+from .launchers.maplib_file import maplib_text
 from .launchers.node_names import node_names
 from .placement import Placement
 
 PLATFORM, HOSTS = "platform.xml", "hosts.txt"
+TEXTS = {"csv": mapping_files.mapping_text, "maplib": maplib_text}
 SIMULATORS = {
     "simgrid": "SimGrid 3.32: time-independent traces; platform and hosts of a mapping",
     "goal": "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping",
@@ -85,7 +87,7 @@ def export_mapping(
     ----------
     mapping : file, array or Placement
     to : str
-        A launcher, or "csv"; see ``hopmap list formats``.
+        A launcher, "csv" or "maplib"; see ``hopmap list formats``.
     topology : str or Topology, optional
         If the mapping does not name it.
     out : path, optional
@@ -109,11 +111,11 @@ def export_mapping(
         names = mapping_files.named_hosts(mapping)
     else:
         names = None
-    node_of = _read(mapping, network, None if form == "csv" else form, names)
+    node_of = _read(mapping, network, None if form in TEXTS else form, names)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
-    if to == "csv":
-        text, command = mapping_files.mapping_text(node_of, network), ""
+    if to in TEXTS:
+        text, command = TEXTS[to](node_of, network), ""
     else:
         names = names or node_names(network)
         text = formats.export_mapping(to, node_of, network, names, called)

@@ -183,6 +183,15 @@ def exact_sum(weight: NDArray[np.int64], times: NDArray[np.int64] | None = None)
     return sum(map(mul, weight.tolist(), times.tolist() if times is not None else repeat(1)))
 
 
+def largest_product(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    """Largest of the products of two numbers >= 0 each, however large it is; 0 of none."""
+    products = one * other.astype(np.float64)
+    if not len(products) or products.max() < BEYOND / 2:
+        return int((one * other).max(initial=0))
+    near = products >= products.max() * (1 - 1e-12)
+    return max(map(mul, one[near].tolist(), other[near].tolist()))
+
+
 def traffic_of(trace: Trace) -> Traffic:
     """Reduce a trace to its point-to-point traffic, from the send records.
 

@@ -4,8 +4,7 @@ Source: Bokhari, On the mapping problem, IEEE Transactions on Computers C-30 (19
 the HAEC thesis, section 3.1, Algorithm 1. Where that leaves things open:
 
 - Of several exchanges with the largest gain the one with the lowest rank is taken (ties=first).
-  MapLib, the thesis' successor, takes the highest (ties=last); so done, LU on the 8x8x8 torus
-  ends at the thesis' 1,856 pair-hops or near it, against 1,411 to 1,603.
+  MapLib, the thesis' successor, takes the highest (ties=last).
 - An exchange within a node changes nothing and is not considered. Free slots take part as dummy
   ranks without traffic: an exchange with one is a move.
 - n, the edge of Bokhari's n x n machine, is the rounded square root of the number of ranks.
@@ -14,6 +13,9 @@ the HAEC thesis, section 3.1, Algorithm 1. Where that leaves things open:
 - The first `patience` worse local optima since the last gain are forgiven: it goes back to the
   best and jumps again. The search before that is the printed one, so that the result is never
   worse than the printed algorithm's; patience=0 is Algorithm 1 to the letter.
+- Sweep is the start that the thesis names. Its authors' code starts with z fastest (start=columns)
+  and jumps as many pairs as the longest side has nodes (jumps=side). With both, ties=last and
+  patience=0, which is preset=thesis, the rows of its Table A.1 come out.
 
 A pass over all ranks costs O(slots * slots) for cardinality, with a small constant, and
 O(slots * (nodes * peers + pairs)) for hops; every gain is exact. Memory is linear.
@@ -38,8 +40,9 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
+from hopmap.mappers.orders.curve import along, coordinates, order_by
 from hopmap.mappers.orders.sweep import sweep
-from hopmap.topologies import Mapping, Topology
+from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from . import bokhari_kernels
@@ -49,7 +52,11 @@ from .bokhari_kernels import NodeAssignment
 SLICE = 1 << 20  # exchanges examined between two looks at the clock
 
 
-@mapper("bokhari", source="Bokhari 1981; HAEC thesis, Algorithm 1")
+@mapper(
+    "bokhari",
+    source="Bokhari 1981; HAEC thesis, Algorithm 1",
+    presets={"thesis": {"jumps": "side", "patience": 0, "ties": "last", "start": "columns"}},
+)
 def bokhari(
     traffic: Traffic,
     topology: Topology,
@@ -57,10 +64,11 @@ def bokhari(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "cardinality",
-    jumps: CountOrZero | None = None,
+    jumps: CountOrZero | Literal["side"] | None = None,
     patience: CountOrZero = 10,
     rounds: Count = 1000,
     ties: Literal["first", "last"] = "first",
+    start: Literal["sweep", "columns"] = "sweep",
     seconds: Seconds = None,
     progress: Progress | None = None,
 ) -> Mapping:
@@ -71,27 +79,38 @@ def bokhari(
     traffic, topology, rng
         See `map_ranks`.
     initial : ndarray, optional
-        Mapping to start from; sweep by default.
+        Mapping to start from; see `start` by default.
     objective : str
         Bokhari's is the cardinality.
-    jumps : int, optional
-        Random exchanges after each local optimum; the rounded square root of the ranks by default.
+    jumps : int or "side", optional
+        Random exchanges after each local optimum; the rounded square root of the ranks by default,
+        the nodes on the longest side of the box for "side".
     patience : int
         Local optima worse than the best that are forgiven after each gain; Bokhari forgives none.
     rounds : int
         Most local optima to look at.
     ties : {"first", "last"}
         Which of equal exchanges is made.
+    start : {"sweep", "columns"}
+        Where no mapping is given: x fastest, or the last axis fastest.
     seconds, progress
         Time budget, and whom to tell.
+
+    Raises
+    ------
+    MappingError
+        jumps=side or start=columns on a network that is no box.
     """
-    if initial is None:
+    if initial is None and start == "columns":
+        axes = coordinates(topology, "bokhari(start=columns)")
+        initial = along(order_by(axes, topology), traffic, topology)
+    elif initial is None:
         initial = sweep(traffic, topology)
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     assignment = _started(model, with_free_slots(initial, topology), topology)
-    jumps = (isqrt(4 * ranks) + 1) // 2 if jumps is None else jumps
+    count = _jumps(jumps, ranks, topology)
     bound = cost_bound(model, topology)
     watch = Watch(seconds, progress)
     best, best_cost = assignment.places.copy(), cost_of(assignment)
@@ -111,13 +130,27 @@ def bokhari(
                 best, best_cost = assignment.places.copy(), cost
             if not finished or best_cost <= bound:
                 break
-            for u, v in _pairs(rng, jumps, ranks, len(best)):
+            for u, v in _pairs(rng, count, ranks, len(best)):
                 bokhari_kernels.exchange(model, assignment, u, v)
     except KeyboardInterrupt:
         raise Interrupted(
             (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]
         ) from None
     return best[:ranks]
+
+
+def _jumps(jumps: int | Literal["side"] | None, ranks: int, topology: Topology) -> int:
+    """Return how many exchanges a jump has."""
+    if jumps is None:
+        return (isqrt(4 * ranks) + 1) // 2
+    if jumps != "side":
+        return jumps
+    if not topology.dims:
+        raise MappingError(
+            f"mapper bokhari: jumps=side: {topology.spec} has no sides: expected a mesh, a torus "
+            "or a HAEC Box"
+        )
+    return max(topology.dims)
 
 
 def _local_optimum(

@@ -13,10 +13,18 @@ Source: HAEC thesis, section 3.4, Algorithm 3 and appendix A.1. Where that leave
 - Elitism: the best string always lives on; a given mapping is one of the first generation.
 - 100 generations, for the thesis blames its 10 for a result hardly above random sampling.
 
+preset=thesis is what its authors ran (MapLib, mapper/mapping.py): 10 generations, shares in
+proportion to the cardinality (roulette=plain), sections of any length (segment=none) that touch
+neither end, strings that list every rank's slot (letters=slots), nobody who lives on (elite=false).
+Theirs breeds two children of a pair of parents, and until a generation is full or three hours are
+over; ours one, and up to 1,000 a place.
+
 O(generations * population * tries * (slots + pairs)) at most.
 """
 
 from __future__ import annotations
+
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +32,7 @@ from numpy.typing import NDArray
 from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
-from hopmap.topologies import Mapping, Topology
+from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from . import genetic_kernels
@@ -32,7 +40,20 @@ from . import genetic_kernels
 BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
 
 
-@mapper("genetic", source="HAEC thesis, Algorithm 3")
+@mapper(
+    "genetic",
+    source="HAEC thesis, Algorithm 3",
+    presets={
+        "thesis": {
+            "generations": 10,
+            "segment": None,
+            "tries": 1000,
+            "roulette": "plain",
+            "letters": "slots",
+            "elite": False,
+        }
+    },
+)
 def genetic(
     traffic: Traffic,
     topology: Topology,
@@ -42,21 +63,61 @@ def genetic(
     objective: ObjectiveName = "cardinality",
     population: Count = 100,
     generations: CountOrZero = 100,
-    segment: Count = 8,
+    segment: Count | None = 8,
     mutations: CountOrZero = 1,
     tries: Count = 100,
+    roulette: Literal["scaled", "plain"] = "scaled",
+    letters: Literal["ranks", "slots"] = "ranks",
+    elite: bool = True,
     seconds: Seconds = None,
     progress: Progress | None = None,
 ) -> Mapping:
-    """Genetic algorithm with ordered crossover of short sections."""
+    """Genetic algorithm with ordered crossover of short sections.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        One of the first generation, the others being random.
+    objective : str
+        What is better.
+    population, generations : int
+        Strings of a generation, and how often it is bred anew.
+    segment : int, optional
+        Most letters of a matching section; any number for None.
+    mutations : int
+        Exchanges of two letters of every child.
+    tries : int
+        Most children per place of a generation.
+    roulette : {"scaled", "plain"}
+        A parent's share: by how much it is better than the worst, or its cardinality.
+    letters : {"ranks", "slots"}
+        What a string lists: the rank on each slot, or the slot of each rank.
+    elite : bool
+        Whether the best lives on.
+    seconds, progress
+        Time budget, and whom to tell.
+
+    Raises
+    ------
+    MappingError
+        roulette=plain with hops, of which fewer are better.
+    """
+    if roulette == "plain" and objective != "cardinality":
+        raise MappingError(
+            f"mapper genetic: roulette=plain: objective={objective}: expected cardinality"
+        )
+    of_ranks = letters == "slots"
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     watch = Watch(seconds, progress)
     node_of_slot = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     strings = rng.permuted(np.tile(np.arange(len(node_of_slot)), (population, 1)), axis=1)
     if initial is not None:
-        strings[0] = np.argsort(with_free_slots(initial, topology), kind="stable")
-    costs = genetic_kernels.string_costs(model, node_of_slot, strings)
+        ranks_in_order = np.argsort(with_free_slots(initial, topology), kind="stable")
+        strings[0] = np.argsort(ranks_in_order) if of_ranks else ranks_in_order
+    costs = genetic_kernels.string_costs(model, node_of_slot, strings, of_ranks)
     rows = max(1, min(population, BATCH // (len(node_of_slot) + len(model.peer) + 1)))
     try:
         for done in range(generations):
@@ -64,11 +125,12 @@ def genetic(
             children, child_costs = strings.copy(), costs.copy()
             best = int(costs.argmin())
             children[0], child_costs[0] = strings[best], costs[best]
-            filled, tried = 1, 0
+            filled, tried = int(elite), 0
+            shares = _roulette(-costs if roulette == "plain" else _above_the_worst(costs))
             while filled < population and tried < tries * population and not watch.over():
                 random = rng.random((rows, 4 + 2 * mutations))
                 filled = genetic_kernels.breed(
-                    model, node_of_slot, strings, costs, _roulette(costs), segment, random,
+                    model, node_of_slot, strings, costs, shares, of_ranks, segment or 0, random,
                     children, child_costs, filled,
                 )  # fmt: skip
                 tried += rows
@@ -78,24 +140,29 @@ def genetic(
             if watch.over():
                 break
     except KeyboardInterrupt:
-        raise Interrupted(_mapping(strings, costs, node_of_slot, traffic.ranks)) from None
-    return _mapping(strings, costs, node_of_slot, traffic.ranks)
+        raise Interrupted(
+            _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
+        ) from None
+    return _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
 
 
-def _roulette(costs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Cumulated share of every string, the last being 1."""
+def _above_the_worst(costs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """By how much every string is better than the worst, and a little."""
     fitness = (costs.max() - costs).astype(np.float64)
-    fitness += max(fitness.max(), 1.0) / len(costs)
+    return np.asarray(fitness + max(fitness.max(), 1.0) / len(costs))
+
+
+def _roulette(fitness: NDArray[Any]) -> NDArray[np.float64]:
+    """Cumulated share of every string, the last being 1; equal shares where none is fit."""
+    if not fitness.any():
+        fitness = np.ones(len(fitness))
     return np.asarray(np.cumsum(fitness) / fitness.sum(), dtype=np.float64)
 
 
-def _mapping(
-    strings: NDArray[np.int64],
-    costs: NDArray[np.int64],
-    node_of_slot: NDArray[np.int64],
-    ranks: int,
-) -> Mapping:
-    """Return the mapping that the best string means."""
+def _mapping(string: NDArray[np.int64], node_of_slot: NDArray[np.int64], of_ranks: bool) -> Mapping:
+    """Return the node of every rank and dummy rank that a string means."""
+    if of_ranks:
+        return node_of_slot[string]
     places = np.empty_like(node_of_slot)
-    places[strings[costs.argmin()]] = node_of_slot
-    return places[:ranks]
+    places[string] = node_of_slot
+    return places

@@ -1,6 +1,7 @@
 """Compiled parts of the genetic algorithm: ordered crossover, and breeding one generation.
 
-A string holds a rank or dummy rank for every slot of the machine, slots in the order of nodes.
+A string holds a rank or dummy rank for every slot of the machine, slots in the order of nodes; or
+`of_ranks` a slot for every rank and dummy rank.
 """
 
 from __future__ import annotations
@@ -43,23 +44,27 @@ def string_cost(
     model: CostModel,
     node_of_slot: NDArray[np.int64],
     string: NDArray[np.int64],
+    of_ranks: bool,
     places: NDArray[np.int64],
 ) -> int:
     """Cost of the mapping that a string means; fills places."""
     for i in range(len(string)):
-        places[string[i]] = node_of_slot[i]
+        if of_ranks:
+            places[i] = node_of_slot[string[i]]
+        else:
+            places[string[i]] = node_of_slot[i]
     return total_cost(model, places)
 
 
 @njit
 def string_costs(
-    model: CostModel, node_of_slot: NDArray[np.int64], strings: NDArray[np.int64]
+    model: CostModel, node_of_slot: NDArray[np.int64], strings: NDArray[np.int64], of_ranks: bool
 ) -> NDArray[np.int64]:
     """Cost of each string."""
     places = np.empty(len(node_of_slot), dtype=np.int64)
     costs = np.empty(len(strings), dtype=np.int64)
     for i in range(len(strings)):
-        costs[i] = string_cost(model, node_of_slot, strings[i], places)
+        costs[i] = string_cost(model, node_of_slot, strings[i], of_ranks, places)
     return costs
 
 
@@ -70,6 +75,7 @@ def breed(
     parents: NDArray[np.int64],
     parent_costs: NDArray[np.int64],
     roulette: NDArray[np.float64],
+    of_ranks: bool,
     segment: int,
     random: NDArray[np.float64],
     children: NDArray[np.int64],
@@ -79,8 +85,9 @@ def breed(
     """Fill up the children with accepted offspring; one row of `random` a try; returns how many.
 
     `random` is uniform in [0, 1): donor, receptor, length and start of the section, then pairs of
-    slots to exchange. Roulette is the cumulated share of each parent. A child is accepted if it
-    costs less than both of its parents.
+    slots to exchange. Roulette is the cumulated share of each parent. A section has up to `segment`
+    letters; with 0 it lies between two cuts, neither of them next to an end. A child is accepted if
+    it costs less than both of its parents.
     """
     length = len(node_of_slot)
     child = np.empty(length, dtype=np.int64)
@@ -92,14 +99,22 @@ def breed(
         draw = random[row]
         donor = min(np.searchsorted(roulette, draw[0], side="right"), len(parents) - 1)
         receptor = min(np.searchsorted(roulette, draw[1], side="right"), len(parents) - 1)
-        section = 1 + int(draw[2] * min(segment, length))
-        start = int(draw[3] * (length - section + 1))
-        ordered_crossover(parents[donor], parents[receptor], start, start + section, taken, child)
+        if segment == 0 and length > 3:
+            start = 1 + int(draw[2] * (length - 2))
+            stop = 1 + int(draw[3] * (length - 3))
+            if stop >= start:
+                stop += 1
+            start, stop = min(start, stop), max(start, stop)
+        else:
+            section = 1 + int(draw[2] * min(max(segment, 1), length))
+            start = int(draw[3] * (length - section + 1))
+            stop = start + section
+        ordered_crossover(parents[donor], parents[receptor], start, stop, taken, child)
         for i in range(4, len(draw) - 1, 2):
             s = int(draw[i] * length)
             t = int(draw[i + 1] * length)
             child[s], child[t] = child[t], child[s]
-        cost = string_cost(model, node_of_slot, child, places)
+        cost = string_cost(model, node_of_slot, child, of_ranks, places)
         if cost < min(parent_costs[receptor], parent_costs[donor]):
             children[filled] = child
             child_costs[filled] = cost

@@ -10,6 +10,13 @@ Source: HAEC thesis, section 3.2, Algorithm 2. Where that leaves things open:
 - Ranks without traffic come last, as near to the centre as there is room.
 
 rule=published is that; O(pairs log pairs) and a search per rank, O(ranks * links) at worst.
+order=maplib is that as the thesis' authors ran it, which is not what they print: their code
+(MapLib, mapper/mapping.py) sorts the pairs by falling weight and takes them from the end, so that
+the *lightest* goes first (`maplib_order.py`), and its "breadth-first" search goes on from the node
+met last, so that it runs away from the root. So the poor figures of MinMD in the thesis, and what
+it says of them, are those of an oversight. It weighs messages: preset=thesis. Left out, as it would
+take two places: a message of a rank to itself, which MapLib places like a pair.
+
 It lets a rank drift away from all of its partners but one. rule=connected does not: next comes the
 rank with the heaviest connection to placed ranks (of equals the one with the least traffic, then
 the lower rank), and it goes where the sum of its pairs' weights times hops is least (of equals the
@@ -28,37 +35,68 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
-from hopmap.topologies import Mapping, Topology
+from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from . import minmd_kernels
+from .maplib_order import links_as_visited, pairs_as_popped
 
 ALIKE = 1.5
 
 
-@mapper("minmd", source="HAEC thesis, Algorithm 2")
+@mapper(
+    "minmd",
+    source="HAEC thesis, Algorithm 2",
+    presets={"thesis": {"weight": "messages", "order": "maplib"}},
+)
 def minmd(
     traffic: Traffic,
     topology: Topology,
     *,
     weight: Literal["bytes", "messages"] = "bytes",
     rule: Literal["published", "connected"] = "published",
+    order: Literal["printed", "maplib"] = "printed",
 ) -> Mapping:
-    """Heaviest pairs first, as near as possible to each other, from the centre (MinMD)."""
+    """Heaviest pairs first, as near as possible to each other, from the centre (MinMD).
+
+    Parameters
+    ----------
+    traffic, topology
+        See `map_ranks`.
+    weight : {"bytes", "messages"}
+        What makes a pair heavy; the thesis' tables were made by messages.
+    rule : {"published", "connected"}
+        Algorithm 2, or Mueller-Merbach's next rank and best node.
+    order : {"printed", "maplib"}
+        Of pairs and of the search for a free node: as printed, or as the authors' code has it.
+
+    Raises
+    ------
+    MappingError
+        order=maplib with rule=connected, which has no such order.
+    """
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
+        if order == "maplib":
+            raise MappingError("mapper minmd: order=maplib: expected it without rule=connected")
         model = cost_model(traffic, topology, f"hop_{weight}")
         model = model._replace(weight=alike(model.weight))
         minmd_kernels.place_connected(model, topology.slots, node_of)
         return node_of
-    pairs = traffic.without_self().undirected()
-    heaviest = np.argsort(-(pairs.bytes if weight == "bytes" else pairs.messages), kind="stable")
-    ends = np.stack((pairs.src, pairs.dst), axis=1).astype(np.int64)[heaviest]
-    order = np.argsort(topology.link_from, kind="stable")
+    last_first = order == "maplib"
+    if last_first:
+        ends = pairs_as_popped(traffic, traffic.bytes if weight == "bytes" else traffic.messages)
+        links = links_as_visited(topology)
+    else:
+        pairs = traffic.without_self().undirected()
+        weights = pairs.bytes if weight == "bytes" else pairs.messages
+        heaviest = np.argsort(-weights, kind="stable")
+        ends = np.stack((pairs.src, pairs.dst), axis=1).astype(np.int64)[heaviest]
+        links = np.argsort(topology.link_from, kind="stable")
     vertices = max(topology.nodes, int(topology.link_to.max(initial=-1)) + 1)
-    indptr = np.searchsorted(topology.link_from[order], np.arange(vertices + 1)).astype(np.int64)
+    indptr = np.searchsorted(topology.link_from[links], np.arange(vertices + 1)).astype(np.int64)
     minmd_kernels.place_pairs(
-        indptr, topology.link_to[order], topology.slots, centre(topology), ends, node_of
+        indptr, topology.link_to[links], topology.slots, centre(topology), last_first, ends, node_of
     )
     return node_of
 

@@ -18,26 +18,34 @@ def nearest_free(
     slots: NDArray[np.int64],
     limit: int,
     root: int,
+    last_first: bool,
     queue: NDArray[np.int64],
     seen: NDArray[np.bool_],
 ) -> int:
-    """First node with room below the limit, breadth first from root, root included; or -1.
+    """First node met with room below the limit, breadth first from root, root included; or -1.
 
-    Vertices beyond the nodes (switches) are passed through.
+    `last_first` goes on from the vertex met last, as MapLib does. Vertices beyond the nodes
+    (switches) are passed through.
     """
+    if root < len(slots) and used[root] < min(limit, slots[root]):
+        return root
     seen[:] = False
     seen[root] = True
     queue[0] = root
     head = 0
     tail = 1
     while head < tail:
-        here = queue[head]
-        head += 1
-        if here < len(slots) and used[here] < min(limit, slots[here]):
-            return int(here)
+        if last_first:
+            tail -= 1
+            here = queue[tail]
+        else:
+            here = queue[head]
+            head += 1
         for i in range(indptr[here], indptr[here + 1]):
             there = neighbour[i]
             if not seen[there]:
+                if there < len(slots) and used[there] < min(limit, slots[there]):
+                    return int(there)
                 seen[there] = True
                 queue[tail] = there
                 tail += 1
@@ -50,6 +58,7 @@ def place_pairs(
     neighbour: NDArray[np.int32],
     slots: NDArray[np.int64],
     start: int,
+    last_first: bool,
     pairs: NDArray[np.int64],
     node_of: NDArray[np.int64],
 ) -> None:
@@ -71,10 +80,14 @@ def place_pairs(
             if node_of[rank] >= 0:
                 continue
             root = start if rank == u else node_of[u]
-            node = nearest_free(indptr, neighbour, used, slots, limit, root, queue, seen)
+            node = nearest_free(
+                indptr, neighbour, used, slots, limit, root, last_first, queue, seen
+            )
             while node < 0:
                 limit += 1
-                node = nearest_free(indptr, neighbour, used, slots, limit, root, queue, seen)
+                node = nearest_free(
+                    indptr, neighbour, used, slots, limit, root, last_first, queue, seen
+                )
             used[node] += 1
             node_of[rank] = node
 

@@ -19,7 +19,7 @@ from hopmap.traces import Traffic
 from .curve import along, coordinates, levels, order_by
 
 
-@mapper("gray", source="HAEC thesis, section 3.3")
+@mapper("gray", source="HAEC thesis, section 3.3", presets={"thesis": {}})
 def gray(traffic: Traffic, topology: Topology) -> Mapping:
     """Gray-code order: one bit of the interleaved coordinates changes a step."""
     axes = coordinates(topology, "gray")

@@ -35,7 +35,7 @@ _OCTANTS = (
 )
 
 
-@mapper("hilbert", source="HAEC thesis, section 3.3")
+@mapper("hilbert", source="HAEC thesis, section 3.3", presets={"thesis": {}})
 def hilbert(traffic: Traffic, topology: Topology) -> Mapping:
     """Hilbert's curve, the thesis' variant in three dimensions."""
     axes = coordinates(topology, "hilbert")

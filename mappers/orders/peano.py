@@ -15,7 +15,7 @@ from hopmap.traces import Traffic
 from .curve import along, coordinates, levels, order_by
 
 
-@mapper("peano", source="HAEC thesis, section 3.3")
+@mapper("peano", source="HAEC thesis, section 3.3", presets={"thesis": {}})
 def peano(traffic: Traffic, topology: Topology) -> Mapping:
     """Z order (Morton): the bits of the coordinates interleaved."""
     axes = coordinates(topology, "peano")

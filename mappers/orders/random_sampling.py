@@ -18,7 +18,7 @@ from hopmap.traces import Traffic
 BATCH = 50_000_000  # pairs and slots looked at between two looks at the clock
 
 
-@mapper("random_sampling", source="HAEC thesis, section 4.1")
+@mapper("random_sampling", source="HAEC thesis, section 4.1", presets={"thesis": {}})
 def random_sampling(
     traffic: Traffic,
     topology: Topology,

@@ -16,7 +16,7 @@ from hopmap.traces import Traffic
 from .curve import along, coordinates, order_by
 
 
-@mapper("scan", source="HAEC thesis, section 3.3")
+@mapper("scan", source="HAEC thesis, section 3.3", presets={"thesis": {}})
 def scan(traffic: Traffic, topology: Topology) -> Mapping:
     """Rows to and fro (boustrophedon), continuous on any box."""
     digits: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []

@@ -15,7 +15,7 @@ from hopmap.traces import Traffic
 from .curve import along
 
 
-@mapper("sweep", source="HAEC thesis, section 3.3")
+@mapper("sweep", source="HAEC thesis, section 3.3", presets={"thesis": {}})
 def sweep(traffic: Traffic, topology: Topology) -> Mapping:
     """Nodes in order: x fastest, then y, then z."""
     return along(np.arange(topology.nodes), traffic, topology)

@@ -25,7 +25,9 @@ def _mappers() -> Entries:
             info.name,
             info.summary,
             info.source,
-            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters],
+            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters]
+            + [{"name": "preset", "type": "|".join(info.presets), "default": None}]
+            * bool(info.presets),
         )
         for info in sorted(
             all_mappers().values(), key=lambda info: (info.name != "auto", info.name)
@@ -101,7 +103,7 @@ def _formats() -> Entries:
     ]
     mappings = [
         _entry("mapping CSV", "mapping: rank,node below a comment that names the topology"),
-        _entry("MapLib mapping", "mapping: lines of x y z, count and ranks of a node; only read"),
+        _entry("MapLib mapping", "mapping: lines of x y z, count and ranks of a node; --to maplib"),
     ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]

@@ -173,7 +173,9 @@ def evaluate(
 
 def export(
     mapping: MappingArgument,
-    to: Annotated[str, typer.Option(help="Launcher, or csv (hopmap's own); see: list formats.")],
+    to: Annotated[
+        str, typer.Option(help="Launcher, csv (hopmap's own) or maplib; see: list formats.")
+    ],
     topology: Annotated[
         str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
     ] = None,
@@ -280,12 +282,15 @@ def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
             ("dilation, mean hops", m["dilation"]["avg"], b["dilation"]["avg"]),
             ("dilation, longest", m["dilation"]["max"], b["dilation"]["max"]),
             ("dilation, hops x amount", m["dilation"]["sum"], b["dilation"]["sum"]),
+            ("dilation, largest pair", m["dilation"]["max_pair"], b["dilation"]["max_pair"]),
             ("congestion, busiest link", links["max"], b["congestion"]["max"]),
+            ("congestion, pairs on a link", links["pairs"], b["congestion"]["pairs"]),
             ("off-node, sum", m["off_node"]["total"], b["off_node"]["total"]),
             ("off-node, worst node", m["off_node"]["max"], b["off_node"]["max"]),
         ],
         title=f"{metrics['ranks']} ranks, {metrics['nodes']} nodes, {links['used_links']:,} of "
-        f"{links['links']:,} links used, convention {metrics['convention']}",
+        f"{links['links']:,} links used, cardinality {metrics['cardinality']:,} of "
+        f"{metrics['pairs']:,} pairs, convention {metrics['convention']}",
     )
 
 

@@ -129,9 +129,9 @@ def find_launcher(name: str) -> Launcher:
         There is none.
     """
     if name not in LAUNCHERS:
-        hint = did_you_mean(name, [*LAUNCHERS, "csv"])
+        hint = did_you_mean(name, [*LAUNCHERS, "csv", "maplib"])
         known = ", ".join(LAUNCHERS)
-        raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, or csv")
+        raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, csv or maplib")
     return LAUNCHERS[name]
 
 

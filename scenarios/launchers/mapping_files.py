@@ -21,6 +21,7 @@ from hopmap.topologies import (
 )
 from hopmap.traces.safety.atomic_files import replacing
 
+from . import maplib_file
 from .formats import find_launcher, recognise
 from .json_plan import document_of
 from .node_names import expand
@@ -117,14 +118,14 @@ def read_mapping(
     """
     name = str(path)
     lines = _lines(path)
-    maplib = len(lines) > 1 and lines[1].startswith("x_coord")
+    maplib = len(lines) > 1 and lines[1].startswith(maplib_file.HEADER.split()[0])
     csv_rows = _header(lines).replace(" ", "") == "rank,node"
     if form is None and not maplib and not csv_rows:
         form = recognise(lines, Path(path).name)
     if form is not None:
         places = find_launcher(form).read(launcher_file(name, lines, topology, hosts))
     elif maplib:
-        places = _maplib_places(lines[2:], topology, name)
+        places = maplib_file.read_places(lines[2:], topology, name)
     else:
         places = _csv_places(lines, name)
     if not places:
@@ -203,27 +204,4 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
                 f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
             )
         places.append((number, int(row[0]), int(row[1])))
-    return places
-
-
-def _maplib_places(lines: list[str], topology: Topology, name: str) -> list[Place]:
-    dims = topology.dims
-    if len(dims) != 3:
-        raise MappingError(f"{name}: MapLib mappings are three-dimensional, {topology.spec} is not")
-    places: list[Place] = []
-    for number, line in enumerate(lines, 3):
-        cells = line.split()
-        if not cells:
-            continue
-        whole = len(cells) > 3 and all(map(_WHOLE.fullmatch, cells))
-        if not whole or len(cells) != 4 + int(cells[3]):
-            raise MappingError(
-                f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"
-            )
-        x, y, z, _, *ranks = map(int, cells)
-        if not (x < dims[0] and y < dims[1] and z < dims[2]):
-            raise MappingError(
-                f"{name}: line {number}: node ({x}, {y}, {z}) is not in {topology.spec}"
-            )
-        places += [(number, rank, (z * dims[1] + y) * dims[0] + x) for rank in ranks]
     return places

@@ -10,6 +10,7 @@ What they did (worked out from MapLib's public code, and checked against every p
    if abs(a - b) <= d // 2 on tori and HAEC boards, and s = -1 otherwise and always on the mesh;
 4. across HAEC boards the first hop lands on the target's (x, y), the others go straight.
 
+IaNLC counts what each pair of ranks on one node exchanges, as MapLib does, not what each node does.
 So mesh figures run through wrap-around links that no mesh has, and on rings of five and more a
 route can end short of its target. Use the convention "hopmap" for anything but comparison.
 MapLib itself prints its averages one higher than the thesis (``total // used + 1``) and, on the
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
-from hopmap.traces import Traffic, exact_sum
+from hopmap.traces import Traffic, exact_sum, largest_product
 
 from . import load_kernels
 from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
@@ -84,34 +85,33 @@ def maplib_measure(
     keys = np.empty(indptr[-1], dtype=np.int64)
     load_kernels.maplib_walk(router, rings, u, v, indptr, keys, True)
     links, load = _sum_by_key(keys, np.repeat(both, length))
+    over = np.unique(keys, return_counts=True)[1]
 
     mesh = router.family != HAEC and not rings
     true_hops = exact_sum(both, topology.distance(u, v)) if len(u) else 0
-    pairs = _sum_by_key(
-        np.minimum(traffic.src, traffic.dst).astype(np.int64) * traffic.ranks
-        + np.maximum(traffic.src, traffic.dst),
-        weight,
-    )[1]
-    staying = np.zeros(nodes, dtype=np.int64)
-    np.add.at(staying, u[on_node], both[on_node])
     leaving = np.zeros(nodes, dtype=np.int64)
     off = mapping[traffic.src] != mapping[traffic.dst]
     np.add.at(leaving, mapping[traffic.src][off], weight[off])
     total = int(both.sum())
     hop_sum = exact_sum(load)
-    longest = length[both > 0].max(initial=0)
     busiest = int(load.argmax()) if load.any() else None
     return Measure(
-        ieplc=_published(pairs),
-        ianlc=_published(staying),
+        ieplc=_published(both),
+        ianlc=_published(both[on_node]),
         ienlc=_published(_sum_by_key(u[~on_node] * nodes + v[~on_node], both[~on_node])[1]),
         ienpc=_published(load, true_hops if mesh else None),
-        dilation=Dilation(hop_sum, hop_sum / total if total else 0.0, int(longest)),
+        dilation=Dilation(
+            sum=hop_sum,
+            avg=hop_sum / total if total else 0.0,
+            max=int(length[both > 0].max(initial=0)),
+            max_pair=largest_product(length, both),
+        ),
         congestion=Congestion(
             max=int(load.max(initial=0)),
             max_link=None
             if busiest is None
             else [int(links[busiest] // nodes), int(links[busiest] % nodes)],
+            pairs=int(over.max(initial=0)),
             used_links=int((load > 0).sum()),
             links=topology.links,
         ),
@@ -123,15 +123,18 @@ def _routed_once(
     traffic: Traffic, topology: Topology, mapping: NDArray[np.int64], weight: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Rule 1: lexicographically smaller node, larger node and weight of each rank pair."""
-    keep = weight > 0
-    u, v = mapping[traffic.src[keep]], mapping[traffic.dst[keep]]
+    talks = weight > 0
+    low = np.minimum(traffic.src, traffic.dst)[talks].astype(np.int64)
+    high = np.maximum(traffic.src, traffic.dst)[talks]
+    pairs, both = _sum_by_key(low * traffic.ranks + high, weight[talks])
+    u, v = mapping[pairs // traffic.ranks], mapping[pairs % traffic.ranks]
     # Lexicographic order of (x, y, z): x counts most, although it is fastest in the node index.
     coords = topology.coords.astype(np.int64)
     order = np.zeros(topology.nodes, dtype=np.int64)
     for k, d in enumerate(topology.dims):
         order = order * d + coords[:, k]
     swap = order[u] > order[v]
-    return np.where(swap, v, u), np.where(swap, u, v), weight[keep]
+    return np.where(swap, v, u), np.where(swap, u, v), both
 
 
 def _sum_by_key(

@@ -25,19 +25,30 @@ class Spread:
 
 @dataclass(frozen=True)
 class Dilation:
-    """Hops weighted by traffic: sum, average per message (or byte), longest distance."""
+    """Hops weighted by traffic: sum, average per message (or byte), longest distance, largest pair.
+
+    What a rank sends itself counts in the average, with no hops. ``max_pair`` is the most that hops
+    times weight come to for one pair: the maximum that the HAEC thesis, section 2.6, names beside
+    the sum.
+    """
 
     sum: int
     avg: float
     max: int
+    max_pair: int
 
 
 @dataclass(frozen=True)
 class Congestion:
-    """Highest link load, the nodes that this link joins, links with any load, links in all."""
+    """Highest link load, the nodes that this link joins, links with any load, links in all.
+
+    ``pairs`` is the most rank pairs that use one link, which is what the HAEC thesis, section 2.6,
+    calls congestion.
+    """
 
     max: int
     max_link: list[int] | None
+    pairs: int
     used_links: int
     links: int
 

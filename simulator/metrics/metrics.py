@@ -7,7 +7,9 @@ Everything follows from traffic, topology and mapping, for messages and for byte
 * IeNLC, inter-node logical communication: what each directed pair of nodes exchanges;
 * IeNPC, inter-node physical communication: what each directed link carries;
 * dilation: hops, weighted by traffic; its sum over bytes is hop-bytes (= Coco);
-* congestion: the highest link load; off-node traffic: what leaves each node.
+* congestion: the highest link load, and the most rank pairs on one link;
+* cardinality: rank pairs that talk and sit at most one hop apart;
+* off-node traffic: what leaves each node.
 
 Source: HAEC thesis, section 2.6; Lehr's thesis for off-node traffic. The convention "maplib" is
 IeNPC as the thesis and MapLib computed it, see `maplib.py`; "hopmap" is correct and directed.
@@ -24,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.errors import HopmapError
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
-from hopmap.traces import Traffic, exact_sum
+from hopmap.traces import Traffic, exact_sum, largest_product
 from hopmap.units import show_bytes
 
 from . import load_kernels
@@ -51,6 +53,8 @@ class Metrics(Shown):
         "hopmap" or "maplib".
     ranks, nodes : int
         Ranks of the traffic, nodes of the topology.
+    cardinality, pairs : int
+        Rank pairs, whatever their direction, that talk and sit at most one hop apart; that talk.
     messages, bytes : Measure
         The same metrics for numbers of messages and for bytes.
     link_messages, link_bytes : ndarray(int64, shape=(links,)), optional
@@ -62,6 +66,8 @@ class Metrics(Shown):
     convention: str
     ranks: int
     nodes: int
+    cardinality: int
+    pairs: int
     messages: Measure
     bytes: Measure
     link_messages: NDArray[np.int64] | None = field(default=None, compare=False)
@@ -82,6 +88,8 @@ class Metrics(Shown):
             "convention": self.convention,
             "ranks": self.ranks,
             "nodes": self.nodes,
+            "cardinality": self.cardinality,
+            "pairs": self.pairs,
             "messages": asdict(self.messages),
             "bytes": asdict(self.bytes),
         }
@@ -159,16 +167,23 @@ def evaluate(
             for weight in (traffic.messages, traffic.bytes)
         ]
     else:
-        carried = link_loads(traffic, topology, mapping)
+        weights = (traffic.messages, traffic.bytes)
+        amounts = (*weights, *(weight > 0 for weight in weights))
+        u, v = mapping[traffic.src], mapping[traffic.dst]
+        *carried, by_messages, by_bytes = topology.loads(u, v, amounts)
         measures = [
-            _measure(traffic, topology, mapping, weight, load)
-            for weight, load in zip((traffic.messages, traffic.bytes), carried, strict=True)
+            _measure(traffic, topology, mapping, weight, load, pairs)
+            for weight, load, pairs in zip(weights, carried, (by_messages, by_bytes), strict=True)
         ]
     loads = carried if convention == "hopmap" else (None, None)
+    pairs = traffic.without_self().undirected()
+    near = topology.distance(mapping[pairs.src], mapping[pairs.dst]) <= 1
     return Metrics(
         convention,
         traffic.ranks,
         topology.nodes,
+        cardinality=int(near.sum()),
+        pairs=pairs.pairs,
         messages=measures[0],
         bytes=measures[1],
         link_messages=loads[0],
@@ -245,6 +260,7 @@ def _measure(
     mapping: NDArray[np.int64],
     weight: NDArray[np.int64],
     load: NDArray[np.int64],
+    pairs: NDArray[np.int64],
 ) -> Measure:
     u, v = mapping[traffic.src], mapping[traffic.dst]
     hops = topology.distance(u, v)
@@ -266,12 +282,14 @@ def _measure(
             sum=hop_sum,
             avg=hop_sum / total if total else 0.0,
             max=int(hops[talking].max(initial=0)),
+            max_pair=largest_product(hops, weight),
         ),
         congestion=Congestion(
             max=int(load.max(initial=0)),
             max_link=None
             if busiest is None
             else [int(topology.link_from[busiest]), int(topology.link_to[busiest])],
+            pairs=int(pairs.max(initial=0)),
             used_links=int((load > 0).sum()),
             links=topology.links,
         ),

@@ -31,7 +31,7 @@ def test_stages_hand_their_mapping_on():
         ("", "expected a mapper like"),
         ("sweep |", "expected a mapper like"),
         ("bokhari(jmps=3)", r"unknown parameter 'jmps' \(did you mean jumps\?\); expected one of"),
-        ("bokhari(jumps=many)", "jumps=many: expected int >= 0 or none"),
+        ("bokhari(jumps=many)", "jumps=many: expected int >= 0 or side or none"),
         ("bokhari(jumps=-1)", "jumps=-1: expected int >= 0"),
         ("bokhari(jumps=2.5)", r"jumps=2\.5: expected int"),
         ("bokhari(objective=bytes)", r"objective=bytes: expected cardinality\|hop_messages"),

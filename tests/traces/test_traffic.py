@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces import TraceError, Traffic, exact_sum
+from hopmap.traces import TraceError, Traffic, exact_sum, largest_product
 
 pairs = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9), st.integers(0, 99)),
@@ -50,6 +50,7 @@ def test_sums_are_exact_however_large(rows):
     weight, times = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     assert exact_sum(weight, times) == sum(w * t for w, t in rows)
     assert exact_sum(weight) == sum(w for w, _ in rows)
+    assert largest_product(weight, times) == max((w * t for w, t in rows), default=0)
 
 
 @pytest.mark.parametrize(

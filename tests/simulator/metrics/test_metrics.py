@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers import map_ranks
+from hopmap.mappers import map_ranks, objective_value
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.simulator.metrics.metrics import MetricsError, evaluate, hot_links, link_loads
 from hopmap.topologies import MappingError, Topology, topology_from_spec
@@ -61,14 +61,17 @@ def test_every_metric_equals_its_definition(case):
         between: dict[tuple[int, int], int] = {}
         link: dict[int, int] = {}
         leaving: dict[int, int] = {}
-        hops_of = []
+        over: dict[int, int] = {}
+        hops_of, weighted = [], []
         for s, d, w in zip(traffic.src, traffic.dst, weight, strict=True):
             u, v = int(node_of[s]), int(node_of[d])
             _, route = topology.routes([u], [v])
             if w:
                 hops_of.append(len(route))
+                weighted.append(len(route) * int(w))
             for step in route.tolist():
                 link[step] = link.get(step, 0) + int(w)
+                over[step] = over.get(step, 0) + (w > 0)
             if u == v:
                 on_node[u] = on_node.get(u, 0) + int(w)
             else:
@@ -87,7 +90,9 @@ def test_every_metric_equals_its_definition(case):
         assert measure.ieplc.total == measure.ianlc.total + measure.ienlc.total
         assert measure.dilation.sum == measure.ienpc.total
         assert measure.dilation.max == max(hops_of, default=0)
+        assert measure.dilation.max_pair == max(weighted, default=0)
         assert measure.congestion.max == measure.ienpc.max
+        assert measure.congestion.pairs == max(over.values(), default=0)
         assert measure.congestion.used_links == sum(1 for e in link.values() if e)
         assert measure.congestion.links == topology.links
         assert measure.off_node.total == measure.ienlc.total
@@ -97,6 +102,42 @@ def test_every_metric_equals_its_definition(case):
             worst = int(loads.argmax())
             ends = [int(topology.link_from[worst]), int(topology.link_to[worst])]
             assert measure.congestion.max_link == ends
+
+
+@settings(deadline=None)
+@given(placed_traffic())
+def test_the_cardinality_is_what_mappers_work_for(case):
+    traffic, topology, node_of = case
+    both = traffic.without_self().undirected()
+    for convention in ("hopmap", *(["maplib"] if topology.dims else [])):
+        metrics = evaluate(traffic, topology, node_of, convention)
+        assert metrics.cardinality == objective_value(traffic, topology, node_of, "cardinality")
+        assert metrics.pairs == both.pairs
+
+
+def test_dilation_and_congestion_as_section_2_6_of_the_haec_thesis_has_them():
+    """mesh:4: 0>1 (5 messages), 0>2 (3), 3>0 (2) and 0>0 (9), by hand."""
+    traffic = Traffic.from_pairs(4, [0, 0, 3, 0], [1, 2, 0, 0], [5, 3, 2, 9], [5, 3, 2, 9])
+    metrics = evaluate(traffic, topology_from_spec("mesh:4"), [0, 1, 2, 3])
+    measure = metrics.messages
+    assert (measure.dilation.sum, measure.dilation.max_pair) == (5 + 6 + 6, 6)
+    assert (measure.congestion.max, measure.congestion.pairs) == (8, 2)  # on 0 -> 1
+    assert (metrics.cardinality, metrics.pairs) == (1, 3)
+    # The published way adds both directions of a pair, and of a mesh the ring's way round.
+    both = evaluate(traffic, topology_from_spec("torus:4"), [0, 1, 2, 3], "maplib").messages
+    assert (both.dilation.max_pair, both.congestion.pairs) == (9, 2)
+
+
+def test_of_several_ranks_a_node_the_published_ianlc_is_of_pairs():
+    """MapLib: lu.S.16 by sweep on mesh:2x2x1*4, 12 pairs on nodes, 1,130 on average."""
+    topology = topology_from_spec("mesh:2x2x1*4")
+    traffic = lu_traffic("S", 16)
+    node_of = map_ranks(traffic, topology, "sweep")
+    ianlc = evaluate(traffic, topology, node_of, "maplib").messages.ianlc
+    ours = evaluate(traffic, topology, node_of).messages.ianlc
+    assert ianlc.total == ours.total == 13_554
+    assert (ianlc.avg, ianlc.maplib_avg, ours.avg) == (13_554 // 12, 1_130, 3_388.5)
+    assert (ianlc.min, ianlc.max) == (1_129, 1_130)
 
 
 @settings(deadline=None)
@@ -235,13 +276,15 @@ def test_maplibs_own_mappings_of_cg_and_amg(shared):
 
 def test_json_has_the_documented_keys():
     metrics = evaluate(lu_traffic("S", 4), topology_from_spec("mesh:2x2"), [0, 1, 2, 3]).to_dict()
-    assert list(metrics) == ["convention", "ranks", "nodes", "messages", "bytes"]
+    assert list(metrics) == [
+        *("convention", "ranks", "nodes", "cardinality", "pairs", "messages", "bytes")
+    ]
     measure = metrics["messages"]
     summary = {"total", "avg", "min", "max"}
     for key in ("ieplc", "ianlc", "ienlc", "ienpc"):
         assert set(measure[key]) == summary
-    assert set(measure["dilation"]) == {"sum", "avg", "max"}
-    assert set(measure["congestion"]) == {"max", "max_link", "used_links", "links"}
+    assert set(measure["dilation"]) == {"sum", "avg", "max", "max_pair"}
+    assert set(measure["congestion"]) == {"max", "max_link", "pairs", "used_links", "links"}
     assert set(measure["off_node"]) == {"total", "max"}
     assert isinstance(measure["ienpc"]["total"], int)
 
