@@ -189,7 +189,7 @@ def largest_product(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
     if not len(products) or products.max() < BEYOND / 2:
         return int((one * other).max(initial=0))
     near = products >= products.max() * (1 - 1e-12)
-    return max(map(mul, one[near].tolist(), other[near].tolist()))
+    return max(int(a) * int(b) for a, b in zip(one[near], other[near], strict=True))
 
 
 def traffic_of(trace: Trace) -> Traffic:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.naming import AlgorithmError, named
 from hopmap.simulator.collectives.selection import OPENMPI
 
 from .energy import LINK, MEANS, NODE
@@ -62,6 +63,9 @@ class Parameters:
         bytes/s and seconds between ranks of one node, which share it.
     compute_scale : float
         Factor on the recorded computation; 0 leaves it out.
+    collective_copy_per_byte, collective_reduce_per_byte : float
+        Seconds for every byte that a member of a collective copies, and for every byte of a result
+        to which it adds others; not scaled.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
@@ -85,7 +89,7 @@ class Parameters:
         Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
     algorithms : mapping of str to str
         Algorithm of a collective operation, of `collectives.ALGORITHMS`, where Open MPI's choice by
-        members and bytes is not wanted.
+        members and bytes is not wanted; with options if it has some, "chain(fanout=4)".
     """
 
     overhead_send: float = 200e-9
@@ -106,6 +110,8 @@ class Parameters:
     memory_bandwidth: float = 20e9
     memory_latency: float = 200e-9
     compute_scale: float = 1.0
+    collective_copy_per_byte: float = 0.0
+    collective_reduce_per_byte: float = 0.0
     switching: str = "cut_through"
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
@@ -239,6 +245,16 @@ KEYS: Mapping[str, Key] = (
         "compute.scale": Key(
             "compute_scale", "1", summary="factor on the recorded computation, 0 leaves it out"
         ),
+        "collective.copy_per_byte": Key(
+            "collective_copy_per_byte",
+            "s/byte",
+            summary="time to copy a byte within a collective, such as a member's own block",
+        ),
+        "collective.reduce_per_byte": Key(
+            "collective_reduce_per_byte",
+            "s/byte",
+            summary="time to add up a byte within a collective",
+        ),
         "switching": Key(
             "switching",
             "",
@@ -327,6 +343,11 @@ def key_of(name: str) -> Key:
     return KEYS[name]
 
 
+def names_algorithm(key: str) -> bool:
+    """Whether a dotted key names the algorithm of a collective."""
+    return key.startswith("collective.") and key.removeprefix("collective.") in ALGORITHMS
+
+
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:
     """Build `Parameters` from dotted keys; what is not named keeps its default.
 
@@ -368,7 +389,7 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
 
 def _check(key: str, value: Any, entry: Key) -> None:
     if entry.choices:
-        if value not in entry.choices:
+        if value not in entry.choices and not ("(" in str(value) and _is_algorithm(key, value)):
             raise ParameterError(f"{key} {value!r}: expected one of {', '.join(entry.choices)}")
         return
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
@@ -383,6 +404,15 @@ def _check(key: str, value: Any, entry: Key) -> None:
     if number < entry.minimum:
         least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
         raise ParameterError(f"{key} {value}: expected at least {least}")
+
+
+def _is_algorithm(key: str, text: str) -> bool:
+    """Whether a key takes algorithms; an error if it does and this is none of them."""
+    table = ALGORITHMS.get(key.removeprefix("collective."))
+    try:
+        return table is not None and bool(named(text, table))
+    except AlgorithmError as error:
+        raise ParameterError(f"{key} {error}") from None
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:

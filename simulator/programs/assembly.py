@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from hopmap.traces import Trace
 from hopmap.traces.left_out import LeftOut
 
-from .from_collectives import Carried
+from .from_collectives import Carried, Worked
 from .mpi_calls import Calls
 from .operation_rows import REST, Rows
-from .program import Op, Program
+from .program import LocalWork, Op, Program
 from .send_modes import modes_of
 
 Ints = NDArray[np.int64]
@@ -31,6 +31,7 @@ def assemble(
     trace: Trace,
     calls: Calls,
     rows: Rows,
+    worked: Worked,
     background: Background,
     bodies: Ints,
     algorithms: dict[str, str],
@@ -82,6 +83,11 @@ def assemble(
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
     compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
+    before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
+    work = LocalWork(
+        before,
+        *(np.bincount(of, each, len(before)).astype(np.int64) for each in worked[2:]),
+    )
     sends = (kind == Op.SEND) | (kind == Op.ISEND)
     recorded = column(rows.event, -1)
     mode = np.zeros(len(kind), dtype=np.uint8)
@@ -98,6 +104,7 @@ def assemble(
         size=column(rows.size, 0),
         target=target,
         mode=mode,
+        work=work,
         event=recorded,
         communicators=len(trace.communicators),
         collectives=background.carried.operations,

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from hopmap.simulator.collectives.algorithms import choose
 from hopmap.simulator.collectives.in_place import Account, habits, read_accounts
-from hopmap.simulator.collectives.schedules import Schedule
+from hopmap.simulator.collectives.schedules import Schedule, Work
 from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective, Folded, Kind, Trace
 
 from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
+from .numbering import numbered
 from .program import Op
 
 Ints = NDArray[np.int64]
@@ -43,6 +44,18 @@ class CollectiveRows(NamedTuple):
     target: Ints
 
 
+class Worked(NamedTuple):
+    """Bytes copied and reduced before rows, or behind them; rows may occur again.
+
+    What has nothing to come stands behind the last row of its member.
+    """
+
+    row: Ints
+    behind: NDArray[np.bool_]
+    copied: Ints
+    reduced: Ints
+
+
 class Template(NamedTuple):
     """Operations of one collective, member after member; members and rows counted from 0."""
 
@@ -51,6 +64,7 @@ class Template(NamedTuple):
     peer: Ints
     size: Ints
     target: Ints
+    worked: Worked
 
 
 class Carried(NamedTuple):
@@ -109,7 +123,7 @@ def find_collectives(
 
 def collective_rows(
     trace: Trace, found: Found, algorithms: Mapping[str, str]
-) -> tuple[CollectiveRows, Carried]:
+) -> tuple[CollectiveRows, Worked, Carried]:
     """Lower every collective.
 
     Raises
@@ -120,6 +134,7 @@ def collective_rows(
     """
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
+    worked: list[Worked] = []
     carried = Carried({}, {}, {})
     counted, of_a_group = counted_pairs(trace, found), group_functions(trace)
     sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
@@ -153,10 +168,21 @@ def collective_rows(
                         target=np.where(template.target < 0, -1, template.target + shift).ravel(),
                     )
                 )
+                worked.append(
+                    Worked(
+                        (template.worked.row + shift).ravel(),
+                        np.tile(template.worked.behind, len(calls)),
+                        np.tile(template.worked.copied, len(calls)),
+                        np.tile(template.worked.reduced, len(calls)),
+                    )
+                )
                 listed += entry.size
             first += grid.shape[1]
         carried.operations[context] = np.concatenate(operations)
-    return CollectiveRows(*map(np.concatenate, zip(*parts, strict=True))), carried
+    all_rows = CollectiveRows(*map(np.concatenate, zip(*parts, strict=True)))
+    none = np.zeros(0, dtype=np.int64)
+    worked.append(Worked(none, none.astype(np.bool_), none, none))
+    return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
 def _background_rows(found: Found) -> CollectiveRows:
@@ -226,28 +252,36 @@ def _templates(
         chosen = choose(account.operation, at, *account[1:], algorithms, moved)
         schedule = chosen.schedule
         if known:  # as Open MPI's linear exchange: nothing is sent where there is nothing to send
-            schedule = Schedule(*(column[schedule.size > 0] for column in schedule))
-        result.append((np.array(calls, dtype=np.int64), template_of(schedule, len(members))))
+            schedule = schedule.of(schedule.size > 0)
+        result.append((np.array(calls, dtype=np.int64), template_of(schedule)))
         taken = carried.chosen.setdefault(chosen.operation, {})
         taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + made
     return result
 
 
-def template_of(schedule: Schedule, members: int) -> Template:
-    """Operations of every member: each round posts receives, then sends, and waits for all.
+def template_of(schedule: Schedule) -> Template:
+    """Operations of every member: each step posts receives, then sends, and waits.
 
-    A member's only message of a round is a blocking operation.
+    A member's only message of a step is a blocking operation.
     """
-    here, there = schedule.round * members + schedule.dst, schedule.round * members + schedule.src
-    busy = np.bincount(np.concatenate((here, there)), minlength=1)
-    takes_alone, sends_alone = busy[here] == 1, busy[there] == 1
-    count = len(here)
+    step = schedule.steps
+    sends, posts, takes = (
+        member * step + of
+        for member, of in (
+            (schedule.src, schedule.round),
+            (schedule.dst, schedule.posted),
+            (schedule.dst, schedule.taken),
+        )
+    )
+    at_once, count = posts == takes, len(sends)
+    _, of_step = numbered(np.concatenate((sends, posts, takes[~at_once])))
+    alone = (np.bincount(of_step) == 1)[of_step[: 2 * count]]
+    takes_alone, sends_alone = at_once & alone[count:], alone[:count]
     index = np.arange(count)
     waits_taken, waits_sent = index[~takes_alone], index[~sends_alone]
     turn = np.repeat(np.arange(4), [count, count, len(waits_taken), len(waits_sent)])
     of = np.concatenate((index, index, waits_taken, waits_sent))  # message of each row
     taking = turn % 2 == 0
-    member = np.where(taking, schedule.dst[of], schedule.src[of])
     kind = np.where(
         turn > 1,
         Op.WAIT,
@@ -257,14 +291,32 @@ def template_of(schedule: Schedule, members: int) -> Template:
             np.where(sends_alone[of], Op.SEND, Op.ISEND),
         ),
     )
-    order = np.lexsort((turn, schedule.round[of], member))
+    when = np.concatenate((posts, sends, takes[waits_taken], sends[waits_sent]))
+    order = np.lexsort((turn, when))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     posted = np.where(taking, of, of + count)  # where a row's message was posted, before sorting
+    member = np.where(taking, schedule.dst[of], schedule.src[of])[order]
     return Template(
-        member=member[order],
+        member=member,
         kind=kind[order].astype(np.int64),
         peer=np.where(turn > 1, -1, np.where(taking, schedule.src[of], schedule.dst[of]))[order],
         size=np.where(turn > 1, 0, schedule.size[of])[order],
         target=np.where(turn > 1, place[posted], -1)[order],
+        worked=_worked(schedule, member, when[order]),
     )
+
+
+def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
+    """Put work before the member's next row, or behind its last; who has no row does none.
+
+    `when` is the step of each row, and the member's number in front of it.
+    """
+    does = schedule.work.copied + schedule.work.reduced > 0
+    work = Work(*(column[does] for column in schedule.work))
+    row = np.searchsorted(when, work.member * schedule.steps + work.step, side="right")
+    bounds = np.append(member, -1)
+    behind = bounds[row] != work.member
+    row = row - behind
+    acts = bounds[row] == work.member
+    return Worked(row[acts], behind[acts], work.copied[acts], work.reduced[acts])

@@ -95,29 +95,37 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     left_out = left_out_of(recorded, timed, dropped)
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
-    made, carried = collective_rows(trace, found, algorithms)
+    made, worked, carried = collective_rows(trace, found, algorithms)
     beside, made, background = _beside_rows(trace, calls, made, found, carried)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
         phase=np.full(len(made.event), REST),
         **made._replace(target=made.target + shift)._asdict(),
     )
-    folded = _after_pauses(folded, calls, np.concatenate((messages.event, collectives.event)))
+    acting = np.concatenate((messages.event, collectives.event))
+    late = worked.row[worked.behind]
+    working = collectives.event[late[collectives.strand[late] < 0]]
+    folded = _after_pauses(folded, calls, acting, working)
     loops = loop_rows(folded)
     beside.target[beside.kind == Op.WAIT] += len(messages.event) + len(collectives.event)
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, beside, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    return assemble(trace, calls, rows, background, folded.begin, algorithms, dropped, left_out)
+    worked = worked._replace(row=worked.row + len(loops.event) + len(messages.event))
+    return assemble(
+        trace, calls, rows, worked, background, folded.begin, algorithms, dropped, left_out
+    )
 
 
-def _after_pauses(folded: Folded, calls: Calls, acting: Ints) -> Folded:
+def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:
     """Enclose calls without operations that stand before a loop in loops of one trip.
 
-    Else the computation before such a call would be added to what stands first in the loop.
+    Else the computation before such a call would be added to what stands first in the loop. So
+    would the work that a call does behind its last operation.
     """
     acts = np.zeros(len(calls.gap), dtype=np.bool_)
     acts[calls.of_event[acting]] = True
+    acts[calls.of_event[working]] = False
     acts[calls.of_event[folded.end - 1]] = True
     first = np.isin(folded.begin, folded.trace.offsets)
     begin = np.unique(folded.begin[~first])
