@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from .intervals import CHANCE, Interval, median_interval
 
@@ -40,7 +40,7 @@ def faster(times: ArrayLike) -> Flags:
     first, second = np.triu_indices(count, 1)
     wins = (rows[first] < rows[second]).sum(axis=1)
     losses = (rows[first] > rows[second]).sum(axis=1)
-    chance = 2 * binom.cdf(seeds - np.maximum(wins, losses), seeds, 0.5)
+    chance = 2 * bdtr(seeds - np.maximum(wins, losses), seeds, 0.5)
     order = np.argsort(chance, kind="stable")
     passed = chance[order] <= CHANCE / np.arange(len(order), 0, -1)
     differ = np.zeros(len(order), dtype=np.bool_)
