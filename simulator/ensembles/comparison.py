@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from .intervals import CHANCE, Interval, median_interval
+from .intervals import CHANCE, LEAST, Interval, median_interval
 
 Flags = NDArray[np.bool_]
 
@@ -49,6 +49,18 @@ def faster(times: ArrayLike) -> Flags:
     found[first, second] = differ & (wins > losses)
     found[second, first] = differ & (losses > wins)
     return found
+
+
+def least_repeats(mappings: int) -> int:
+    """Return of how many seeds at least one of so many mappings can be called faster.
+
+    Examples
+    --------
+    >>> least_repeats(2), least_repeats(8)
+    (6, 11)
+    """
+    pairs = mappings * (mappings - 1) // 2
+    return next(seeds for seeds in range(LEAST, 99) if 2.0 ** (1 - seeds) * pairs <= CHANCE)
 
 
 def unbeaten(times: ArrayLike) -> list[int]:
