@@ -25,6 +25,7 @@ from hopmap.simulator.parameters.settings import (
     check_settings,
     configure,
 )
+from hopmap.simulator.programs.from_collectives import PAIRS_COUNTED, SOME_MEMBERS
 from hopmap.simulator.programs.from_source import (
     SourceProgram,
     SourceTraffic,
@@ -41,6 +42,8 @@ Given: TypeAlias = str | Path | Source | Trace | Folded | Program | Traffic
 GivenTopology: TypeAlias = str | Topology
 GivenMapping: TypeAlias = str | Path | ArrayLike
 GivenSettings: TypeAlias = MappingOf[str, Value] | None
+
+_NO_DOUBT = (PAIRS_COUNTED, SOME_MEMBERS)  # notes that leave nobody's traffic open
 
 open = open_source  # noqa: A001 - what the front door calls it
 
@@ -122,7 +125,9 @@ def algorithms_of(settings: GivenSettings) -> dict[str, str]:
 def traffic_given(
     given: Given, collectives: str = "ignore", algorithms: MappingOf[str, str] | None = None
 ) -> SourceTraffic:
-    """Return who sends how much to whom; warn where that is next to nothing beside collectives.
+    """Return who sends how much to whom.
+
+    Warn where that is next to nothing beside collectives, and of what is made up of these.
 
     Parameters
     ----------
@@ -156,6 +161,9 @@ def traffic_given(
             given.has_collectives if isinstance(given, Source) else not isinstance(given, Traffic)
         )
         warn_if_silent(name_of(given), found.traffic, found.left_out, has_collectives=known)
+    open_ = [f"{what}: {n:,}" for what, n in found.notes.items() if what not in _NO_DOUBT]
+    if open_:
+        warnings.warn(f"{name_of(given)}: {'; '.join(open_)}", HopmapWarning, stacklevel=2)
     return found
 
 

@@ -30,6 +30,13 @@ def placed():
     return hm.map_ranks(MG, TORUS, "minmd", seed=3)
 
 
+def test_replays_do_not_wait_for_what_only_reports_need():
+    """Importing scipy.stats takes as long as all the rest."""
+    code = "import sys, hopmap.simulator; print('scipy.stats' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_importing_it_costs_next_to_nothing():
     """Nothing heavy is loaded before it is used; an interpreter's start apart, below 0.1 s."""
     code = (

@@ -52,6 +52,10 @@ class Kind(IntEnum):
     IMRECV = 17
 
 
+FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN)
+"""Records in a call that looks for something which do not say that it found it."""
+
+
 class Collective(IntEnum):
     """Collective operations, numbered as OTF2_CollectiveOp."""
 

@@ -19,7 +19,7 @@ from .arguments import (
     TraceOrTraffic,
     settings_given,
 )
-from .console import print_json, print_table, say, working
+from .console import left_out_lines, print_json, print_table, say, warn_of, working
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
@@ -71,6 +71,7 @@ def explain(
     if as_json:
         print_json(found.to_dict())
         return
+    warn_of(name_of(trace), found.result.left_out)
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
@@ -85,7 +86,8 @@ def explain(
     _print_servers("most queued", makespan, found.queued)
     if doubled:
         _print_doublings(found.doublings)
-    for line in link_lines(network.kinds):
+    told = left_out_lines(found.result.left_out, found.result.notes)
+    for line in (*told, *link_lines(network.kinds)):
         say(line)
 
 

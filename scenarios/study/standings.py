@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hopmap.simulator.ensembles.comparison import least_repeats
 from hopmap.simulator.ensembles.intervals import Interval
 
 from .findings import percent
@@ -32,7 +33,10 @@ def standing(case: Case) -> str:
     one = len(case.leaders) == 1
     text = "is fastest" if one else "cannot be told apart"
     if not behind:
-        return text
+        count, repeats = case.times.shape
+        least = least_repeats(count)
+        few = f": {repeats} repeats are too few for {count} mappings, {least} the least"
+        return text + (few if repeats < least else "")
     gap = case.against(behind[0], case.leaders[0])
     far = "" if gap is None else f"{excess(gap)} "
     return f"{text}; {far}behind {'it' if one else 'them'}: {behind[0].mapper.strip()}"

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
-from .intervals import CHANCE, Interval, median_interval
+from .intervals import CHANCE, LEAST, Interval, median_interval
 
 Flags = NDArray[np.bool_]
 
@@ -40,7 +40,7 @@ def faster(times: ArrayLike) -> Flags:
     first, second = np.triu_indices(count, 1)
     wins = (rows[first] < rows[second]).sum(axis=1)
     losses = (rows[first] > rows[second]).sum(axis=1)
-    chance = 2 * binom.cdf(seeds - np.maximum(wins, losses), seeds, 0.5)
+    chance = 2 * bdtr(seeds - np.maximum(wins, losses), seeds, 0.5)
     order = np.argsort(chance, kind="stable")
     passed = chance[order] <= CHANCE / np.arange(len(order), 0, -1)
     differ = np.zeros(len(order), dtype=np.bool_)
@@ -49,6 +49,18 @@ def faster(times: ArrayLike) -> Flags:
     found[first, second] = differ & (wins > losses)
     found[second, first] = differ & (losses > wins)
     return found
+
+
+def least_repeats(mappings: int) -> int:
+    """Return of how many seeds at least one of so many mappings can be called faster.
+
+    Examples
+    --------
+    >>> least_repeats(2), least_repeats(8)
+    (6, 11)
+    """
+    pairs = mappings * (mappings - 1) // 2
+    return next(seeds for seeds in range(LEAST, 99) if 2.0 ** (1 - seeds) * pairs <= CHANCE)
 
 
 def unbeaten(times: ArrayLike) -> list[int]:

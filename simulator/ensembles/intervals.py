@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
+from scipy.special import bdtr
 
 CHANCE = 0.05  # how often an interval may miss, and how often chance may call equals different
 LEAST = 6  # draws of which two enclose the median so surely
@@ -46,6 +46,6 @@ def median_interval(values: ArrayLike) -> Interval:
     count = len(ordered)
     if count < LEAST:
         raise ValueError(f"{count} draws: expected at least {LEAST}")
-    outside = int(np.searchsorted(2 * binom.cdf(np.arange(count), count, 0.5), CHANCE, "right"))
+    outside = int(np.searchsorted(2 * bdtr(np.arange(count), count, 0.5), CHANCE, "right"))
     low, high = ordered[outside - 1], ordered[count - outside]
     return Interval(float(np.median(ordered)), float(low), float(high))

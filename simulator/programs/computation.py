@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hopmap.traces import Kind, Role, Span, Spans, Trace, mpi_name
 from hopmap.traces.left_out import LeftOut, rank_seconds, timed
-from hopmap.traces.trace import NO_SPANS, joined
+from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
 
 from .mpi_calls import Calls
 
@@ -34,8 +34,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# What says nothing of whether a call that looks for something found it.
-_FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN)
 _CLOCKS = ("wtime", "wtick")
 
 
@@ -168,7 +166,7 @@ def _covered(begins: Floats, ends: Floats, spans: Spans, rank: int) -> Floats:
 
 def _waiting(trace: Trace, calls: Calls, polls: Bools, visits: Ints) -> Bools:
     """Which gaps lie between a poll that found nothing and the next one, with nothing inside."""
-    says = (trace.kind > Kind.LEAVE) & ~np.isin(trace.kind, _FRUITLESS)
+    says = (trace.kind > Kind.LEAVE) & ~np.isin(trace.kind, FRUITLESS)
     fruitful = np.zeros(len(polls), dtype=np.bool_)
     fruitful[calls.of_event[says]] = True
     # Looking at the clock says nothing: a poll may have a time limit.

@@ -7,11 +7,12 @@ for all of them (Lehr, listing 7.2): one round.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from hopmap.errors import HopmapWarning
 from hopmap.simulator.parameters.parameters import ParameterError, unknown
 from hopmap.traces.folded import Folded
 from hopmap.traces.formats.openmpi_monitoring import read_monitoring
@@ -147,11 +148,20 @@ def traffic_of_source(
 def left_out_of_archive(path: Path, summary: Summary) -> tuple[LeftOut, ...]:
     """List what a replay of an archive would leave out, for whoever only asks what is in it.
 
-    Of a large archive, and of one that cannot be replayed, only the records that are ignored.
+    Of a large archive, and of one that cannot be replayed, only the records that are ignored; that
+    it is so, is a warning.
     """
     from hopmap.traces.otf2.read import read_trace
 
     if summary.events <= LOOKED_THROUGH:
-        with suppress(TraceError):
+        try:
             return left_out(lower(read_trace(path)))
+        except TraceError as error:
+            why = f"cannot be replayed: {error}"
+    else:
+        why = (
+            f"{summary.name}: {summary.events:,} events, more than {LOOKED_THROUGH:,}: what a "
+            "replay leaves out is not looked for, but for ignored records: hopmap simulate says it"
+        )
+    warnings.warn(why, HopmapWarning, stacklevel=2)
     return tuple(of_records(summary.ignored))

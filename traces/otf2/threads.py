@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.regions import Role, is_call
-from hopmap.traces.trace import Kind
+from hopmap.traces.trace import FRUITLESS, Kind
 
 Floats = NDArray[np.float64]
 
@@ -34,8 +34,7 @@ def activity_of(
 
     It computes outside of these calls and of regions in which it waits for other threads. Where no
     region is entered, a worker is idle; unless it has none at all, as if only MPI was recorded.
-    Between a poll and one next to it, it is as good as in a call: whether it computes there, is
-    told by whether the poll found something.
+    Between a poll that found nothing and the next one, it is as good as in a call.
 
     Parameters
     ----------
@@ -58,7 +57,10 @@ def activity_of(
     others = bracket & ~is_call(role)
     enters, leaves = kind == Kind.ENTER, kind == Kind.LEAVE
     inside = np.cumsum(np.where(mpi, step, 0))[:-1] > 0
-    inside |= ((role == Role.POLL) & leaves)[:-1] & ((role == Role.POLL) & enters)[1:]
+    found = np.cumsum(~bracket & ~np.isin(kind, FRUITLESS))
+    entered = np.maximum.accumulate(np.where(enters, np.arange(len(kind)), 0))
+    vain = (role == Role.POLL) & leaves & (found == found[entered])
+    inside |= vain[:-1] & ((role == Role.POLL) & enters)[1:]
     idle = np.cumsum(np.where(waiting, step, 0))[:-1] > 0
     idle |= ((role == Role.TOOL) & enters)[:-1] & ((role == Role.TOOL) & leaves)[1:]
     if not always and others.any():

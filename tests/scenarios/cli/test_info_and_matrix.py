@@ -176,3 +176,22 @@ def test_counts_beside_an_archive_are_named_and_taken(ring, tmp_path):
     )
     assert result.exit_code == 2
     assert "rank 7, call 0: 8 bytes in all: expected 800" in result.stderr.replace("\n", " ")
+
+
+def test_what_cannot_be_or_is_not_looked_through_is_said(ring, monkeypatch):
+    def said(command="info"):
+        done = CliRunner().invoke(app, [command, str(ring)])
+        assert done.exit_code == 0
+        return done.stderr
+
+    assert said() == ""
+    counts = ring / "traces.counts"
+    counts.write_text("rank,call,peer,bytes\n0,0,1,800\n")
+    why = "rank 1, call 0: 0 bytes in all: expected 800"
+    assert said().startswith(f"hopmap: cannot be replayed: {counts}: {why}")
+    counts.unlink()
+    monkeypatch.setattr("hopmap.simulator.programs.from_source.LOOKED_THROUGH", 10)
+    assert said() == (
+        "hopmap: ring: 24 events, more than 10: what a replay leaves out is not looked for, "
+        "but for ignored records: hopmap simulate says it\n"
+    )

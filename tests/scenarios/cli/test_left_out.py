@@ -6,14 +6,17 @@ import pytest
 from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
+from hopmap.traces import write_trace
+from support.collective_calls import collective, trace_of_calls
 from support.left_out import EXPECTED, made
 
 
-@pytest.mark.parametrize("command", ["info", "matrix", "simulate"])
+@pytest.mark.parametrize("command", ["info", "matrix", "simulate", "explain"])
 def test_they_say_so_in_lines_and_json(tmp_path, command):
     folder, mapping = made(tmp_path / "made"), tmp_path / "mapping.csv"
     mapping.write_text("rank,node\n0,0\n1,1\n")
-    rest = {"matrix": ["--out", tmp_path / "t.npz"], "simulate": [mapping, "-t", "mesh:2"]}
+    rest = {"matrix": ["--out", tmp_path / "t.npz"]}
+    rest |= {key: [mapping, "-t", "mesh:2"] for key in ("simulate", "explain")}
     words = [str(word) for word in (command, folder, *rest.get(command, []))]
     printed = CliRunner().invoke(app, words)
     for entry in EXPECTED:
@@ -24,6 +27,20 @@ def test_they_say_so_in_lines_and_json(tmp_path, command):
     told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["left_out"]
     assert [entry["what"] for entry in told] == [entry.what for entry in EXPECTED]
     assert [entry["seconds"] for entry in told[:2]] == pytest.approx([4.0, 0.1])
+
+
+@pytest.mark.parametrize("command", ["map", "evaluate"])
+def test_traffic_of_collectives_that_is_made_up_is_a_warning(tmp_path, command):
+    call = collective("ALLTOALLV", 0, 1, sent=800, received=800)
+    write_trace(trace_of_calls([[call]] * 4), tmp_path / "made")
+    mapping = tmp_path / "mapping.csv"
+    mapping.write_text("rank,node\n0,0\n1,1\n2,2\n3,3\n")
+    how = {"map": ["-m", "sweep"], "evaluate": [mapping]}[command]
+    words = [command, tmp_path / "made", *how, "-t", "mesh:4", "--collectives", "expand"]
+    printed = CliRunner().invoke(app, [str(word) for word in words])
+    told = "hopmap: made: calls of alltoallv of which only sums are recorded: 1; pairs made up"
+    assert printed.exit_code == 0
+    assert printed.stderr.startswith(told)
 
 
 def test_a_sweep_and_its_page_say_so(tmp_path):

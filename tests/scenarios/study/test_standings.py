@@ -19,9 +19,9 @@ NOISE = np.random.default_rng(0).normal(1, 0.05, SEEDS)
 def case(runs_of):
     """Make a case of mappers whose replays take so long, with the same noise and their own."""
 
-    def make(own=0.0, **medians):
+    def make(own=0.0, repeats=SEEDS, **medians):
         rng = np.random.default_rng(1)
-        times = [[*(NOISE * m * rng.normal(1, own, SEEDS))] for m in medians.values()]
+        times = [[*(NOISE * m * rng.normal(1, own, SEEDS))][:repeats] for m in medians.values()]
         ends = {f"makespan_{end}": [np.median(each) for each in times] for end in ("low", "high")}
         runs = runs_of(
             list(medians.values()),
@@ -77,6 +77,15 @@ def test_those_that_noise_does_not_tell_apart_are_called_tied(case):
         **dict.fromkeys(("scan", "minmd", "greedy"), ("", "tied")),
         "sweep": ("", ""),
     }
+
+
+def test_that_repeats_are_too_few_to_tell_is_said(case):
+    """Even of three, one that is faster with all of 6 seeds; it takes 7."""
+    found = case(own=1e-9, repeats=6, scan=1.0, minmd=1.5, greedy=1.6)
+    assert standing(found) == (
+        "cannot be told apart: 6 repeats are too few for 3 mappings, 7 the least"
+    )
+    assert standing(case(repeats=7, scan=1.0, minmd=1.5, greedy=1.6)).startswith("is fastest")
 
 
 def test_a_default_order_that_is_tied_is_not_beaten(case):

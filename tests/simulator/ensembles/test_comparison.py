@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator.ensembles.comparison import faster, ratio, unbeaten
+from hopmap.simulator.ensembles.comparison import faster, least_repeats, ratio, unbeaten
 from hopmap.simulator.ensembles.intervals import LEAST, median_interval
 
 SEEDS = 20
@@ -88,3 +88,16 @@ def test_no_two_are_faster_than_each_other_and_somebody_is_unbeaten(medians, see
     assert not (found & found.T).any()
     assert unbeaten(times)
     assert (faster(times[::-1])[::-1, ::-1] == found).all()
+
+
+@pytest.mark.parametrize("mappings", [2, 3, 5, 8, 40])
+def test_fewer_repeats_than_the_least_tell_nothing_apart(mappings):
+    least = least_repeats(mappings)
+
+    def told(repeats):
+        times = np.ones((mappings, repeats))
+        times[0] = 0.1  # faster with every seed
+        return faster(times).any()
+
+    assert told(least)
+    assert not told(least - 1)

@@ -68,3 +68,12 @@ def test_a_thread_does_not_compute_while_its_trace_is_written_or_off_nor_between
     found = activity(events, always=True, away=[(6, 7), (8, 12)])
     assert cells(found.computing).nonzero()[0].tolist() == [1, 2, 5, 7]
     assert cells(found.calls).nonzero()[0].tolist() == [10, 11, 12, 13]
+
+
+def test_behind_a_poll_that_found_something_it_computes():
+    tested, found = (int(kind) for kind in (Kind.REQUEST_TEST, Kind.IRECV))
+    events = [
+        *((ENTER, 1, TEST), (found, 1, 0), (tested, 1, 1), (LEAVE, 2, TEST)),
+        *((ENTER, 4, TEST), (tested, 4, 2), (LEAVE, 5, TEST), (ENTER, 7, TEST), (LEAVE, 8, TEST)),
+    ]
+    assert cells(activity(events, always=True).computing).nonzero()[0].tolist() == [2, 3]
