@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 from hypothesis import settings
 
@@ -30,6 +31,13 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no folder {folder.name!r} beside the repository, which holds the recordings")
     return folder
+
+
+@pytest.fixture
+def compiled() -> None:
+    """Skip where numba's compiler is switched off (NUMBA_DISABLE_JIT=1)."""
+    if numba.config.DISABLE_JIT:
+        pytest.skip("too large for kernels that are not compiled")
 
 
 @pytest.fixture

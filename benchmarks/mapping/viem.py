@@ -15,8 +15,10 @@ import sys
 import time
 from math import exp, fsum, log
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from viem_graphs import inputs, modelled
 
@@ -25,6 +27,7 @@ from hopmap.mappers.partitions.model_creation import bisection_model, multisecti
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 
+NAMES = ("N2", "Np", "1", "2", "10")
 PIPELINE = "topdown | local_search(neighbourhood=10)"
 
 
@@ -51,12 +54,13 @@ def machine(ranks: int) -> Topology:
     return topology_from_spec(f"tree:4:16:{ranks // 64}@1:10:100")
 
 
-def gains(largest: int = 8192) -> None:
-    """Table 2: local search in N_p with gains in O(n) and O(degree)."""
+def gains(largest: int = 8192) -> list[bool]:
+    """Table 2: local search in N_p with gains in O(n) and O(degree); whether mappings agree."""
     print(
         "\nTable 2: Mueller-Merbach and N_p\n"
         "     n   m/n   slow [s]   fast [s]  speed-up  same mapping"
     )
+    agree = []
     for ranks in (2**e for e in range(6, largest.bit_length())):
         traffic, topology = geometric(ranks), machine(ranks)
         start = map_ranks(traffic, topology, "mueller_merbach")
@@ -64,57 +68,84 @@ def gains(largest: int = 8192) -> None:
             timed(traffic, topology, f"local_search(neighbourhood=Np, gain={gain})", initial=start)
             for gain in ("dense", "sparse")
         )
-        same = np.array_equal(slow, fast)
+        agree.append(np.array_equal(slow, fast))
         dense = traffic.undirected().pairs / ranks
         print(
             f"{ranks:>6}{dense:>6.1f}{t_slow:>11.3f}{t_fast:>11.4f}{t_slow / t_fast:>10.1f}"
-            f"  {same}",
+            f"  {agree[-1]}",
             flush=True,
         )
+    return agree
 
 
-def neighbourhoods(largest: int = 4096) -> None:
-    """Table 3: what each neighbourhood takes off Mueller-Merbach's J, and its time.
+def neighbourhoods(largest: int = 4096, exponent: int = 17) -> dict[str, float]:
+    """Table 3 and figure 2: what each neighbourhood takes off Mueller-Merbach's J, and its time.
 
-    Geometric means over the models of five graphs, of several partitions each as time allows;
-    seconds are arithmetic means. "better" is on how many models N2 ends below N10.
+    Models of five graphs of 2^exponent vertices, of several partitions each as time allows. Gains
+    and times over the construction's are geometric means; "better" is on how many models N2 ends
+    below N10. Returns the gains over all sizes, %.
     """
-    names = ("N2", "Np", "1", "2", "10")
-    graphs = inputs()
-    print("\nTable 3: mean improvement of Mueller-Merbach [%], and seconds")
-    print("     n  models   m/n" + "".join(f"{name:>16}" for name in names) + "  better")
+    graphs = inputs(exponent)
+    print("\nTable 3: mean improvement of Mueller-Merbach [%], and time of local search over its")
+    print("     n  models   m/n" + "".join(f"{name:>16}" for name in NAMES) + "  better")
     means = []
+    every: list[list[tuple[float, float]]] = []
     for ranks in (2**e for e in range(6, largest.bit_length())):
-        topology = machine(ranks)
-        logs, seconds, density = [], [], []
-        for seed in range(min(max(4096 // ranks, 1), 5)):
-            for graph in graphs.values():
-                traffic = modelled(graph, ranks, seed)
-                density.append(traffic.pairs / ranks)
-                start, before, _ = timed(traffic, topology, "mueller_merbach")
-                found = [
-                    timed(
-                        traffic,
-                        topology,
-                        f"local_search(neighbourhood={name})",
-                        initial=start,
-                        seed=seed,
-                    )
-                    for name in names
-                ]
-                logs.append([log(before / after) for _, after, _ in found])
-                seconds.append([spent for _, _, spent in found])
-        means.append(np.mean(logs, axis=0))
-        wins = sum(row[0] > row[-1] for row in logs)
-        cells = zip(100 * np.expm1(means[-1]), np.mean(seconds, axis=0), strict=True)
+        cases = [
+            searched(modelled(graph, ranks, seed), machine(ranks), seed)
+            for seed in range(min(max(4096 // ranks, 1), 5))
+            for graph in graphs.values()
+        ]
+        every += [case.found for case in cases]
+        logs = np.log(
+            [[(case.value / v, t / case.seconds) for v, t in case.found] for case in cases]
+        )
+        means.append(logs.mean(axis=0))
+        wins = sum(case.found[0][0] < case.found[-1][0] for case in cases)
+        cells = zip(100 * np.expm1(means[-1][:, 0]), np.exp(means[-1][:, 1]), strict=True)
+        dense = fsum(case.density for case in cases) / len(cases)
         print(
-            f"{ranks:>6}{len(logs):>8}{np.mean(density):>6.1f}"
-            + "".join(f"{gain:>8.2f}{spent:>8.3f}" for gain, spent in cells)
+            f"{ranks:>6}{len(cases):>8}{dense:>6.1f}"
+            + "".join(f"{gain:>8.2f}{ratio:>8.1f}" for gain, ratio in cells)
             + f"{wins:>8}",
             flush=True,
         )
-    overall = 100 * np.expm1(np.mean(means, axis=0))
-    print(f"{'overall':<20}" + "".join(f"{gain:>8.2f}{'':>8}" for gain in overall))
+    overall = np.mean(means, axis=0)
+    cells = zip(100 * np.expm1(overall[:, 0]), np.exp(overall[:, 1]), strict=True)
+    print(f"{'overall':<20}" + "".join(f"{gain:>8.2f}{ratio:>8.1f}" for gain, ratio in cells))
+    plot(np.array(every))
+    return dict(zip(NAMES, (100 * np.expm1(overall[:, 0])).tolist(), strict=True))
+
+
+class Searched(NamedTuple):
+    """Of one model: pairs a rank, Mueller-Merbach's J and seconds, and those of the searches."""
+
+    density: float
+    value: int
+    seconds: float
+    found: list[tuple[float, float]]
+
+
+def searched(traffic: Traffic, topology: Topology, seed: int) -> Searched:
+    """Local search in every neighbourhood from Mueller-Merbach's mapping."""
+    start, before, seconds = timed(traffic, topology, "mueller_merbach")
+    found = [
+        timed(traffic, topology, f"local_search(neighbourhood={name})", initial=start, seed=seed)[
+            1:
+        ]
+        for name in NAMES
+    ]
+    return Searched(traffic.pairs / traffic.ranks, before, seconds, found)
+
+
+def plot(found: NDArray[np.float64]) -> None:
+    """Figure 2, left and right: the best of each model over what a neighbourhood took, sorted."""
+    print("\nFigure 2: best / own, the worst model, quartiles, the best; and on how many it is 1")
+    for k, what in enumerate(("J", "seconds")):
+        ratios = found[:, :, k].min(axis=1, keepdims=True) / found[:, :, k]
+        for name, column in zip(NAMES, ratios.T, strict=True):
+            cells = "".join(f"{v:>7.3f}" for v in np.quantile(column, (0, 0.25, 0.5, 0.75, 1)))
+            print(f"{what:<9}{name:>4}{cells}{(column == 1).mean():>8.0%}")
 
 
 def models() -> None:

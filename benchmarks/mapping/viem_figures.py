@@ -106,13 +106,15 @@ def figures(racks: list[int], exponent: int) -> dict[str, float]:
             base = values[f"RB {BASE}"]
             gains.setdefault(k, []).append({n: log(base / v) for n, v in values.items()})
             times.append(seconds)
+        shown = (f"{n} {100 * np.expm1(_mean(gains[k], n)):.1f}" for n in gains[k][0])
+        print(f"k = {k}: " + ", ".join(shown), flush=True)
     names = list(gains[racks[0]][0])
     title = f"over Mueller-Merbach on RB [%], {len(graphs)} graphs of 2^{exponent} vertices"
     print(f"\nFigures 3 and 4: {title}\n{'k':<24}" + "".join(f"{k:>7}" for k in racks), end="")
     print(f"{'all':>8}{'paper':>8}{'s':>9}{'times the base':>16}{'of KaHIP':>10}")
     overall = {}
     for name in names:
-        rows = [fmean(case[name] for case in gains[k]) for k in racks]
+        rows = [_mean(gains[k], name) for k in racks]
         overall[name] = 100 * np.expm1(fmean(rows))
         spent = fmean(row[name] for row in times)
         base, kahip = (fmean(row[key] for row in times) for key in (f"RB {BASE}", "RB"))
@@ -123,6 +125,10 @@ def figures(racks: list[int], exponent: int) -> dict[str, float]:
     for way in ("RB", "RMS", "RMS 1 %"):
         print(f"model by {way}: {fmean(row[way] for row in times):.2f} s", flush=True)
     return overall
+
+
+def _mean(cases: list[dict[str, float]], name: str) -> float:
+    return fmean(case[name] for case in cases)
 
 
 def oracle(racks: list[int], exponent: int) -> dict[str, float]:

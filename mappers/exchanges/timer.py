@@ -27,17 +27,23 @@ Where the print is unclear:
 - The mapping that is returned is the one with the least Coco of all that were kept, the start among
   them: Coco+ alone may trade Coco for Div.
 
+A mapping that loses more, as a share, between nodes than it gains in Coco is warned of: the swaps
+trade distance for cut, which the paper reports beside it.
+
 In hierarchies (`tree:S@D`) a digit counts with the cost of its link, so that Coco is J.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import HopmapWarning
 from hopmap.mappers.budget import Interrupted, Progress, Watch
+from hopmap.mappers.cost_kernels import CostModel
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
 from hopmap.topologies import (
@@ -124,8 +130,9 @@ def timer(
         return values(indptr, peer, weight, labels.bits, labels.price, labels.inner, owned)
 
     watch = Watch(seconds, progress)
-    best = label_of
+    best = began = label_of
     least, plus = valued(label_of)
+    coco = least
     name = objective_named(objective).name
     try:
         for done in range(hierarchies):
@@ -136,14 +143,30 @@ def timer(
             tried = swapped(
                 indptr, peer, weight, labels.bits, labels.node, labels.price, label_of, digits
             )
-            coco, value = valued(tried)
+            now, value = valued(tried)
             if value <= plus:
                 label_of, plus = tried, value
-                if coco < least:
-                    best, least = tried, coco
+                if now < least:
+                    best, least = tried, now
     except KeyboardInterrupt:
         raise Interrupted(labels.node[best][: traffic.ranks]) from None
+    _warn_of_cut(model, labels.node[began], labels.node[best], coco, least)
     return labels.node[best][: traffic.ranks]
+
+
+def _warn_of_cut(
+    model: CostModel, before: NDArray[np.int64], after: NDArray[np.int64], coco: int, least: int
+) -> None:
+    """Warn where the weight between nodes has grown by a larger share than Coco has fallen by."""
+    row = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
+    cut, grown = (int(model.weight[at[row] != at[model.peer]].sum()) for at in (before, after))
+    if grown > cut and grown * coco > cut * (2 * coco - least):
+        warnings.warn(
+            f"mapper timer: Coco fell by {1 - least / coco:.1%}, but what crosses between nodes "
+            f"grew by {grown / max(cut, 1) - 1:.1%}: another partition, no better one",
+            HopmapWarning,
+            stacklevel=3,
+        )
 
 
 def extended(cube: PartialCube, node_of: NDArray[np.int64]) -> tuple[Labels, NDArray[np.int64]]:

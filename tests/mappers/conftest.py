@@ -1,20 +1,12 @@
-"""Cases that only compiled code is fast enough for, and the mappings that MapLib stores."""
+"""The mappings that MapLib stores."""
 
 from pathlib import Path
 
-import numba
 import pytest
 
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
-
-
-@pytest.fixture
-def compiled() -> None:
-    """Skip where numba's compiler is switched off (NUMBA_DISABLE_JIT=1)."""
-    if numba.config.DISABLE_JIT:
-        pytest.skip("too large for kernels that are not compiled")
 
 
 @pytest.fixture(params=["amg", "cg"])

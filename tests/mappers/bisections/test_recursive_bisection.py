@@ -89,6 +89,20 @@ def test_boxes_are_cut_across_their_longest_side(spec, across):
     assert (domains[:, 1] == domains[:, 2]).sum() == topology.nodes
 
 
+@pytest.mark.parametrize("spec", ["mesh:16", "torus:6x5", "mesh:5x3x2*2", "mesh:4x4x4"])
+def test_boxes_are_cut_at_the_plane_nearest_to_half_of_the_slots(spec):
+    topology = topology_from_spec(spec)
+    nodes, domains = halves_of(topology)
+    slots = topology.slots
+    for lo, mid, hi, _ in domains:
+        if mid == hi:
+            continue
+        here = topology.coords[nodes[lo:hi]]
+        planes = min(len(set(axis)) for axis in here.T.tolist() if len(set(axis)) > 1)
+        first, total = slots[nodes[lo:mid]].sum(), slots[nodes[lo:hi]].sum()
+        assert abs(2 * first - total) <= total / planes
+
+
 def test_trees_are_cut_between_their_subsystems():
     topology = topology_from_spec("tree:4:3:2")
     nodes, domains = halves_of(topology)
@@ -101,6 +115,17 @@ def test_a_line_ends_up_in_order(compiled):
     traffic, topology = grid_traffic(32, 1), topology_from_spec("mesh:32")
     node_of = map_ranks(traffic, topology, "recursive_bisection(tries=4)")
     assert objective_value(traffic, topology, node_of, "hop_bytes") == 31
+
+
+@pytest.mark.parametrize(
+    ("dims", "spec", "least"), [((16, 1), "mesh:16", 15), ((4, 4), "mesh:4x4", 24)]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_outside_pulls_halves_to_their_sides(dims, spec, least, seed):
+    """Each half alone could as well be turned round, and one pair in two would be longer."""
+    traffic, topology = grid_traffic(*dims), topology_from_spec(spec)
+    node_of = map_ranks(traffic, topology, "recursive_bisection", seed=seed)
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == least
 
 
 def cut_of(traffic: Traffic, block) -> int:

@@ -6,6 +6,7 @@ import pytest
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
+from support.traffic import published_hops
 
 
 def pair_hops(traffic: Traffic, topology, node_of) -> int:
@@ -60,15 +61,16 @@ def test_the_first_local_optimum_is_that_of_the_printed_algorithm(spec, objectiv
 
 
 @pytest.mark.parametrize(
-    ("spec", "most"), [("mesh:4x4x4", 160), ("torus:4x4x4", 159), ("haec:4x4x4", 112)]
+    ("spec", "published"), [("mesh:4x4x4", 154), ("torus:4x4x4", 159), ("haec:4x4x4", 112)]
 )
-def test_lu_on_64_nodes_is_no_worse_than_in_the_thesis(spec, most):
+def test_lu_on_64_nodes_is_no_worse_than_in_the_thesis(spec, published):
+    """Both counted as published: 12,447,703 on the mesh are 154 times 80,829 messages."""
     traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
     hops = [
-        pair_hops(traffic, topology, map_ranks(traffic, topology, "bokhari", seed=seed))
+        published_hops(traffic, topology, map_ranks(traffic, topology, "bokhari", seed=seed))
         for seed in range(5)
     ]
-    assert min(hops) <= most
+    assert min(hops) <= published
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hopmap.mappers import OBJECTIVES, map_ranks, objective_value, parse_pipeline
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges.local_search import started
-from hopmap.mappers.exchanges.local_search_kernels import dense_gain, exchange
+from hopmap.mappers.exchanges.local_search_kernels import WITHIN, dense_gain, exchange, improve
 from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
@@ -70,6 +70,63 @@ def test_it_ends_where_no_exchange_of_the_neighbourhood_gains(case, neighbourhoo
         for u in range(traffic.ranks):
             for slot in range(traffic.ranks, len(places)):
                 assert swap_gain(model, places, u, slot) <= 0
+
+
+@st.composite
+def full_machines(draw):
+    """Paths with chords in disorder, a rank on every node; what is near is seldom all."""
+    topology = topology_from_spec(draw(st.sampled_from(["torus:4x3", "mesh:14", "tree:2:3:2"])))
+    neighbourhood, s = draw(st.sampled_from(["1", "2", "3", "Np"])), draw(st.integers(2, 5))
+    ranks = topology.nodes
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    path = rng.permutation(ranks)
+    chords = rng.integers(0, ranks, (2, 3))
+    src, dst = np.concatenate((path[:-1], chords[0])), np.concatenate((path[1:], chords[1]))
+    traffic = Traffic.from_pairs(ranks, src, dst, *rng.integers(1, 9, (2, len(src))))
+    return traffic, topology, rng.permutation(ranks), neighbourhood, s
+
+
+@examples(80, 40)
+@given(full_machines())
+def test_all_of_the_neighbourhood_is_exchanged_and_nothing_else(case):
+    """Farther ranks of N_d and other blocks of N_p stay, whatever they would gain."""
+    traffic, topology, places, neighbourhood, s = case
+    stage = f"local_search(neighbourhood={neighbourhood}, s={s})"
+    model = cost_model(traffic, topology, "hop_bytes")
+    pairs = sorted(partners(traffic, neighbourhood, s))
+
+    def gaining(places):
+        return [(u, v) for u, v in pairs if swap_gain(model, places, u, v) > 0]
+
+    assert not gaining(map_ranks(traffic, topology, stage, initial=places))
+    while found := gaining(places):
+        u, v = found[0]
+        places[[u, v]] = places[[v, u]]
+    assert map_ranks(traffic, topology, stage, initial=places).tolist() == places.tolist()
+
+
+def test_ranks_are_visited_in_random_order():
+    """Where they are visited in the order of their numbers, no order of partners ends elsewhere."""
+    topology, start = topology_from_spec("mesh:5"), np.array([3, 2, 0, 1, 4])
+    traffic = Traffic.from_pairs(5, [3, 4, 4], [4, 1, 0], [1] * 3, [5, 2, 3])
+    ends = {
+        tuple(map_ranks(traffic, topology, "local_search(neighbourhood=1)", initial=start, seed=k))
+        for k in range(20)
+    }
+    assert ends == {(4, 3, 0, 1, 2), (3, 4, 0, 1, 2)}
+
+
+def test_partners_are_tried_in_random_order():
+    """A star whose centre may change places with any leaf between it and the others."""
+    topology = topology_from_spec("mesh:9")
+    traffic = Traffic.from_pairs(9, [8] * 8, range(8), [1] * 8, [1] * 8)
+    model, start = cost_model(traffic, topology, "hop_bytes"), np.arange(9)
+    first = set()
+    for seed in range(20):
+        search = started(model, start, topology, np.random.default_rng(seed))
+        improve(model, search, np.array([8]), 0, 1000, WITHIN, 1)
+        first.add(tuple(search.places))
+    assert len(first) > 1
 
 
 @examples(40)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.exchanges.timer import extended
+from hopmap.mappers.exchanges.timer import extended, timer
 from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.mappers.partitions.model_creation import bisection_model
@@ -148,6 +148,33 @@ def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     assert [names[label] for label in made] == algorithm_2(wanted, held, node)
     assert all(after <= before for before, after in levels)
     assert sorted(made) == list(range(traffic.ranks))
+
+
+@examples(60, 40)
+@given(cases(), st.integers(0, 99))
+def test_labels_are_kept_by_coco_plus_and_the_mapping_of_least_coco_is_returned(case, seed):
+    """Lines 4 to 7 and 16 to 18: Coco+ decides, although Coco alone is asked for in the end."""
+    traffic, topology, start = case
+    labels, label_of = extended(partial_cube(topology), start)
+    model, graph = cost_model(traffic, topology, "hop_bytes"), graph_of(traffic)
+    arrays = model.indptr[: traffic.ranks + 1], model.peer, model.weight
+    every = np.arange(len(labels.price))
+    names, price = texts(labels.bits, every), labels.price[::-1].tolist()
+    inner = [p if p > 0 else 0 for p in price]
+
+    def costs(label_of):
+        label = {v: names[label_of[v]] for v in range(traffic.ranks)}
+        return coco_plus(graph, label, inner), coco_plus(graph, label, price)
+
+    rng, kept = np.random.default_rng(seed), [label_of]
+    for _ in range(8):
+        digits = rng.permutation(len(labels.price))
+        tried = swapped(*arrays, labels.bits, labels.node, labels.price, kept[-1], digits)
+        if costs(tried)[1] <= costs(kept[-1])[1]:
+            kept.append(tried)
+    least = min(kept, key=lambda label_of: costs(label_of)[0])
+    end = timer(traffic, topology, rng=np.random.default_rng(seed), initial=start, hierarchies=8)
+    assert end.tolist() == labels.node[least].tolist()
 
 
 @examples(100)

@@ -8,6 +8,7 @@ from hopmap.mappers.greedy.maplib_order import links_as_visited, pairs_as_popped
 from hopmap.mappers.greedy.maplib_order_kernels import listed_by_hash
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
+from support.traffic import published_hops
 
 
 def test_the_heaviest_pair_sits_at_the_centre_and_partners_next_to_it():
@@ -28,15 +29,13 @@ def test_the_limit_of_ranks_a_node_rises_only_when_all_nodes_are_full():
     ("spec", "published"), [("mesh:4x4x4", 302), ("torus:4x4x4", 229), ("haec:4x4x4", 169)]
 )
 def test_lu_on_64_nodes(spec, published):
-    """Ties decide: ours are broken in favour of lower ranks, and no figure is worse for it."""
+    """Both counted as published; ties decide, and ours are never worse."""
     traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
-    pairs = traffic.undirected()
 
     def hops(mapper):
-        node_of = map_ranks(traffic, topology, mapper)
-        return int(topology.distance(node_of[pairs.src], node_of[pairs.dst]).sum())
+        return published_hops(traffic, topology, map_ranks(traffic, topology, mapper))
 
-    assert hops("minmd") <= published
+    assert 0.8 * published < hops("minmd") <= published
     assert hops("minmd(rule=connected)") < hops("minmd")
 
 

@@ -52,6 +52,26 @@ def test_multisection_suits_the_identity_where_sizes_are_no_powers_of_two(racks)
     assert values[1] < 0.9 * values[0]
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.03, 0.5])
+def test_bisection_uses_the_slack_that_it_is_given_and_little_more(epsilon):
+    """16 blocks of 144 vertices each on a grid with a dense corner, which wants small blocks."""
+    graph = mesh(48)
+    heavy = (graph.src % 48 < 12) & (graph.src < 12 * 48)
+    graph = Traffic.from_pairs(
+        graph.ranks, graph.src, graph.dst, graph.messages, np.where(heavy, 50, graph.bytes)
+    )
+    model = bisection_model(graph, 16, np.random.default_rng(0), epsilon=epsilon)
+    largest = np.bincount(model.block, minlength=16).max() / 144
+    assert largest <= 1.01 + epsilon
+    assert epsilon < 0.1 or largest > 1.1
+
+
+def test_bisection_balances_to_three_per_cent_where_nothing_else_is_said():
+    graph = mesh(96)
+    model = bisection_model(graph, 16, np.random.default_rng(0))
+    assert 1 < np.bincount(model.block, minlength=16).max() / 576 <= 1.031
+
+
 def test_a_graph_smaller_than_the_machine_is_refused():
     with pytest.raises(MappingError, match="model of 16 ranks: a graph of 9 vertices"):
         multisection_model(mesh(3), [4, 4], np.random.default_rng(0))
