@@ -15,7 +15,8 @@ import pytest
 
 import hopmap.mappers
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.grid import all_row_major, row_major
+from hopmap.mappers.cartesian.factorisation import factorised_all, level_factors
+from hopmap.mappers.cartesian.grid import all_row_major, crossing, row_major
 from hopmap.mappers.cartesian.gropp import gropp_all, gropp_coordinates
 from hopmap.mappers.cartesian.hyperplane import (
     dividing_mean,
@@ -39,9 +40,17 @@ HERE = Path(__file__).parent
 
 PAGE = (ROOT / "docs" / "MAPPERS.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "CARTESIAN_MPI.md").read_text(encoding="utf-8")
-HEADER = Path(hopmap.mappers.__file__).parent / "cartesian" / "hopmap_cart.h"
+HEADER = Path(hopmap.mappers.__file__).parent / "cartesian" / "mpi" / "hopmap_cart.h"
 FLAGS = ["-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}"]
-DIMS, INDEX, NODES, ALGORITHM, PROCESSES = -1, -2, -3, -5, -6  # the header's codes
+DIMS, INDEX, NODES, ALGORITHM, PROCESSES, WEIGHTS, LEVELS = (
+    -1,
+    -2,
+    -3,
+    -5,
+    -6,
+    -7,
+    -8,
+)  # the header's codes
 
 # Coordinates of all indices, from dims, the ranks on each node, and the stencil.
 EVERYONE = {
@@ -60,6 +69,9 @@ EVERYONE = {
     ),
     "hyperplane": lambda dims, sizes, stencil: hyperplane_all(dims, dividing_mean(sizes), stencil),
     "gropp": lambda dims, sizes, stencil: gropp_all(dims, sizes[0]),
+    "factorisation": lambda dims, sizes, stencil: factorised_all(
+        level_factors(dims, (len(sizes), sizes[0]), crossing(stencil, None, len(dims)))
+    ),
 }
 # Of one index, from dims, the size of all nodes, and the stencil.
 LOCAL = {
@@ -74,16 +86,19 @@ LOCAL = {
     "hyperplane": hyperplane_coordinates,
     "gropp": lambda i, dims, size, stencil: gropp_coordinates(i, dims, size),
 }
+EQUAL = ("gropp", "factorisation")  # they take nodes of one size
 
 
 def algorithms(sizes):
     """Those that take nodes of these sizes."""
-    return [name for name in EVERYONE if name != "gropp" or len(set(sizes)) == 1]
+    return [name for name in EVERYONE if name not in EQUAL or len(set(sizes)) == 1]
 
 
 def line(*words):
     """Words and lists of numbers, as the C programs read them."""
-    return " ".join(w if isinstance(w, str) else " ".join(map(str, np.ravel(w))) for w in words)
+    return " ".join(
+        w if isinstance(w, str) else " ".join(map(str, np.ravel(w).astype(int))) for w in words
+    )
 
 
 # Coordinates, without MPI
@@ -111,11 +126,13 @@ def coordinates(request, tmp_path_factory):
     subprocess.run([compiler, *flags, "-pedantic", *FLAGS, source, "-o", program], check=True)
 
     def answer(cases):
-        """Of cases (algorithm, dims, nodes, stencil, first index, how many)."""
-        lines = [
-            line(name, nodes, len(dims), dims, len(stencil), np.array(stencil, int), first, count)
-            for name, dims, nodes, stencil, first, count in cases
-        ]
+        """Of cases (algorithm, dims, nodes, stencil, first, how many[, weights[, socket]])."""
+
+        def written(name, dims, nodes, stencil, first, count, weights=(), socket=0):
+            grid = [len(dims), dims, len(stencil), np.array(stencil, int)]
+            return line(name, nodes, socket, *grid, len(weights) > 0, list(weights), first, count)
+
+        lines = [written(*case) for case in cases]
         done = subprocess.run(
             program, input="\n".join(lines), capture_output=True, text=True, check=True
         )
@@ -208,10 +225,66 @@ def test_wrong_input_is_an_error(coordinates, name):
     assert coordinates(wrong) == [[error] for error in wrong.values()]
 
 
+def test_weights_count_as_in_the_python(coordinates):
+    rng, cases, expected = np.random.default_rng(5), [], []
+    for dims, sizes, stencil in random_grids(60):
+        weights = rng.choice([0, 1, 1, 10, 1000, 10**6], len(stencil)).tolist()
+        mean, divides = sum(sizes) // len(sizes), dividing_mean(sizes)
+        found = {
+            "hyperplane": hyperplane_all(dims, divides, stencil, weights),
+            "stencil_strips": stencil_strips_all(dims, mean, stencil, weights),
+            "skewed_kd_tree": skewed_kd_tree_all(dims, stencil, weights),
+        }
+        if len(set(sizes)) == 1:
+            across = crossing(stencil, weights, len(dims))
+            factors = level_factors(dims, (len(sizes), sizes[0]), across)
+            found["factorisation"] = factorised_all(factors)
+        nodes = (len(sizes), min(sizes), max(sizes))
+        cases += [(name, dims, nodes, stencil, 0, prod(dims), weights) for name in found]
+        expected += [every.ravel().tolist() for every in found.values()]
+    assert coordinates(cases) == expected
+
+
+def test_sockets_are_boxes_in_the_boxes_of_nodes(coordinates):
+    """Factorisation as on a tree of nodes, sockets and cores; Gropp's rule once for each."""
+    dims, nodes = (12, 8), (4, 24, 24)
+    found = coordinates((name, dims, nodes, star(2), 0, 96, (), 6) for name in EQUAL)
+    tree = map_ranks(
+        stencil_traffic(dims, "5pt"), topology_from_spec("tree:6:4:4"), "factorisation"
+    )
+    cells = np.ravel_multi_index(tuple(np.reshape(found[1], (96, 2)).T), dims)
+    assert tree[cells].tolist() == list(range(96))
+    by_gropp = np.reshape(found[0], (96, 2))
+    box = gropp_all(dims, 24)[:24]  # 24 = 3 2 2 2: a node is 6 x 4
+    assert np.ptp(box, axis=0).tolist() == [5, 3]
+    assert sorted(map(tuple, by_gropp[:24])) == sorted(map(tuple, box))
+    # A socket's 6 = 3 2: the shortest side that divides by 3 is the first, then the second by 2.
+    sockets = [by_gropp[at : at + 6] for at in range(0, 96, 6)]
+    assert {tuple(np.ptp(socket, axis=0).tolist()) for socket in sockets} == {(2, 1)}
+
+
+def test_a_grid_without_dimensions_is_one_process(coordinates):
+    assert coordinates([(name, (), (1, 1, 1), (), 0, 1) for name in EVERYONE]) == [[]] * len(
+        EVERYONE
+    )
+    assert coordinates([("sweep", (), (1, 1, 1), (), 0, 1)]) == [[ALGORITHM]]
+    assert coordinates([("kd_tree", (), (1, 1, 1), (), 1, 1)]) == [[INDEX]]
+
+
+def test_wrong_weights_and_sockets_are_errors(coordinates):
+    over = (2**31 - 1, 2**31 - 1, 1, 1)
+    for name in ("hyperplane", "stencil_strips", "skewed_kd_tree", "factorisation"):
+        for weights in ((-1, 1, 1, 1), over):
+            case = (name, (4, 4), (4, 4, 4), star(2), 0, 1, weights)
+            assert coordinates([case]) == [[WEIGHTS]]
+    sockets = [(name, (4, 4), (4, 4, 4), (), 0, 1, (), 3) for name in EQUAL]
+    assert coordinates(sockets) == [[NODES]] * 2
+
+
 def test_gropp_refuses_nodes_that_it_cannot_factorise(coordinates):
     unequal, not_dividing = (2, 7, 9), (5, 3, 3)
-    cases = [("gropp", (4, 4), nodes, (), 0, 1) for nodes in (unequal, not_dividing)]
-    assert coordinates(cases) == [[NODES], [NODES]]
+    cases = [(n, (4, 4), nodes, (), 0, 1) for n in EQUAL for nodes in (unequal, not_dividing)]
+    assert coordinates(cases) == [[NODES]] * 4
 
 
 # Communicators, under MPI
@@ -296,7 +369,7 @@ def test_communicators_are_the_python_s_rank_by_rank(mpirun, tmp_path, dims):
     refused = 0
     for case, said in zip(cases, created(mpirun, tmp_path, 24, cases), strict=True):
         name, node_of = case[0], case[-1]
-        if name == "gropp" and said[0][0] == NODES:
+        if name in EQUAL and said[0][0] == NODES:
             refused += 1
             assert said == [[NODES, -1]] * 24
             continue
@@ -305,7 +378,7 @@ def test_communicators_are_the_python_s_rank_by_rank(mpirun, tmp_path, dims):
             for number in places(name, dims, node_of, stencil).tolist()
         ]
         assert said == expected, case
-    assert refused == (5 if prod(dims) < 24 else 2)
+    assert refused == 2 * (5 if prod(dims) < 24 else 2)
 
 
 def test_nodes_get_the_ranks_that_the_mapper_gives_them(mpirun, tmp_path):

@@ -15,6 +15,22 @@ def test_the_header_for_mpi_programs_is_printed_or_written(tmp_path):
     assert hopmap("header") == out.read_text()
     assert as_json("header") == {"text": out.read_text()}
     assert as_json("header", "--out", out) == {"out": str(out)}
+    assert '#include "' not in out.read_text()  # it needs no other file
+
+
+def test_the_sources_for_mpi_programs_are_written_into_a_folder(tmp_path):
+    folder = tmp_path / "hopmap"
+    names = ["hopmap_cart.h", "hopmap_coordinates.h", "hopmapcart.c", "stencil_bench.c"]
+    names += ["hopmapcart.pc", "CMakeLists.txt"]
+    assert hopmap("header", "--dir", folder) == "".join(f"written: {folder / n}\n" for n in names)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+    assert as_json("header", "--dir", folder) == {"dir": str(folder), "files": names}
+    (version,) = re.findall(r"HOPMAP_CART_VERSION (\d+)", (folder / names[0]).read_text())
+    said = f"{int(version) // 100}.{int(version) % 100}"
+    assert f"\nVersion: {said}\n" in (folder / "hopmapcart.pc").read_text()
+    assert f"hopmapcart VERSION {said} " in (folder / "CMakeLists.txt").read_text()
+    refused = CliRunner().invoke(app, ["header", "--dir", str(folder), "--out", str(folder / "h")])
+    assert refused.exit_code == 2
 
 
 def test_export_knows_the_topology_from_the_file(mapping, tmp_path):

@@ -1,39 +1,34 @@
-/* hopmap_cart.h: Cartesian communicators reordered so that neighbours share nodes.
+/* hopmap_coordinates.h: where the mappers of Cartesian grids put a process, without MPI.
  *
- * MPI_Cart_create may reorder ranks; Gropp (2018) found no library that does. hopmap_cart_create
- * reorders, by the formulas of hopmap's mappers of the same names, whose files tell their sources
- * (Lehr 2019; Gropp 2018; Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020). Every process computes
- * its own coordinates, which are those of the Python rank by rank.
- *
- *     int dims[2] = {20, 10}, periods[2] = {0, 0};
- *     MPI_Comm cart;
- *     hopmap_cart_create(MPI_COMM_WORLD, 2, dims, periods, "squarest_strips", 0, NULL, &cart);
- *
- * C99 or C++. With HOPMAP_NO_MPI defined it needs no mpi.h and has the coordinates only. Functions
- * return 0, an error of MPI, or one of the codes below, the same on all processes.
+ * The formulas of hopmap's mappers of the same names, whose files tell their sources (Lehr 2019;
+ * Gropp 2018; Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020; Niethammer, Rabenseifner 2019);
+ * coordinates are those of the Python rank by rank. C99 or C++.
  *
  * Part of hopmap. MIT licence.
  */
-#ifndef HOPMAP_CART_H
-#define HOPMAP_CART_H
+#ifndef HOPMAP_COORDINATES_H
+#define HOPMAP_COORDINATES_H
 
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
 #define HOPMAP_MAXDIMS 16
+#define HOPMAP_MAXLEVELS 4
 
 enum {
     HOPMAP_SUCCESS = 0,
-    HOPMAP_EDIMS = -1,      /* ndims not in 1..HOPMAP_MAXDIMS, a dim below 1, over INT_MAX ranks */
+    HOPMAP_EDIMS = -1,      /* ndims not in 0..HOPMAP_MAXDIMS, a dim below 1, over INT_MAX ranks */
     HOPMAP_EINDEX = -2,     /* index not in the grid */
-    HOPMAP_ENODES = -3,     /* node sizes below 1, not dividing the grid, or unequal for gropp */
+    HOPMAP_ENODES = -3,     /* node sizes below 1, not dividing, or unequal where they must not */
     HOPMAP_ESTENCIL = -4,   /* no vectors */
     HOPMAP_EALGORITHM = -5, /* no such algorithm */
-    HOPMAP_EPROCESSES = -6  /* fewer processes than the grid has */
+    HOPMAP_EPROCESSES = -6, /* fewer processes than the grid has */
+    HOPMAP_EWEIGHTS = -7,   /* a weight below 0, or too much across a dimension for an int */
+    HOPMAP_ELEVELS = -8     /* not 1..HOPMAP_MAXLEVELS levels, or parts that span two of a coarser */
 };
 
-/* How many ranks the nodes have. */
+/* How many ranks the nodes have; or the parts of nodes (sockets), whose count nobody reads. */
 typedef struct {
     int count, smallest, largest;
 } hopmap_nodes;
@@ -42,7 +37,7 @@ typedef struct {
 static inline int hopmap_ranks(int ndims, const int dims[])
 {
     int64_t ranks = 1;
-    if (ndims < 1 || ndims > HOPMAP_MAXDIMS) return HOPMAP_EDIMS;
+    if (ndims < 0 || ndims > HOPMAP_MAXDIMS) return HOPMAP_EDIMS;
     for (int d = 0; d < ndims; d++) {
         if (dims[d] < 1 || (ranks *= dims[d]) > INT_MAX) return HOPMAP_EDIMS;
     }
@@ -54,6 +49,23 @@ static inline int hopmap_impl_check(int ndims, const int dims[], int index)
     int ranks = hopmap_ranks(ndims, dims);
     if (ranks < 0) return ranks;
     return index < 0 || index >= ranks ? HOPMAP_EINDEX : HOPMAP_SUCCESS;
+}
+
+/* What crosses a cut across each dimension: weight times reach, summed over the vectors. A weight of
+ * each vector; all count 1 where weights is NULL. */
+static inline int hopmap_impl_crossing(int ndims, int nvectors, const int vectors[],
+                                       const int weights[], int64_t crossing[])
+{
+    for (int d = 0; d < ndims; d++) {
+        crossing[d] = 0;
+        for (int v = 0; v < nvectors; v++) {
+            int64_t step = vectors[(int64_t)v * ndims + d];
+            if (weights && weights[v] < 0) return HOPMAP_EWEIGHTS;
+            crossing[d] += (step < 0 ? -step : step) * (weights ? weights[v] : 1);
+            if (crossing[d] > INT_MAX) return HOPMAP_EWEIGHTS;
+        }
+    }
+    return HOPMAP_SUCCESS;
 }
 
 /* Longest dimension, the first of several. */
@@ -115,10 +127,12 @@ static inline int hopmap_kd_tree(int ndims, const int dims[], int index, int coo
     return hopmap_impl_halves(ndims, dims, factors, index, coords);
 }
 
-/* Skewed k-d tree: sizes count by how few vectors go along them (section 5.4). A stencil is
- * nvectors vectors of ndims numbers, one after the other. O(d vectors + d log n). */
+/* Skewed k-d tree: sizes count by how few vectors go along them (section 5.4), or with weights by
+ * how little crosses a cut. A stencil is nvectors vectors of ndims numbers, one after the other, and
+ * a weight of each or NULL. O(d vectors + d log n). */
 static inline int hopmap_skewed_kd_tree(int ndims, const int dims[], int nvectors,
-                                        const int vectors[], int index, int coords[])
+                                        const int vectors[], const int weights[], int index,
+                                        int coords[])
 {
     int64_t factors[HOPMAP_MAXDIMS];
     int error = hopmap_impl_check(ndims, dims, index);
@@ -128,6 +142,8 @@ static inline int hopmap_skewed_kd_tree(int ndims, const int dims[], int nvector
         factors[d] = 0;
         for (int v = 0; v < nvectors; v++) factors[d] += vectors[(int64_t)v * ndims + d] != 0;
     }
+    if (weights) error = hopmap_impl_crossing(ndims, nvectors, vectors, weights, factors);
+    if (error) return error;
     return hopmap_impl_halves(ndims, dims, factors, index, coords);
 }
 
@@ -286,18 +302,22 @@ static inline int hopmap_squarest_strips(int ndims, const int dims[], int node_s
     return hopmap_impl_columns(ndims, dims, order, cuts, index, coords);
 }
 
-/* Stencil strips (Hunold et al.): strips of the proportions of the stencil. The node size is the
- * mean. O(d vectors + d^2 log n). */
+/* Stencil strips (Hunold et al.): strips of the proportions of the stencil, or with weights of what
+ * crosses a cut. The node size is the mean. O(d vectors + d^2 log n). */
 static inline int hopmap_stencil_strips(int ndims, const int dims[], int node_size, int nvectors,
-                                        const int vectors[], int index, int coords[])
+                                        const int vectors[], const int weights[], int index,
+                                        int coords[])
 {
     int order[HOPMAP_MAXDIMS], used = 0, left = node_size;
     double extents[HOPMAP_MAXDIMS], product = 1, low = 1, high = 1;
+    int64_t crossing[HOPMAP_MAXDIMS];
     hopmap_impl_cut cuts[HOPMAP_MAXDIMS];
     int error = hopmap_impl_check(ndims, dims, index);
     if (error) return error;
     if (node_size < 1) return HOPMAP_ENODES;
     if (nvectors < 1 || !vectors) return HOPMAP_ESTENCIL;
+    if (weights && (error = hopmap_impl_crossing(ndims, nvectors, vectors, weights, crossing)))
+        return error;
     for (int d = 0; d < ndims; d++) {
         double least = 0, most = 0;
         for (int v = 0; v < nvectors; v++) {
@@ -305,7 +325,7 @@ static inline int hopmap_stencil_strips(int ndims, const int dims[], int node_si
             if (step < least) least = step;
             if (step > most) most = step;
         }
-        extents[d] = most - least;
+        extents[d] = weights ? (double)crossing[d] : most - least;
         if (extents[d] > 0) {
             used++;
             product *= extents[d];
@@ -356,26 +376,34 @@ static inline int hopmap_impl_gcd(int a, int b)
     return a;
 }
 
-/* Hyperplane (Hunold et al.): halves of whole nodes. The node size has to divide the grid.
+/* Hyperplane (Hunold et al.): halves of whole nodes, across dimensions of small angles with the
+ * stencil, each by its weight. The node size has to divide the grid.
  * O(d vectors + d (d + log n) log n). */
 static inline int hopmap_hyperplane(int ndims, const int dims[], int node_size, int nvectors,
-                                    const int vectors[], int index, int coords[])
+                                    const int vectors[], const int weights[], int index,
+                                    int coords[])
 {
     int order[HOPMAP_MAXDIMS], rest[HOPMAP_MAXDIMS], ranks = hopmap_ranks(ndims, dims);
-    double angles[HOPMAP_MAXDIMS] = {0};
+    double angles[HOPMAP_MAXDIMS] = {0}, total = 0;
+    int64_t crossing[HOPMAP_MAXDIMS];
     int error = hopmap_impl_check(ndims, dims, index);
     if (error) return error;
     if (node_size < 1 || ranks % node_size) return HOPMAP_ENODES;
     if (nvectors < 1 || !vectors) return HOPMAP_ESTENCIL;
+    if (weights && (error = hopmap_impl_crossing(ndims, nvectors, vectors, weights, crossing)))
+        return error;
     for (int v = 0; v < nvectors; v++) {
         const int *vector = vectors + (int64_t)v * ndims;
-        double length = 0;
+        double length = 0, weight = weights ? weights[v] : 1;
+        total += weight;
         for (int d = 0; d < ndims; d++) length += (double)vector[d] * vector[d];
         for (int d = 0; d < ndims && length > 0; d++)
-            angles[d] += (double)vector[d] * vector[d] / length;
+            angles[d] += weight * vector[d] * vector[d] / length;
     }
+    if (!weights || total < 1) total = 1;
     /* In steps of 2^-32, as in the Python: equal angles are so in any order of additions. */
-    for (int d = 0; d < ndims; d++) angles[d] = (double)(int64_t)(angles[d] * 4294967296.0 + 0.5);
+    for (int d = 0; d < ndims; d++) 
+        angles[d] = (double)(int64_t)(angles[d] / total * 4294967296.0 + 0.5);
     memcpy(rest, dims, (size_t)ndims * sizeof *dims);
     memset(coords, 0, (size_t)ndims * sizeof *coords);
     while (ranks / node_size > 2) {
@@ -407,14 +435,10 @@ static inline int hopmap_hyperplane(int ndims, const int dims[], int node_size, 
     return HOPMAP_SUCCESS;
 }
 
-/* Gropp: a box of one shape for every node; the node size has to divide the grid. O(d sqrt n) at
- * worst, for a large prime factor. */
-static inline int hopmap_gropp(int ndims, const int dims[], int node_size, int index, int coords[])
+/* A box of that many ranks whose sides divide the dims; O(d sqrt size) for a large prime factor. */
+static inline void hopmap_impl_box(int ndims, const int dims[], int size, int box[])
 {
-    int box[HOPMAP_MAXDIMS], primes[32], count = 0, left = node_size;
-    int error = hopmap_impl_check(ndims, dims, index), node, core;
-    if (error) return error;
-    if (node_size < 1 || hopmap_ranks(ndims, dims) % node_size) return HOPMAP_ENODES;
+    int primes[32], count = 0, left = size;
     for (int factor = 2; factor <= left / factor;) {
         if (left % factor) {
             factor++;
@@ -432,39 +456,170 @@ static inline int hopmap_gropp(int ndims, const int dims[], int node_size, int i
                 shortest = d;
         box[shortest] *= primes[count];
     }
-    node = index / node_size;
-    core = index % node_size;
-    for (int d = ndims - 1; d >= 0; d--) {
-        int nodes = dims[d] / box[d];
-        coords[d] = node % nodes * box[d] + core % box[d];
-        node /= nodes;
-        core /= box[d];
+}
+
+/* Gropp: a box of one shape for every node, and in it for every socket, ...; sizes[0] ranks a node,
+ * sizes[1] a socket; each has to divide the one before, the first the grid. */
+static inline int hopmap_gropp_levels(int ndims, const int dims[], int nlevels, const int sizes[],
+                                      int index, int coords[])
+{
+    int whole[HOPMAP_MAXDIMS], box[HOPMAP_MAXDIMS] = {0}, error;
+    int all = hopmap_ranks(ndims, dims);
+    if ((error = hopmap_impl_check(ndims, dims, index))) return error;
+    memcpy(whole, dims, (size_t)ndims * sizeof *dims);
+    memset(coords, 0, (size_t)ndims * sizeof *coords);
+    for (int l = 0; l <= nlevels; l++) {
+        int size = l < nlevels ? sizes[l] : 1, part;
+        if (size < 1 || all % size) return HOPMAP_ENODES;
+        hopmap_impl_box(ndims, whole, size, box);
+        part = index / size;
+        for (int d = ndims - 1; d >= 0; d--) {
+            int along = whole[d] / box[d];
+            coords[d] += part % along * box[d];
+            part /= along;
+            whole[d] = box[d];
+        }
+        index %= size;
+        all = size;
+    }
+    return HOPMAP_SUCCESS;
+}
+
+/* Gropp's boxes for nodes only. */
+static inline int hopmap_gropp(int ndims, const int dims[], int node_size, int index, int coords[])
+{
+    return hopmap_gropp_levels(ndims, dims, 1, &node_size, index, coords);
+}
+
+/* Factors of a number that divide what is left of the dims, those of the least sum of weight times
+ * factor; of equal sums those that differ least, then the first. */
+typedef struct {
+    const int64_t *weights;
+    const int *rest;
+    int ndims, factors[HOPMAP_MAXDIMS], best[HOPMAP_MAXDIMS], spread;
+    int64_t cost;
+} hopmap_impl_choice;
+
+static inline void hopmap_impl_choose(hopmap_impl_choice *choice, int d, int number)
+{
+    int least = INT_MAX, most = 0;
+    int64_t cost = 0;
+    if (d < choice->ndims - 1) {
+        for (int f = 1; f <= number && f <= choice->rest[d]; f++)
+            if (number % f == 0 && choice->rest[d] % f == 0) {
+                choice->factors[d] = f;
+                hopmap_impl_choose(choice, d + 1, number / f);
+            }
+        return;
+    }
+    if (choice->rest[d] % number) return;
+    choice->factors[d] = number;
+    for (int i = 0; i < choice->ndims; i++) {
+        cost += choice->weights[i] * choice->factors[i];
+        if (choice->factors[i] < least) least = choice->factors[i];
+        if (choice->factors[i] > most) most = choice->factors[i];
+    }
+    if (choice->cost < 0 || cost < choice->cost ||
+        (cost == choice->cost && most - least < choice->spread)) {
+        choice->cost = cost;
+        choice->spread = most - least;
+        memcpy(choice->best, choice->factors, sizeof choice->best);
+    }
+}
+
+/* Factorisation (Niethammer, Rabenseifner): boxes within boxes, for parts[0] nodes of parts[1]
+ * sockets ... of parts[nparts - 1] ranks, whose product is the grid. O(d divisors^(d-1)). */
+static inline int hopmap_factorisation(int ndims, const int dims[], int nparts, const int parts[],
+                                       int nvectors, const int vectors[], const int weights[],
+                                       int index, int coords[])
+{
+    int rest[HOPMAP_MAXDIMS], error = hopmap_impl_check(ndims, dims, index), size, all = 1;
+    int64_t weight[HOPMAP_MAXDIMS], unit = 0, most = 0;
+    if (error) return error;
+    size = hopmap_ranks(ndims, dims);
+    for (int l = 0; l < nparts; l++) {
+        if (parts[l] < 1 || size / all % parts[l]) return HOPMAP_ENODES;
+        all *= parts[l];
+    }
+    if (all != size) return HOPMAP_ENODES;
+    if (nvectors < 1 || !vectors) return HOPMAP_ESTENCIL;
+    if ((error = hopmap_impl_crossing(ndims, nvectors, vectors, weights, weight))) return error;
+    for (int d = 0; d < ndims; d++) { /* a cut is as large as the other dims; in lowest terms */
+        int64_t a = weight[d] *= size / dims[d], b = unit;
+        while (b) {
+            int64_t left = a % b;
+            a = b;
+            b = left;
+        }
+        unit = a;
+    }
+    for (int d = 0; d < ndims && unit > 0; d++) {
+        weight[d] /= unit;
+        if (weight[d] > (INT64_MAX - most) / dims[d]) return HOPMAP_EWEIGHTS;
+        most += weight[d] * dims[d];
+    }
+    memcpy(rest, dims, (size_t)ndims * sizeof *dims);
+    memset(coords, 0, (size_t)ndims * sizeof *coords);
+    for (int l = 0; l < nparts; l++) {
+        hopmap_impl_choice choice = {weight, rest, ndims, {0}, {0}, 0, -1};
+        int part;
+        hopmap_impl_choose(&choice, 0, parts[l]);
+        size /= parts[l];
+        part = index / size;
+        index %= size;
+        for (int d = ndims - 1; d >= 0; d--) {
+            coords[d] = coords[d] * choice.best[d] + part % choice.best[d];
+            part /= choice.best[d];
+        }
+        for (int d = 0; d < ndims; d++) {
+            rest[d] /= choice.best[d];
+            weight[d] *= choice.best[d];
+        }
     }
     return HOPMAP_SUCCESS;
 }
 
 /* Coordinates by the mapper of this name, as hopmap writes it: row_major, kd_tree, skewed_kd_tree,
  * squarest_strips, squarest_strips(carry=narrower), squarest_strips(path=snake), stencil_strips,
- * hyperplane or gropp. Without vectors the stencil is the star of both neighbours in every
- * dimension. O(mean node size) more for hyperplane. */
-static inline int hopmap_coordinates(const char *algorithm, int ndims, const int dims[],
-                                     hopmap_nodes nodes, int nvectors, const int vectors[],
-                                     int index, int coords[])
+ * hyperplane, gropp or factorisation. levels[0] are the nodes, levels[1] parts of nodes of
+ * consecutive indices (sockets), and so on: gropp and factorisation make boxes of these too, others
+ * give each a run of indices. Without vectors the stencil is the star of both neighbours in every
+ * dimension, each +1 before -1; weights has one of each vector, or is NULL. O(mean node size) more
+ * for hyperplane. */
+static inline int hopmap_coordinates_of(const char *algorithm, int ndims, const int dims[],
+                                        int nlevels, const hopmap_nodes levels[], int nvectors,
+                                        const int vectors[], const int weights[], int index,
+                                        int coords[])
 {
     int star[2 * HOPMAP_MAXDIMS * HOPMAP_MAXDIMS] = {0}, ranks = hopmap_ranks(ndims, dims), mean;
-    if (ranks < 0) return ranks;
+    int parts[HOPMAP_MAXLEVELS + 1], error = hopmap_impl_check(ndims, dims, index), equal = 1;
+    hopmap_nodes nodes;
+    if (error) return error;
+    if (ndims == 0) { /* one process, as in a row of one */
+        int one = 1, place;
+        return hopmap_coordinates_of(algorithm, 1, &one, nlevels, levels, 0, NULL, NULL, 0, &place);
+    }
+    if (nlevels < 1 || nlevels > HOPMAP_MAXLEVELS) return HOPMAP_ELEVELS;
+    nodes = levels[0];
     if (nodes.count < 1 || nodes.smallest < 1 || nodes.largest > ranks) return HOPMAP_ENODES;
     if (nvectors == 0) {
         for (int v = 0; v < 2 * ndims; v++) star[v * ndims + v / 2] = v % 2 ? -1 : 1;
         nvectors = 2 * ndims;
         vectors = star;
     }
+    parts[0] = nodes.count;
+    for (int l = 0; l < nlevels; l++) { /* parts[l] of each part of the level before */
+        int inner = l + 1 < nlevels ? levels[l + 1].largest : 1;
+        if (levels[l].smallest != levels[l].largest || inner < 1 || levels[l].largest % inner)
+            equal = 0;
+        parts[l + 1] = inner < 1 ? 0 : levels[l].largest / inner;
+    }
     mean = ranks / nodes.count;
     if (!algorithm) return HOPMAP_EALGORITHM;
     if (!strcmp(algorithm, "row_major")) return hopmap_row_major(ndims, dims, index, coords);
     if (!strcmp(algorithm, "kd_tree")) return hopmap_kd_tree(ndims, dims, index, coords);
     if (!strcmp(algorithm, "skewed_kd_tree"))
-        return hopmap_skewed_kd_tree(ndims, dims, nvectors, vectors, index, coords);
+        return hopmap_skewed_kd_tree(ndims, dims, nvectors, vectors, weights, index, coords);
     if (!strcmp(algorithm, "squarest_strips"))
         return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_WIDER, HOPMAP_ROWS,
                                       index, coords);
@@ -475,91 +630,32 @@ static inline int hopmap_coordinates(const char *algorithm, int ndims, const int
         return hopmap_squarest_strips(ndims, dims, nodes.largest, HOPMAP_WIDER, HOPMAP_SNAKE,
                                       index, coords);
     if (!strcmp(algorithm, "stencil_strips"))
-        return hopmap_stencil_strips(ndims, dims, mean, nvectors, vectors, index, coords);
+        return hopmap_stencil_strips(ndims, dims, mean, nvectors, vectors, weights, index, coords);
     if (!strcmp(algorithm, "hyperplane")) {
         while (mean > 1 && ranks % mean) mean--;
-        return hopmap_hyperplane(ndims, dims, mean, nvectors, vectors, index, coords);
+        return hopmap_hyperplane(ndims, dims, mean, nvectors, vectors, weights, index, coords);
     }
     if (!strcmp(algorithm, "gropp")) {
-        if (nodes.smallest != nodes.largest) return HOPMAP_ENODES;
-        return hopmap_gropp(ndims, dims, nodes.largest, index, coords);
+        int sizes[HOPMAP_MAXLEVELS];
+        if (!equal) return HOPMAP_ENODES;
+        for (int l = 0; l < nlevels; l++) sizes[l] = levels[l].largest;
+        return hopmap_gropp_levels(ndims, dims, nlevels, sizes, index, coords);
+    }
+    if (!strcmp(algorithm, "factorisation")) {
+        if (!equal) return HOPMAP_ENODES;
+        return hopmap_factorisation(ndims, dims, nlevels + 1, parts, nvectors, vectors, weights,
+                                    index, coords);
     }
     return HOPMAP_EALGORITHM;
 }
 
-#ifndef HOPMAP_NO_MPI
-#include <mpi.h>
-
-/* As hopmap_cart_create, for any nodes: `node` holds the processes that share one (or a socket).
- *
- * Processes are taken node by node, however `old` numbers them: nodes in the order of their first
- * processes in `old`, processes of a node as in `node`. Three small collectives and a split.
- */
-static inline int hopmap_cart_create_nodes(MPI_Comm old, MPI_Comm node, int ndims,
-                                           const int dims[], const int periods[],
-                                           const char *algorithm, int nvectors,
-                                           const int vectors[], MPI_Comm *cart)
+/* The same for nodes only, where every vector counts alike. */
+static inline int hopmap_coordinates(const char *algorithm, int ndims, const int dims[],
+                                     hopmap_nodes nodes, int nvectors, const int vectors[],
+                                     int index, int coords[])
 {
-    int size, rank, node_size, node_rank, own[2], before[2] = {0, 0}, filled[3], share;
-    int coords[HOPMAP_MAXDIMS], ranks = hopmap_ranks(ndims, dims), index, key = 0, error;
-    hopmap_nodes nodes;
-    MPI_Comm ordered;
-
-    *cart = MPI_COMM_NULL;
-    if (ranks < 0) return ranks;
-    if ((error = MPI_Comm_size(old, &size)) || (error = MPI_Comm_rank(old, &rank)) ||
-        (error = MPI_Comm_size(node, &node_size)) || (error = MPI_Comm_rank(node, &node_rank)))
-        return error;
-    if (ranks > size) return HOPMAP_EPROCESSES;
-
-    /* Processes and nodes before this node, known to its first process. */
-    own[0] = node_rank == 0 ? node_size : 0;
-    own[1] = node_rank == 0;
-    if ((error = MPI_Exscan(own, before, 2, MPI_INT, MPI_SUM, old))) return error;
-    if (rank == 0) before[0] = before[1] = 0; /* undefined by the standard */
-    if ((error = MPI_Bcast(before, 2, MPI_INT, 0, node))) return error;
-    index = before[0] + node_rank;
-
-    /* Nodes that the grid reaches, and how many of its ranks they get. */
-    share = ranks - before[0] < node_size ? ranks - before[0] : node_size;
-    filled[0] = share > 0 ? before[1] + 1 : 0;
-    filled[1] = share;
-    filled[2] = share > 0 ? -share : -INT_MAX;
-    if ((error = MPI_Allreduce(MPI_IN_PLACE, filled, 3, MPI_INT, MPI_MAX, old))) return error;
-    nodes.count = filled[0];
-    nodes.largest = filled[1];
-    nodes.smallest = -filled[2];
-
-    /* Processes that are left out compute a place too, so that all see the same error. */
-    error = hopmap_coordinates(algorithm, ndims, dims, nodes, nvectors, vectors,
-                               index < ranks ? index : 0, coords);
-    if (error) return error;
-    for (int d = 0; d < ndims; d++) key = key * dims[d] + coords[d];
-    error = MPI_Comm_split(old, index < ranks ? 0 : MPI_UNDEFINED, key, &ordered);
-    if (error || ordered == MPI_COMM_NULL) return error;
-    error = MPI_Cart_create(ordered, ndims, dims, periods, 0, cart);
-    MPI_Comm_free(&ordered);
-    return error;
+    return hopmap_coordinates_of(algorithm, ndims, dims, 1, &nodes, nvectors, vectors, NULL, index,
+                                 coords);
 }
 
-/* MPI_Cart_create, with ranks reordered for a stencil on nodes of shared memory.
- *
- * Algorithm and stencil as in hopmap_coordinates. Processes beyond the grid get MPI_COMM_NULL.
- */
-static inline int hopmap_cart_create(MPI_Comm old, int ndims, const int dims[], const int periods[],
-                                     const char *algorithm, int nvectors, const int vectors[],
-                                     MPI_Comm *cart)
-{
-    int rank, error;
-    MPI_Comm node;
-    *cart = MPI_COMM_NULL;
-    if ((error = MPI_Comm_rank(old, &rank))) return error;
-    error = MPI_Comm_split_type(old, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    if (error) return error;
-    error = hopmap_cart_create_nodes(old, node, ndims, dims, periods, algorithm, nvectors, vectors,
-                                     cart);
-    MPI_Comm_free(&node);
-    return error;
-}
-#endif /* HOPMAP_NO_MPI */
-#endif /* HOPMAP_CART_H */
+#endif /* HOPMAP_COORDINATES_H */
