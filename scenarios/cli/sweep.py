@@ -59,7 +59,11 @@ def run(
         bool, typer.Option("--failed", help="Do again what has failed before, too.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list the runs that are missing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only list the runs that are missing; exit code 2 if ranks do not fit.",
+        ),
     ] = False,
     with_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report at the end.")
@@ -109,6 +113,7 @@ def run(
     """
     from hopmap.scenarios.results.store import load_runs
     from hopmap.scenarios.study.study import left_out, outweighed
+    from hopmap.scenarios.sweep.fit import expect_room
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.run import missing, run_scenario, save_inputs
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
@@ -129,6 +134,7 @@ def run(
         todo = missing(runs, results, retry=failed)
         if dry_run:
             _print_missing(runs, todo, results, as_json)
+            expect_room(todo, results)
             return
         save_inputs(path, loaded, runs, results.absolute(), changes)
         words = [str(path.absolute()), "--out", str(results.absolute())]
