@@ -79,6 +79,7 @@ def sweep(
     exact: bool = False,
     repeat: int | None = None,
     collectives: str = "ignore",
+    spread: bool = False,
     settings: GivenSettings = None,
     vary: Sequence[Mapping[str, Any]] = (),
     out: str | Path | None = None,
@@ -98,7 +99,7 @@ def sweep(
     repeat : int, optional
         How often to replay every run with noise, for the columns ``makespan_median``, ``_low`` and
         ``_high``, and ``makespans``.
-    steps, rounds, exact, collectives, settings : see `simulate` and `map_ranks`
+    steps, rounds, exact, collectives, spread, settings : see `simulate` and `map_ranks`
     vary : sequence of mapping
         Tables [[vary]] of a scenario: ``[{"parameters": {"link.latency": ["0.1 us", "1 us"]}}]``.
     out : path, optional
@@ -130,6 +131,7 @@ def sweep(
             "mappers": _listed(mappers),
             "seeds": _listed(seeds),
             "collectives": collectives,
+            "spread": spread,
             "replay": {key: value for key, value in replay.items() if value is not None},
             "parameters": dict(settings or {}),
             "vary": [dict(each) for each in vary],

@@ -61,6 +61,7 @@ def map_ranks(
     engine: str | None = None,
     hosts: str | Path | None = None,
     nodelist: str | None = None,
+    spread: bool = False,
     collectives: str = "ignore",
     settings: GivenSettings = None,
     steps: int | None = None,
@@ -90,6 +91,9 @@ def map_ranks(
         Of "makespan" and "energy".
     hosts, nodelist : optional
         A file with the nodes that the job has, one host a line; or Slurm's list of them.
+    spread : bool
+        Whether every node takes as many ranks as any other that has room, one more at most. All
+        mappers fill nodes otherwise, or as few as their objective wants.
     collectives : {"ignore", "expand"}
         Whether to count what collectives send.
     settings : mapping, optional
@@ -136,10 +140,11 @@ def map_ranks(
         traffic = traffic_given(given, collectives, algorithms_of(settings)).traffic
     if hosts is not None or nodelist is not None:
         network = network.only(nodes_named(network, hosts, nodelist))
+    room = network.evenly(traffic.ranks) if spread else network
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)
     node_of, took = timed_mapping(
         traffic,
-        network,
+        room,
         mapper,
         seed=seed,
         seconds=seconds,
@@ -157,7 +162,7 @@ def map_ranks(
         )
     valued = None
     if goal is not None:
-        first = place(traffic, network, "sweep") if start is None else start
+        first = place(traffic, room, "sweep") if start is None else start
         before, after = (_value(goal, traffic, network, each) for each in (first, node_of))
         valued = (objective if isinstance(objective, str) else "function", before, after)
     words = " | ".join(map(str, pipeline))

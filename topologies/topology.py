@@ -5,6 +5,7 @@ Distances and routes are computed on demand by the compiled `Router`; nothing of
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from operator import index
@@ -302,6 +303,20 @@ class Topology:
             raise TopologyError(f"{self.spec}: no nodes to sit on: expected at least one")
         slots = np.zeros_like(self.slots)
         slots[chosen] = self.slots[chosen]
+        return replace(self, slots=slots)
+
+    def evenly(self, ranks: int) -> Topology:
+        """Return the same network with a slot for each rank, as many on every node as it has room.
+
+        Where they do not come out even, the first nodes have one more. With fewer slots than ranks
+        it is the network itself. Source: HAEC thesis, section 2.2; MapLib's option ``--block``.
+        """
+        if ranks >= int(self.slots.sum()):
+            return self
+        levels = range(int(self.slots.max(initial=0)) + 1)
+        filled = bisect_right(levels, ranks, key=lambda k: int(np.minimum(self.slots, k).sum())) - 1
+        slots = np.minimum(self.slots, filled)
+        slots[np.flatnonzero(self.slots > filled)[: ranks - int(slots.sum())]] += 1
         return replace(self, slots=slots)
 
     def _node_pairs(

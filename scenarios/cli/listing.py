@@ -191,7 +191,7 @@ def _value(kind: str, default: object) -> dict[str, Any]:
 def _scenarios() -> Entries:
     from hopmap.scenarios.sweep.scenario_files import SHIPPED
 
-    files = sorted(SHIPPED.glob("*.toml"))
+    files = [SHIPPED[name] for name in sorted(SHIPPED)]
     contents = [(file, tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
     return [_entry(file.stem, _first_line(given["name"])) for file, given in contents]
 

@@ -59,6 +59,10 @@ def map_(
     nodelist: Annotated[
         str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
     ] = None,
+    spread: Annotated[
+        bool,
+        typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
+    ] = False,
     objective: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +97,7 @@ def map_(
             engine=engine,
             hosts=hosts,
             nodelist=nodelist,
+            spread=spread,
             collectives=collectives,
             settings=settings_given(settings),
             steps=steps,

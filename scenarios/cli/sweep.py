@@ -59,7 +59,11 @@ def run(
         bool, typer.Option("--failed", help="Do again what has failed before, too.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list the runs that are missing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only list the runs that are missing; exit code 2 if ranks do not fit.",
+        ),
     ] = False,
     with_report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the report at the end.")
@@ -109,6 +113,7 @@ def run(
     """
     from hopmap.scenarios.results.store import load_runs
     from hopmap.scenarios.study.study import left_out, outweighed
+    from hopmap.scenarios.sweep.fit import expect_room
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.run import missing, run_scenario, save_inputs
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
@@ -129,6 +134,7 @@ def run(
         todo = missing(runs, results, retry=failed)
         if dry_run:
             _print_missing(runs, todo, results, as_json)
+            expect_room(todo, results)
             return
         save_inputs(path, loaded, runs, results.absolute(), changes)
         words = [str(path.absolute()), "--out", str(results.absolute())]
@@ -169,6 +175,8 @@ def run(
         for name, entries in left_out(table).items():
             warn_of(name, entries)
         _print_runs(table)
+        if loaded.published:
+            _print_published(results)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
     alone = [source.name for source in loaded.sources(path.parent) if source.kind == "traffic"]
@@ -289,6 +297,38 @@ def _print_runs(runs: pd.DataFrame) -> None:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
     if once:
         say(f"runtimes: {ONE_REPLAY}")
+
+
+def _print_published(results: Path) -> None:
+    """Print published totals of IeNPC, ours in the same way, and what the right routes make it."""
+    from hopmap.scenarios.quantities import change
+    from hopmap.scenarios.study.compared import compared
+    from hopmap.scenarios.study.study import load_study
+
+    study = load_study(results)
+    for trace in study.traces():
+        for case, found in compared(study, trace):
+            rows = [
+                (
+                    row.mapper,
+                    *map(_whole, (row.paper[0], row.maplib[0])),
+                    f"{sum(row.same)} of 4 the same" if any(row.same) else "",
+                    change(row.maplib[0], row.paper[0]),
+                    _whole(row.hopmap[0]),
+                    row.reason,
+                )
+                for row in found
+            ]
+            print_table(
+                ("IeNPC", "published", "ours", "numbers", "difference", "true routes", "reason"),
+                rows,
+                title=f"published: {case.trace} on {case.where}",
+            )
+            say()
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _between(entry: Entry) -> str:

@@ -45,7 +45,8 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     traffic = _traffic(results, run.trace.name, run.traffic_of)
     topology, _ = configure(planned_network(run.topology, run.network), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
-    node_of, row["mapping_seconds"] = timed_mapping(traffic, topology, run.mapper, seed=run.seed)
+    room = topology.evenly(traffic.ranks) if run.spread else topology
+    node_of, row["mapping_seconds"] = timed_mapping(traffic, room, run.mapper, seed=run.seed)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics) | _published_columns(traffic, topology, node_of)

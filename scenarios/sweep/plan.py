@@ -65,6 +65,8 @@ class Run:
         Whether the traffic that is mapped has the messages of collectives.
     repeat : int or None
         How often it is replayed with noise besides.
+    spread : bool
+        Whether ranks are spread as evenly as nodes have room.
     called : str
         What tables and reports call the topology: a file by its place beside the scenario.
     """
@@ -85,6 +87,7 @@ class Run:
     repeat: int | None = None
     called: str = ""
     exact: bool = False
+    spread: bool = False
 
     @cached_property
     def run_id(self) -> str:
@@ -105,7 +108,7 @@ class Run:
             "steps": self.steps,
             "parameters": normalised(self.settings),
         }
-        names = ("messages", "rounds", "expanded", "repeat", "exact")
+        names = ("messages", "rounds", "expanded", "repeat", "exact", "spread")
         more = {name: getattr(self, name) for name in names}
         return what | {key: value for key, value in more.items() if value}
 
@@ -199,6 +202,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         scenario.replay.repeat if engine else None,
                         _called(network.spec, folder),
                         bool(engine) and scenario.replay.exact,
+                        scenario.spread,
                     )
 
 

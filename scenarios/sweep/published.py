@@ -3,7 +3,8 @@
     trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max
     lu.C.64,torus,sweep,90364864,235325,52668,428796
 
-`topology` is a family, whatever its size; lines that begin with # are comments.
+`topology` is a family, whatever its size; lines that begin with # are comments. A number that is
+not known is left out. A column `reason` may say why ours differ from it.
 """
 
 from __future__ import annotations

@@ -187,6 +187,8 @@ class Scenario(_Section):
         Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
     collectives : {"ignore", "expand"}
         Whether mappers and metrics see what the collectives of a trace send, too.
+    spread : bool
+        Whether every node takes as many ranks as any other that has room, one more at most.
     published : Published, optional
         Numbers to compare with.
     suites : list of str
@@ -210,6 +212,7 @@ class Scenario(_Section):
     replay: Replay = Replay()
     parameters: dict[str, Given] = {}
     collectives: Literal["ignore", "expand"] = "ignore"
+    spread: StrictBool = False
     published: Published | None = None
     include: list[Include] = []
     exclude: list[Exclude] = []

@@ -21,7 +21,10 @@ from .jobs import beside, with_jobs
 from .scenario import Exclude, Include, Jobs, Published, Replay, Scenario, ScenarioError, Vary
 from .scenario_checks import NOTHING, check_scenario
 
-SHIPPED = Path(__file__).parents[1]
+_FOLDER = Path(__file__).parents[1]
+SHIPPED = {file.stem: file for file in (*_FOLDER.glob("*.toml"), *_FOLDER.glob("tables/*.toml"))}
+"""Files of the scenarios that come with hopmap, by name; those of tables redo a published one."""
+
 LISTS = ("traces", "topologies", "suites", "mappers", "seeds")
 
 
@@ -34,17 +37,17 @@ def scenario_path(text: str | Path) -> Path:
         A word that is neither.
     """
     path = Path(text)
-    shipped = SHIPPED / f"{path.name.removesuffix('.toml')}.toml"
+    shipped = SHIPPED.get(path.name.removesuffix(".toml"))
     if path.exists() or len(path.parts) != 1:
         return path
-    if not shipped.exists() and path.suffix != ".toml":
-        names = sorted(file.stem for file in SHIPPED.glob("*.toml"))
+    if shipped is None and path.suffix != ".toml":
+        names = sorted(SHIPPED)
         hint = did_you_mean(str(text), names)
         raise ScenarioError(
             f"{text}: no such file or shipped scenario{hint}: expected a TOML file, "
             f"or one of {', '.join(names)}"
         )
-    return shipped if shipped.exists() else path
+    return shipped or path
 
 
 def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:

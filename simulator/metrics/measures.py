@@ -27,9 +27,9 @@ class Spread:
 class Dilation:
     """Hops weighted by traffic: sum, average per message (or byte), longest distance, largest pair.
 
-    What a rank sends itself counts in the average, with no hops. ``max_pair`` is the most that hops
-    times weight come to for one pair: the maximum that the HAEC thesis, section 2.6, names beside
-    the sum.
+    The average is over what another rank gets; "maplib" has what ranks send themselves in it, as
+    one hop. ``max_pair`` is the most that hops times weight come to for one pair: the maximum that
+    the HAEC thesis, section 2.6, names beside the sum.
     """
 
     sum: int

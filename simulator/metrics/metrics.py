@@ -265,7 +265,7 @@ def _measure(
     u, v = mapping[traffic.src], mapping[traffic.dst]
     hops = topology.distance(u, v)
     off = u != v
-    total = int(weight.sum())
+    between_ranks = exact_sum(weight[traffic.src != traffic.dst])
     hop_sum = exact_sum(weight, hops)
     talking = weight > 0
     busiest = int(load.argmax()) if load.any() else None
@@ -280,7 +280,7 @@ def _measure(
         ienpc=spread_of(load),
         dilation=Dilation(
             sum=hop_sum,
-            avg=hop_sum / total if total else 0.0,
+            avg=hop_sum / between_ranks if between_ranks else 0.0,
             max=int(hops[talking].max(initial=0)),
             max_pair=largest_product(hops, weight),
         ),

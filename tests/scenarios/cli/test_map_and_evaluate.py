@@ -38,7 +38,7 @@ def test_map_can_start_from_a_mapping(mapping):
 
 def test_evaluate_has_designs_keys_and_whole_numbers(mapping):
     metrics = as_json("evaluate", LU, mapping, "-t", "mesh:2x2")
-    keys = {"convention", "ranks", "nodes", "messages", "bytes"}
+    keys = {"convention", "ranks", "nodes", "cardinality", "pairs", "messages", "bytes"}
     assert metrics.keys() == keys | {"hot_links"}
     assert metrics["hot_links"][0]["messages"] > 0
     assert metrics["messages"].keys() == {

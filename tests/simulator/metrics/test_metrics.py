@@ -15,6 +15,7 @@ from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.simulator.metrics.metrics import MetricsError, evaluate, hot_links, link_loads
 from hopmap.topologies import MappingError, Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
+from hopmap.traces.nas.benchmarks import nas_traffic
 from support import ROOT
 
 CURVES = ("sweep", "scan", "peano", "gray", "hilbert")
@@ -89,6 +90,8 @@ def test_every_metric_equals_its_definition(case):
             assert (summary.min, summary.max) == ((min(used), max(used)) if used else (0, 0))
         assert measure.ieplc.total == measure.ianlc.total + measure.ienlc.total
         assert measure.dilation.sum == measure.ienpc.total
+        between = int(weight[traffic.src != traffic.dst].sum())
+        assert measure.dilation.avg == (measure.dilation.sum / between if between else 0)
         assert measure.dilation.max == max(hops_of, default=0)
         assert measure.dilation.max_pair == max(weighted, default=0)
         assert measure.congestion.max == measure.ienpc.max
@@ -126,6 +129,23 @@ def test_dilation_and_congestion_as_section_2_6_of_the_haec_thesis_has_them():
     # The published way adds both directions of a pair, and of a mesh the ring's way round.
     both = evaluate(traffic, topology_from_spec("torus:4"), [0, 1, 2, 3], "maplib").messages
     assert (both.dilation.max_pair, both.congestion.pairs) == (9, 2)
+
+
+def test_mean_hops_are_of_messages_that_another_rank_gets():
+    """0>1 (5 messages, a hop), 0>2 (3, two hops), 3>0 (2, three), and 0>0 (9), which do not count.
+
+    In cg.W.16 every twelfth byte stays with its rank: with all others a hop away the mean is 1.
+    """
+    traffic = Traffic.from_pairs(4, [0, 0, 3, 0], [1, 2, 0, 0], [5, 3, 2, 9], [5, 3, 2, 9])
+    dilation = evaluate(traffic, topology_from_spec("mesh:4"), [0, 1, 2, 3]).messages.dilation
+    assert dilation.avg == (5 + 6 + 6) / (5 + 3 + 2)
+    cg, cluster = nas_traffic("cg.W.16"), topology_from_spec("haec:1x1x16")
+    size = evaluate(cg, cluster, range(16)).bytes.dilation
+    itself = cg.src == cg.dst
+    assert size.avg == pytest.approx(size.sum / cg.bytes[~itself].sum())
+    assert cg.bytes[itself].sum() / cg.bytes.sum() == pytest.approx(1 / 12, rel=0.01)
+    alone = Traffic.from_pairs(1, [0], [0], [3], [3])
+    assert evaluate(alone, topology_from_spec("mesh:1"), [0]).messages.dilation.avg == 0
 
 
 def test_of_several_ranks_a_node_the_published_ianlc_is_of_pairs():

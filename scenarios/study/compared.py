@@ -1,0 +1,102 @@
+"""A paper's numbers beside ours, in the way they were published and in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from hopmap.scenarios.sweep.published import KEYS, PARTS
+
+from .study import Case, Entry, Study, number
+
+Numbers = tuple[float | None, ...]
+
+
+class Row(NamedTuple):
+    """A published row and our best run of that mapper in IeNPC.
+
+    Attributes
+    ----------
+    mapper, ours : str
+        As published; our pipeline, "" where it was not run.
+    paper, maplib, hopmap : tuple of float or None
+        IeNPC in messages, one of each of `PARTS`: published, by the published tool's walk, by the
+        routes that messages take.
+    reason : str
+        Why ours differ, as the file of published numbers says it; "" where none does.
+    """
+
+    mapper: str
+    ours: str
+    paper: Numbers
+    maplib: Numbers
+    hopmap: Numbers
+    reason: str
+
+    @property
+    def same(self) -> tuple[bool, ...]:
+        """Which numbers were published and are ours to the last digit."""
+        pairs = zip(self.paper, self.maplib, strict=True)
+        return tuple(a is not None and b is not None and int(a) == int(b) for a, b in pairs)
+
+
+class Compared(NamedTuple):
+    """The rows about one trace on one topology."""
+
+    case: Case
+    rows: Sequence[Row]
+
+
+def compared(study: Study, trace: str) -> list[Compared]:
+    """Set what was published of a trace beside ours; nothing where nothing was."""
+    if study.published is None:
+        return []
+    theirs = study.published
+    keys = {key: theirs[key].astype(str).str.strip().str.casefold() for key in KEYS}
+    found = []
+    for case in study.cases_of(trace):
+        family = case.topology.split(":")[0].casefold()
+        listed = theirs[(keys["trace"] == trace.casefold()) & (keys["topology"] == family)]
+        rows = [_row(case, paper) for _, paper in listed.iterrows()]
+        if rows:
+            found.append(Compared(case, rows))
+    return found
+
+
+def _row(case: Case, paper: pd.Series[Any]) -> Row:
+    name = str(paper["mapper"]).strip()
+    entry = _entry_of(case, name)
+    run: pd.Series[Any] | None = None
+    if entry is not None:
+        # of several seeds, the one with the fewest hops: what the papers call the best
+        order = entry.runs["messages_ienpc_total"].dropna().to_numpy().argsort(kind="stable")
+        run = entry.runs.iloc[int(order[0])] if len(order) else None
+
+    def ours(prefix: str) -> Numbers:
+        return tuple(
+            None if run is None else number(run.get(f"{prefix}messages_ienpc_{part}"))
+            for part in PARTS
+        )
+
+    row = Row(
+        name,
+        "" if entry is None or run is None else entry.mapper,
+        tuple(number(paper.get(f"ienpc_{part}")) for part in PARTS),
+        ours("maplib_"),
+        ours(""),
+        "",
+    )
+    said = paper.get("reason")
+    return row._replace(reason=said.strip()) if isinstance(said, str) and not all(row.same) else row
+
+
+def _entry_of(case: Case, name: str) -> Entry | None:
+    """Return the mapper of that name, or the first of that name with parameters."""
+    for bare in (False, True):
+        for entry in case.entries:
+            ours = entry.mapper.partition("(")[0] if bare else entry.mapper
+            if ours.strip().casefold() == name.casefold() and not (bare and "|" in entry.mapper):
+                return entry
+    return None
