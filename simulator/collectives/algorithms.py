@@ -12,112 +12,119 @@ from typing import NamedTuple
 
 from hopmap.traces import Collective
 
-from .broadcasts import (
-    binary_bcast,
-    binomial_bcast,
-    chain_bcast,
-    knomial_bcast,
-    linear_bcast,
-    pipeline_bcast,
-    split_binary_bcast,
-)
-from .exchanges import (
-    bruck,
-    bruck_alltoall,
-    chain,
-    dissemination,
-    doubling_allgather,
-    doubling_scan,
-    linear_exchange,
-    neighbour_exchange,
-    pairwise,
-    ring,
-)
-from .gathers import (
-    binomial_gather,
-    binomial_scatter,
-    linear_gather,
-    linear_nb_scatter,
-    linear_scatter,
-    linear_sync_gather,
-)
-from .naming import named
-from .reduces import (
-    binary_reduce,
-    binomial_reduce,
-    chain_reduce,
-    in_order_binary_reduce,
-    linear_reduce,
-    pipeline_reduce,
-)
-from .reductions import (
-    gather_then_bcast,
-    halving_reduce_scatter,
+from .allgathers import bruck, doubling_allgather, neighbour_exchange, ring, sparbit
+from .allreduces import (
     linear_allreduce,
-    pairwise_reduce_scatter,
     rabenseifner_allreduce,
     rabenseifner_reduce,
     recursive_doubling,
+    ring_allreduce,
+    segmented_ring_allreduce,
+)
+from .alltoalls import (
+    bine_alltoall,
+    bruck_alltoall,
+    linear_exchange,
+    linear_sync_exchange,
+    pairwise,
+)
+from .barriers import (
+    dissemination,
+    double_ring,
+    doubling_barrier,
+    linear_barrier,
+    tree_barrier,
+)
+from .bine_exchanges import (
+    bine_allgather,
+    bine_allgather_blocks,
+    bine_allgather_sending,
+    bine_allreduce,
+    bine_gather,
+    bine_gather_increasing,
+    bine_halving_allreduce,
+    bine_reduce_scatter,
+    bine_reduce_then_gather,
+    bine_scatter,
+    bine_scatter_decreasing,
+    bine_scatter_then_allgather,
+    torus_doubling_allreduce,
+    torus_halving_allreduce,
+)
+from .bine_trees import bine_bcast, bine_bcast_with_buffer, bine_reduce
+from .broadcasts import BCAST
+from .composed import (
+    allgather_then_reduce,
+    gather_then_bcast,
+    gatherv_then_bcast,
     reduce_then_bcast,
     reduce_then_scatter,
-    ring_allreduce,
+    reduce_then_scatterv,
+)
+from .gathers import GATHER, SCATTER
+from .naming import named
+from .reduce_scatters import (
+    butterfly_reduce_scatter,
+    doubling_exscan,
+    doubling_scan,
+    halving_reduce_scatter,
+    linear_exscan,
+    linear_scan,
+    pairwise_reduce_scatter,
     ring_reduce_scatter,
 )
-from .scatter_allgather import scatter_allgather, scatter_allgather_ring
+from .reduces import REDUCE
 from .schedules import Algorithm, Ints, Schedule
 from .selection import OPENMPI, select, size_of, suited
 from .volumes import volume
 
-_GATHER = {
-    "binomial": binomial_gather,
-    "linear": linear_gather,
-    "linear_sync": linear_sync_gather,
-}
-_SCATTER = {
-    "binomial": binomial_scatter,
-    "linear": linear_scatter,
-    "linear_nb": linear_nb_scatter,
-}
 _ALLGATHER = {
     "bruck": bruck,
     "recursive_doubling": doubling_allgather,
     "neighbour_exchange": neighbour_exchange,
     "ring": ring,
-    "gather_bcast": gather_then_bcast,
+    "sparbit": sparbit,
+    "bine": bine_allgather,
+    "bine_sending": bine_allgather_sending,
+    "bine_blocks": bine_allgather_blocks,
 }
-_EXCHANGE = {"pairwise": pairwise, "linear": linear_exchange, "bruck": bruck_alltoall}
+_EXCHANGE = {
+    "pairwise": pairwise,
+    "linear": linear_exchange,
+    "linear_sync": linear_sync_exchange,
+    "bruck": bruck_alltoall,
+    "bine": bine_alltoall,
+}
 _REDUCE_SCATTER = {
     "pairwise": pairwise_reduce_scatter,
     "recursive_halving": halving_reduce_scatter,
+    "butterfly": butterfly_reduce_scatter,
     "ring": ring_reduce_scatter,
-    "reduce_scatter": reduce_then_scatter,
+    "bine": bine_reduce_scatter,
 }
-_SCAN = {"recursive_doubling": doubling_scan, "linear": chain}
+_BCAST = BCAST | {
+    "bine": bine_bcast,
+    "bine_with_buffer": bine_bcast_with_buffer,
+    "bine_scatter_allgather": bine_scatter_then_allgather,
+}
+_GATHER = GATHER | {"bine": bine_gather, "bine_increasing": bine_gather_increasing}
+_SCATTER = SCATTER | {"bine": bine_scatter, "bine_decreasing": bine_scatter_decreasing}
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     "barrier": {
         "dissemination": dissemination,
-        "recursive_doubling": recursive_doubling,
-        "tree": reduce_then_bcast,
-        "linear": linear_allreduce,
+        "recursive_doubling": doubling_barrier,
+        "double_ring": double_ring,
+        "tree": tree_barrier,
+        "linear": linear_barrier,
     },
-    "bcast": {
-        "binomial": binomial_bcast,
-        "linear": linear_bcast,
-        "knomial": knomial_bcast,
-        "binary": binary_bcast,
-        "split_binary": split_binary_bcast,
-        "chain": chain_bcast,
-        "pipeline": pipeline_bcast,
-        "scatter_allgather": scatter_allgather,
-        "scatter_allgather_ring": scatter_allgather_ring,
-    },
+    "bcast": _BCAST,
     "gather": _GATHER,
     "gatherv": _GATHER,
     "scatter": _SCATTER,
     "scatterv": _SCATTER,
-    "allgather": _ALLGATHER,
-    "allgatherv": _ALLGATHER,
+    "allgather": _ALLGATHER | {"gather_bcast": gather_then_bcast},
+    "allgatherv": _ALLGATHER | {"gather_bcast": gatherv_then_bcast},
     "alltoall": _EXCHANGE,
     "alltoallv": _EXCHANGE,
     "alltoallw": _EXCHANGE,
@@ -125,22 +132,25 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
         "recursive_doubling": recursive_doubling,
         "rabenseifner": rabenseifner_allreduce,
         "ring": ring_allreduce,
+        "segmented_ring": segmented_ring_allreduce,
         "reduce_bcast": reduce_then_bcast,
         "linear": linear_allreduce,
+        "allgather_reduce": allgather_then_reduce,
+        "bine": bine_allreduce,
+        "bine_halving": bine_halving_allreduce,
+        "torus_doubling": torus_doubling_allreduce,
+        "torus_halving": torus_halving_allreduce,
     },
-    "reduce": {
-        "binomial": binomial_reduce,
-        "linear": linear_reduce,
-        "binary": binary_reduce,
-        "in_order_binary": in_order_binary_reduce,
-        "chain": chain_reduce,
-        "pipeline": pipeline_reduce,
+    "reduce": REDUCE
+    | {
         "rabenseifner": rabenseifner_reduce,
+        "bine": bine_reduce,
+        "bine_reduce_scatter_gather": bine_reduce_then_gather,
     },
-    "reduce_scatter": _REDUCE_SCATTER,
-    "reduce_scatter_block": _REDUCE_SCATTER,
-    "scan": _SCAN,
-    "exscan": _SCAN,
+    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatterv},
+    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatter},
+    "scan": {"recursive_doubling": doubling_scan, "linear": linear_scan},
+    "exscan": {"recursive_doubling": doubling_exscan, "linear": linear_exscan},
 }
 
 

@@ -14,8 +14,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import HopmapError
+
 Ints = NDArray[np.int64]
 Done = tuple[int | Ints, Ints, Ints]  # step or steps, members and bytes
+
+
+class AlgorithmError(HopmapError, ValueError):
+    """An algorithm's name or option that means nothing; says what was expected."""
 
 
 class Work(NamedTuple):
@@ -152,6 +158,12 @@ def renumbered(given: Schedule, member: Ints) -> Schedule:
 def turned(given: Schedule, members: int, root: int) -> Schedule:
     """Put the root in the place of member 0, and all others behind it in turn."""
     return renumbered(given, (np.arange(members) + root) % members)
+
+
+def expect(suits: bool, name: str, members: int, expected: str) -> None:
+    """Raise `AlgorithmError` if an algorithm is not for so many members."""
+    if not suits:
+        raise AlgorithmError(f"{name}: {members} members: expected {expected}")
 
 
 def masks(members: int) -> list[int]:
