@@ -1,0 +1,68 @@
+"""The program of one collective call, from what was measured: an operation, an algorithm, a size."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.schedules import cut
+from hopmap.simulator.programs.from_collectives import template_of
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.traces import Collective
+
+WHOLE = ("bcast", "reduce", "allreduce")
+
+
+def moved(operation: str, size: int, members: int) -> NDArray[np.int64]:
+    """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
+
+    It is what broadcasts and reductions to all or one carry; what gathers collect from all; what
+    scatters, exchanges and scattered reductions share out. Exchanges send equal blocks of at least
+    ``size // members`` bytes.
+    """
+    if operation in WHOLE:
+        return np.array([size], dtype=np.int64)
+    if operation == "alltoall":
+        return np.full((members, members), size // members, dtype=np.int64)
+    return cut(size, members)
+
+
+def call_program(operation: str, algorithm: str, members: int, size: int) -> Program:
+    """Lower one call on all ranks, rank 0 the root.
+
+    Parameters
+    ----------
+    operation : str
+        A key of `ALGORITHMS`.
+    size : int
+        Bytes of the whole buffer, see `moved`.
+    """
+    volume = moved(operation, size, members)
+    schedule = ALGORITHMS[operation][algorithm](members, 0, volume)
+    template = template_of(schedule, members)
+    rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
+    count = len(rows) + members
+
+    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[np.generic]:
+        filled = np.full(count, otherwise, dtype=kind)
+        filled[rows] = values
+        return filled
+
+    target = np.where(template.target < 0, -1, rows[template.target])
+    ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
+    return Program(
+        name=f"{operation} by {algorithm}",
+        offsets=np.concatenate(([0], ends)).astype(np.int64),
+        rank_of=np.arange(members, dtype=np.int32),
+        kind=column(template.kind, Op.FINISH, np.uint8),
+        compute=np.zeros(count),
+        peer=column(template.peer, -1, np.int32),
+        tag=column(0, -1, np.int32),
+        context=column(1, -1, np.int32),
+        size=column(template.size, 0, np.int64),
+        target=column(target, -1, np.int64),
+        collectives={1: np.array([Collective[operation.upper()]], dtype=np.uint8)},
+        algorithms={operation: algorithm},
+        chosen={operation: {algorithm: 1}},
+    )
