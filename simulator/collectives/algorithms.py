@@ -12,6 +12,15 @@ from typing import NamedTuple
 
 from hopmap.traces import Collective
 
+from .broadcasts import (
+    binary_bcast,
+    binomial_bcast,
+    chain_bcast,
+    knomial_bcast,
+    linear_bcast,
+    pipeline_bcast,
+    split_binary_bcast,
+)
 from .exchanges import (
     bruck,
     bruck_alltoall,
@@ -23,6 +32,23 @@ from .exchanges import (
     neighbour_exchange,
     pairwise,
     ring,
+)
+from .gathers import (
+    binomial_gather,
+    binomial_scatter,
+    linear_gather,
+    linear_nb_scatter,
+    linear_scatter,
+    linear_sync_gather,
+)
+from .naming import named
+from .reduces import (
+    binary_reduce,
+    binomial_reduce,
+    chain_reduce,
+    in_order_binary_reduce,
+    linear_reduce,
+    pipeline_reduce,
 )
 from .reductions import (
     gather_then_bcast,
@@ -37,29 +63,21 @@ from .reductions import (
     ring_allreduce,
     ring_reduce_scatter,
 )
+from .scatter_allgather import scatter_allgather, scatter_allgather_ring
 from .schedules import Algorithm, Ints, Schedule
 from .selection import OPENMPI, select, size_of, suited
-from .trees import (
-    binary_bcast,
-    binary_reduce,
-    binomial_bcast,
-    binomial_gather,
-    binomial_reduce,
-    binomial_scatter,
-    chain_bcast,
-    chain_reduce,
-    knomial_bcast,
-    linear_gather,
-    linear_scatter,
-    pipeline_bcast,
-    pipeline_reduce,
-    scatter_allgather,
-    scatter_allgather_ring,
-)
 from .volumes import volume
 
-_GATHER = {"binomial": binomial_gather, "linear": linear_gather}
-_SCATTER = {"binomial": binomial_scatter, "linear": linear_scatter}
+_GATHER = {
+    "binomial": binomial_gather,
+    "linear": linear_gather,
+    "linear_sync": linear_sync_gather,
+}
+_SCATTER = {
+    "binomial": binomial_scatter,
+    "linear": linear_scatter,
+    "linear_nb": linear_nb_scatter,
+}
 _ALLGATHER = {
     "bruck": bruck,
     "recursive_doubling": doubling_allgather,
@@ -85,9 +103,10 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     },
     "bcast": {
         "binomial": binomial_bcast,
-        "linear": linear_scatter,
+        "linear": linear_bcast,
         "knomial": knomial_bcast,
         "binary": binary_bcast,
+        "split_binary": split_binary_bcast,
         "chain": chain_bcast,
         "pipeline": pipeline_bcast,
         "scatter_allgather": scatter_allgather,
@@ -111,8 +130,9 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     },
     "reduce": {
         "binomial": binomial_reduce,
-        "linear": linear_gather,
+        "linear": linear_reduce,
         "binary": binary_reduce,
+        "in_order_binary": in_order_binary_reduce,
         "chain": chain_reduce,
         "pipeline": pipeline_reduce,
         "rabenseifner": rabenseifner_reduce,
@@ -152,7 +172,7 @@ def choose(
     sent, received : ndarray(int64, shape=(members,))
         Bytes as recorded at each member, see `volume`.
     algorithms : mapping of str to str, optional
-        Algorithms by operation, where Open MPI's choice is not wanted.
+        Algorithms by operation, where Open MPI's choice is not wanted, as `named` reads them.
     moved : ndarray(int64), optional
         What is really moved, where more is known of it than this one call's record.
     """
@@ -165,6 +185,8 @@ def choose(
     algorithm = (algorithms or {}).get(name, OPENMPI)
     if algorithm == OPENMPI:
         algorithm = select(name, members, size_of(name, moved))
-    else:
-        algorithm = suited(name, algorithm, members)
-    return Chosen(name, algorithm, ALGORITHMS[name][algorithm](members, max(root, 0), moved))
+    bare, schedule_of = named(algorithm, ALGORITHMS[name])
+    instead = suited(name, bare, members)
+    if instead != bare:
+        algorithm, schedule_of = instead, ALGORITHMS[name][instead]
+    return Chosen(name, algorithm, schedule_of(members, max(root, 0), moved))

@@ -83,7 +83,8 @@ def pairwise(members: int, _root: int, volume: Ints) -> Schedule:
 def linear_exchange(members: int, _root: int, volume: Ints) -> Schedule:
     """Alltoall: post everything at once."""
     flat = pairwise(members, 0, volume)
-    return flat._replace(round=np.zeros_like(flat.round))
+    at_once = np.zeros_like(flat.round)
+    return flat._replace(round=at_once, posted=at_once, taken=at_once)
 
 
 def bruck_alltoall(members: int, _root: int, volume: Ints) -> Schedule:

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .broadcasts import binomial_bcast, linear_bcast
 from .exchanges import pairwise, ring
+from .gathers import binomial_scatter, linear_gather
+from .reduces import binomial_reduce, linear_reduce
 from .schedules import Ints, Schedule, cut, edges, masks, one_after_another, renumbered, schedule
-from .trees import binomial_bcast, binomial_reduce, binomial_scatter, linear_gather, linear_scatter
 
 
 def recursive_doubling(members: int, _root: int, volume: Ints) -> Schedule:
@@ -122,7 +124,7 @@ def ring_allreduce(members: int, _root: int, volume: Ints) -> Schedule:
 
 def linear_allreduce(members: int, _root: int, volume: Ints) -> Schedule:
     """Everyone sends the whole buffer to the first member, which sends everyone the result."""
-    return one_after_another(linear_gather(members, 0, volume), linear_scatter(members, 0, volume))
+    return one_after_another(linear_reduce(members, 0, volume), linear_bcast(members, 0, volume))
 
 
 def reduce_then_bcast(members: int, _root: int, volume: Ints) -> Schedule:

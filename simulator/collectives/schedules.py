@@ -1,72 +1,157 @@
-"""Schedules: who sends how many bytes to whom in which round, by position in the communicator.
+"""Schedules: who sends how many bytes to whom, and what members copy and reduce in between.
 
-In a round a member posts its receives, then its sends, and waits for all of them; a message
-carries what its sender held when the round began. Algorithms are functions that write a schedule;
-they are in the modules `collectives_trees`, `collectives_exchanges` and `collectives_reductions`.
+A member goes through steps, which have numbers of its own. In a step it posts receives, then sends,
+then waits for the receives that it takes in this step and for its sends, then works: it copies and
+reduces. A message carries what its sender held when the sender's step began. Algorithms are
+functions that write a schedule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Done = tuple[int | Ints, Ints, Ints]  # step or steps, members and bytes
+
+
+class Work(NamedTuple):
+    """What members do with bytes that they have; all of shape (works,).
+
+    Attributes
+    ----------
+    step, member : ndarray(int64)
+        Behind the waits of which step of whom.
+    copied, reduced : ndarray(int64)
+        Bytes that are copied, and bytes of a result to which others are added.
+    """
+
+    step: Ints
+    member: Ints
+    copied: Ints
+    reduced: Ints
 
 
 class Schedule(NamedTuple):
-    """Messages of one collective, sorted by round; all of shape (messages,).
+    """Messages of one collective, all of shape (messages,), and its work.
+
+    Of a member's messages in a step the first in the list is posted, sent and waited for first.
 
     Attributes
     ----------
     round : ndarray(int64)
+        Step of the sender.
     src, dst : ndarray(int64)
         Positions in the communicator.
     size : ndarray(int64)
         Bytes.
+    posted, taken : ndarray(int64)
+        Steps of the receiver in which the receive is posted, and in which it is waited for.
+    work : Work
     """
 
     round: Ints
     src: Ints
     dst: Ints
     size: Ints
+    posted: Ints
+    taken: Ints
+    work: Work
+
+    def of(self, messages: Ints | NDArray[np.bool_]) -> Schedule:
+        """Keep these messages only, in this order."""
+        columns: list[Ints] = [column[messages] for column in self[:6]]
+        return Schedule(*columns, self.work)  # type: ignore[call-arg, arg-type]
+
+    @property
+    def steps(self) -> int:
+        """Number from which on steps are free."""
+        columns = (self.round, self.taken, self.work.step)
+        return 1 + int(max(column.max(initial=-1) for column in columns))
 
 
-Algorithm = Callable[[int, int, Ints], Schedule]  # (members, root, volume)
+class Algorithm(Protocol):
+    """What lists the messages of a collective; options are further arguments by name."""
+
+    def __call__(self, members: int, root: int, volume: Ints, /) -> Schedule:
+        """List the messages of so many members."""
+        ...
 
 
-def schedule(rounds: Iterable[tuple[Ints, Ints, Ints]]) -> Schedule:
-    """Give each round, a tuple (src, dst, size), its number."""
+def no_work() -> Work:
+    """Return a table without rows."""
+    return Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))
+
+
+def schedule(
+    rounds: Iterable[tuple[Ints, Ints, Ints]],
+    copied: Iterable[Done] = (),
+    reduced: Iterable[Done] = (),
+) -> Schedule:
+    """Give each round, a tuple (src, dst, size), its number; both sides meet in one step.
+
+    Parameters
+    ----------
+    copied, reduced : iterable of tuple
+        Steps, members and bytes of the work behind these rounds; -1 is before the first.
+    """
     columns = [(np.full(len(src), k), src, dst, size) for k, (src, dst, size) in enumerate(rounds)]
     if not columns:
-        return Schedule(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
-    return Schedule(
-        *(np.concatenate(column).astype(np.int64) for column in zip(*columns, strict=True))
+        columns = [(np.zeros(0, dtype=np.int64),) * 4]
+    step, src, dst, size = (
+        np.concatenate(column).astype(np.int64) for column in zip(*columns, strict=True)
     )
+    return Schedule(step, src, dst, size, step, step, work(copied, reduced))
 
 
-def backwards(forth: Schedule) -> Schedule:
-    """Send the same messages the other way, last round first."""
-    last = forth.round.max(initial=0)
-    order = np.argsort(last - forth.round, kind="stable")
-    turned = Schedule(last - forth.round, forth.dst, forth.src, forth.size)
-    return Schedule(*(column[order] for column in turned))
+def work(copied: Iterable[Done] = (), reduced: Iterable[Done] = ()) -> Work:
+    """List work given as tuples of a step or steps, members and bytes."""
+    parts = [no_work()]
+    for place, given in enumerate((copied, reduced)):
+        for step, member, size in given:
+            both = [np.zeros_like(member), np.zeros_like(member)]
+            both[place] = np.broadcast_to(size, member.shape)
+            parts.append(Work(np.broadcast_to(step, member.shape), member, *both))
+    return Work(*(np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True)))
+
+
+def together(*parts: Schedule) -> Schedule:
+    """Join schedules, their steps being the same."""
+    joined = [np.concatenate(columns) for columns in zip(*(p[:6] for p in parts), strict=True)]
+    done = Work(*(np.concatenate(each) for each in zip(*(p.work for p in parts), strict=True)))
+    return Schedule(*joined, done)  # type: ignore[call-arg, arg-type]
 
 
 def one_after_another(*parts: Schedule) -> Schedule:
-    """Begin each schedule in the round after the last of the one before."""
+    """Begin each schedule in the step after the last of the one before."""
     begin, numbered = 0, []
     for part in parts:
-        numbered.append(part._replace(round=part.round + begin))
-        begin += int(part.round.max(initial=-1)) + 1
-    return Schedule(*(np.concatenate(columns) for columns in zip(*numbered, strict=True)))
+        numbered.append(
+            part._replace(
+                round=part.round + begin,
+                posted=part.posted + begin,
+                taken=part.taken + begin,
+                work=part.work._replace(step=part.work.step + begin),
+            )
+        )
+        begin += part.steps
+    return together(*numbered)
 
 
 def renumbered(given: Schedule, member: Ints) -> Schedule:
     """Put ``member[i]`` in the place of i."""
-    return given._replace(src=member[given.src], dst=member[given.dst])
+    of = given.work
+    return given._replace(
+        src=member[given.src], dst=member[given.dst], work=of._replace(member=member[of.member])
+    )
+
+
+def turned(given: Schedule, members: int, root: int) -> Schedule:
+    """Put the root in the place of member 0, and all others behind it in turn."""
+    return renumbered(given, (np.arange(members) + root) % members)
 
 
 def masks(members: int) -> list[int]:
@@ -77,6 +162,16 @@ def masks(members: int) -> list[int]:
 def cut(whole: int, parts: int) -> Ints:
     """Cut a buffer into blocks that differ by one byte at most, the longer ones first."""
     return whole // parts + (np.arange(parts) < whole % parts)
+
+
+def segments(whole: int, segment: int) -> Ints:
+    """Cut a buffer into segments of so many bytes, the last one what is left; 0: into one."""
+    if segment <= 0 or segment >= whole:
+        return np.array([whole])
+    count = -(-whole // segment)
+    size = np.full(count, segment)
+    size[-1] = whole - segment * (count - 1)
+    return size
 
 
 def edges(blocks: Ints) -> Ints:

@@ -37,7 +37,6 @@ _EVEN_ONLY = {"neighbour_exchange": "ring"}
 _POWERS_ONLY = {
     ("allgather", "recursive_doubling"): "bruck",
     ("allgatherv", "recursive_doubling"): "bruck",
-    ("bcast", "scatter_allgather"): "scatter_allgather_ring",
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.naming import AlgorithmError, named
 from hopmap.simulator.collectives.selection import OPENMPI
 
 from .energy import LINK, MEANS, NODE
@@ -90,7 +91,7 @@ class Parameters:
         Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
     algorithms : mapping of str to str
         Algorithm of a collective operation, of `collectives.ALGORITHMS`, where Open MPI's choice by
-        members and bytes is not wanted.
+        members and bytes is not wanted; with options if it has some, "chain(fanout=4)".
     """
 
     overhead_send: float = 200e-9
@@ -385,7 +386,7 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
 
 def _check(key: str, value: Any, entry: Key) -> None:
     if entry.choices:
-        if value not in entry.choices:
+        if value not in entry.choices and not ("(" in str(value) and _is_algorithm(key, value)):
             raise ParameterError(f"{key} {value!r}: expected one of {', '.join(entry.choices)}")
         return
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
@@ -400,6 +401,15 @@ def _check(key: str, value: Any, entry: Key) -> None:
     if number < entry.minimum:
         least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
         raise ParameterError(f"{key} {value}: expected at least {least}")
+
+
+def _is_algorithm(key: str, text: str) -> bool:
+    """Whether a key takes algorithms; an error if it does and this is none of them."""
+    table = ALGORITHMS.get(key.removeprefix("collective."))
+    try:
+        return table is not None and bool(named(text, table))
+    except AlgorithmError as error:
+        raise ParameterError(f"{key} {error}") from None
 
 
 def unknown(what: str, name: str, allowed: Collection[str]) -> str:

@@ -16,6 +16,7 @@ from hopmap.traces import Collective, Folded, Kind, Trace
 
 from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
+from .numbering import numbered
 from .program import Op
 
 Ints = NDArray[np.int64]
@@ -226,28 +227,36 @@ def _templates(
         chosen = choose(account.operation, at, *account[1:], algorithms, moved)
         schedule = chosen.schedule
         if known:  # as Open MPI's linear exchange: nothing is sent where there is nothing to send
-            schedule = Schedule(*(column[schedule.size > 0] for column in schedule))
-        result.append((np.array(calls, dtype=np.int64), template_of(schedule, len(members))))
+            schedule = schedule.of(schedule.size > 0)
+        result.append((np.array(calls, dtype=np.int64), template_of(schedule)))
         taken = carried.chosen.setdefault(chosen.operation, {})
         taken[chosen.algorithm] = taken.get(chosen.algorithm, 0) + made
     return result
 
 
-def template_of(schedule: Schedule, members: int) -> Template:
-    """Operations of every member: each round posts receives, then sends, and waits for all.
+def template_of(schedule: Schedule) -> Template:
+    """Operations of every member: each step posts receives, then sends, and waits.
 
-    A member's only message of a round is a blocking operation.
+    A member's only message of a step is a blocking operation.
     """
-    here, there = schedule.round * members + schedule.dst, schedule.round * members + schedule.src
-    busy = np.bincount(np.concatenate((here, there)), minlength=1)
-    takes_alone, sends_alone = busy[here] == 1, busy[there] == 1
-    count = len(here)
+    step = schedule.steps
+    sends, posts, takes = (
+        member * step + of
+        for member, of in (
+            (schedule.src, schedule.round),
+            (schedule.dst, schedule.posted),
+            (schedule.dst, schedule.taken),
+        )
+    )
+    at_once, count = posts == takes, len(sends)
+    _, of_step = numbered(np.concatenate((sends, posts, takes[~at_once])))
+    alone = (np.bincount(of_step) == 1)[of_step[: 2 * count]]
+    takes_alone, sends_alone = at_once & alone[count:], alone[:count]
     index = np.arange(count)
     waits_taken, waits_sent = index[~takes_alone], index[~sends_alone]
     turn = np.repeat(np.arange(4), [count, count, len(waits_taken), len(waits_sent)])
     of = np.concatenate((index, index, waits_taken, waits_sent))  # message of each row
     taking = turn % 2 == 0
-    member = np.where(taking, schedule.dst[of], schedule.src[of])
     kind = np.where(
         turn > 1,
         Op.WAIT,
@@ -257,12 +266,13 @@ def template_of(schedule: Schedule, members: int) -> Template:
             np.where(sends_alone[of], Op.SEND, Op.ISEND),
         ),
     )
-    order = np.lexsort((turn, schedule.round[of], member))
+    when = np.concatenate((posts, sends, takes[waits_taken], sends[waits_sent]))
+    order = np.lexsort((turn, when))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     posted = np.where(taking, of, of + count)  # where a row's message was posted, before sorting
     return Template(
-        member=member[order],
+        member=np.where(taking, schedule.dst[of], schedule.src[of])[order],
         kind=kind[order].astype(np.int64),
         peer=np.where(turn > 1, -1, np.where(taking, schedule.src[of], schedule.dst[of]))[order],
         size=np.where(turn > 1, 0, schedule.size[of])[order],

@@ -115,7 +115,7 @@ def add_collective(draw, world, members, step, late):
     size = np.resize(size, len(members))
     root = draw(st.integers(0, len(members) - 1))
     chosen = choose(Collective[operation.upper()], root, size, size, {operation: algorithm})
-    template = template_of(chosen.schedule, len(members))
+    template = template_of(chosen.schedule)
     background = draw(st.booleans())
     for place, here in enumerate(members):
         strand = None

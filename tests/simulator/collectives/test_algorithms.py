@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters
-from hopmap.simulator.collectives import reductions, trees
+from hopmap.simulator.collectives import reductions, scatter_allgather
+from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import suited
-from hopmap.simulator.collectives.trees import SEGMENT
 from hopmap.simulator.programs.from_collectives import template_of
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import mesh
+from support.schedules import depth, played
 
 MEMBERS = range(1, 18)
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
@@ -34,19 +35,6 @@ def cases(*operations):
         if suited(operation, algorithm, members) == algorithm
         if algorithm != "pipeline"  # which has a test of its own
     ]
-
-
-def rounds(schedule):
-    for k in np.unique(schedule.round):
-        now = schedule.round == k
-        yield list(
-            zip(
-                schedule.src[now].tolist(),
-                schedule.dst[now].tolist(),
-                schedule.size[now].tolist(),
-                strict=True,
-            )
-        )
 
 
 def roots(operation, members):
@@ -68,34 +56,32 @@ def carried(size):
 @pytest.fixture
 def cut_like_blocks(monkeypatch):
     """Cut whole buffers into blocks whose sizes tell them apart."""
-    for module in (trees, reductions):
-        monkeypatch.setattr(module, "cut", lambda _whole, parts: blocks(parts))
+    for module, function in ((reductions, "cut"), (scatter_allgather, "shares")):
+        monkeypatch.setattr(module, function, lambda _whole, parts: blocks(parts))
 
 
 def parts_of(algorithm, members):
     """Blocks into which an algorithm cuts a whole buffer."""
     if algorithm == "rabenseifner":
         return 1 << (members.bit_length() - 1)
+    if algorithm == "split_binary":
+        return 2
     return members if "ring" in algorithm or "scatter" in algorithm else 1
 
 
 @pytest.mark.parametrize(("operation", "algorithm", "members"), cases("barrier"))
 def test_after_a_barrier_everyone_has_heard_of_everyone(operation, algorithm, members):
     heard = [{i} for i in range(members)]
-    for messages in rounds(ALGORITHMS[operation][algorithm](members, 0, whole(0))):
-        before = [set(known) for known in heard]
-        for src, dst, size in messages:
-            assert size == 0
-            heard[dst] |= before[src]
+    for sent, dst, size in played(ALGORITHMS[operation][algorithm](members, 0, whole(0)), heard):
+        assert size == 0
+        heard[dst] |= sent
     assert all(known == set(range(members)) for known in heard)
 
 
 def move_blocks(schedule, held):
-    for messages in rounds(schedule):
-        before = [set(known) for known in held]
-        for src, dst, size in messages:
-            assert carried(size) <= before[src], "a member sends what it does not have"
-            held[dst] |= carried(size)
+    for sent, dst, size in played(schedule, held):
+        assert carried(size) <= sent, "a member sends what it does not have"
+        held[dst] |= carried(size)
     return held
 
 
@@ -119,24 +105,21 @@ def test_a_pipeline_sends_only_what_has_come_in(members, size):
     segments = max(-(-size // SEGMENT), 1)
     for root in range(members):
         schedule = ALGORITHMS["bcast"]["pipeline"](members, root, whole(size))
-        got, sent = np.zeros(members, dtype=int), np.zeros(members, dtype=int)
-        got[root] = size
-        for messages in rounds(schedule):
-            before = got.copy()
-            for src, dst, part in messages:
-                sent[src] += part
-                assert part <= SEGMENT
-                assert sent[src] <= before[src]
-                got[dst] += part
-        assert (got == size).all()
+        got = [[0] for _ in range(members)]
+        got[root] = [size]
+        for before, dst, part in played(schedule, got):
+            assert part <= SEGMENT
+            got[dst][0] += part
+            assert got[dst] <= before, "a member sends what it does not have"
+        assert got == [[size]] * members
         assert len(schedule.src) == segments * (members - 1)
-        assert schedule.round.max(initial=-1) + 1 == (segments + members - 2) * (members > 1)
+        assert depth(schedule) == (segments + members - 2) * (members > 1)
         # The reduction sends the same towards the root, each segment behind those that it adds up.
         back = ALGORITHMS["reduce"]["pipeline"](members, root, whole(size))
         for member in set(range(members)) - {root, (root - 1) % members}:
             ins, outs = np.flatnonzero(back.dst == member), np.flatnonzero(back.src == member)
             assert np.array_equal(back.size[ins], back.size[outs])
-            assert (back.round[ins] < back.round[outs]).all()
+            assert (back.taken[ins] < back.round[outs]).all()
 
 
 def add_up(schedule, members, parts):
@@ -145,15 +128,13 @@ def add_up(schedule, members, parts):
     A message adds to a partial result, or replaces it if it has all that it has.
     """
     held = [[{i} for _ in range(parts)] for i in range(members)]
-    for messages in rounds(schedule):
-        before = [[set(known) for known in mine] for mine in held]
-        for src, dst, size in messages:
-            for block in carried(size):
-                if before[src][block] >= before[dst][block]:
-                    held[dst][block] = set(before[src][block])
-                else:
-                    assert not held[dst][block] & before[src][block], "counted twice"
-                    held[dst][block] |= before[src][block]
+    for sent, dst, size in played(schedule, held):
+        for block in carried(size):
+            if sent[block] >= held[dst][block]:
+                held[dst][block] = set(sent[block])
+            else:
+                assert not held[dst][block] & sent[block], "counted twice"
+                held[dst][block] |= sent[block]
     return held
 
 
@@ -246,7 +227,6 @@ def test_no_algorithm_deadlocks_even_if_nothing_is_eager_and_engines_agree(opera
                 else:
                     volume = whole() if operation in WHOLE else blocks(members)
                 schedule = schedule_of(members, root, volume)
-                assert np.all(np.diff(schedule.round) >= 0)
                 program = as_program(schedule, members)
                 assert (program.receives() >= 0).all(), algorithm
                 results = [
@@ -271,7 +251,7 @@ def assert_same(one, other):
 
 
 def as_program(schedule, members):
-    rows = template_of(schedule, members)
+    rows = template_of(schedule)
     count = len(rows.member)
     end = np.arange(members)
     order = np.argsort(np.concatenate((rows.member, end)), kind="stable")

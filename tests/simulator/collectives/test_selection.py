@@ -30,7 +30,7 @@ K, M = 1024, 1024 * 1024
         ("allreduce", 4096, 32 * K, "rabenseifner"),
         ("bcast", 16, M - 1, "binomial"),
         ("bcast", 16, M, "scatter_allgather"),
-        ("bcast", 17, M, "scatter_allgather_ring"),
+        ("bcast", 17, M, "scatter_allgather"),
         ("bcast", 64, 100 * M, "knomial"),
         ("bcast", 7, M - 1, "linear"),
         ("bcast", 7, M, "chain"),

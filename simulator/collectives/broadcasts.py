@@ -1,0 +1,124 @@
+"""Broadcasts: whole buffers down a tree, in segments if wished.
+
+Source: Open MPI, ompi/mca/coll/base/coll_base_bcast.c, the same in 4.1 and 5.0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import tree_shapes as shapes
+from .schedules import (
+    Ints,
+    Schedule,
+    no_work,
+    one_after_another,
+    schedule,
+    segments,
+    together,
+    turned,
+)
+from .tree_shapes import Tree, rooted
+
+SEGMENT = 128 * 1024  # bytes of a pipeline's segment, as in Open MPI until 4.0
+
+
+def binomial_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
+    """Binomial tree from the root, children at 1, 2, 4, ...: bcast_intra_binomial."""
+    return _down(rooted(shapes.binomial(members), root), int(volume[0]), segment)
+
+
+def binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
+    """Binary tree from the root: bcast_intra_bintree."""
+    return _down(rooted(shapes.binary(members), root), int(volume[0]), segment)
+
+
+def knomial_bcast(
+    members: int, root: int, volume: Ints, /, *, segment: int = 0, radix: int = 4
+) -> Schedule:
+    """Tree in which a member's number lacks its parent's lowest digit: bcast_intra_knomial."""
+    return _down(rooted(shapes.knomial(members, radix), root), int(volume[0]), segment)
+
+
+def chain_bcast(
+    members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
+) -> Schedule:
+    """Chains from the root, along which the buffer is passed on: bcast_intra_chain."""
+    return _down(rooted(shapes.chains(members, fanout), root), int(volume[0]), segment)
+
+
+def pipeline_bcast(members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT) -> Schedule:
+    """One chain, in segments: bcast_intra_pipeline."""
+    return _down(rooted(shapes.chains(members), root), int(volume[0]), segment)
+
+
+def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
+    """Send from the root to everyone at once: bcast_intra_basic_linear."""
+    dst = np.delete(np.arange(members), root)
+    return schedule([(np.full_like(dst, root), dst, np.full_like(dst, volume[0]))])
+
+
+def _down(tree: Tree, whole: int, segment: int) -> Schedule:
+    """Send each segment to all children, wait for that, go on: bcast_intra_generic.
+
+    The receive of a segment is posted before the one before is waited for.
+    """
+    size = segments(whole, segment)
+    count, edges = len(size), len(tree.child)
+    which = np.repeat(np.arange(count), edges)
+    src, dst = np.tile(tree.parent, count), np.tile(tree.child, count)
+    taken = 2 * which + 2
+    return Schedule(
+        round=2 * which + 3,
+        src=src,
+        dst=dst,
+        size=np.repeat(size, edges),
+        posted=taken if count == 1 else 2 * which,
+        taken=taken,
+        work=no_work(),
+    )
+
+
+def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
+    """Each half down its side of a binary tree, then exchanged in pairs: bcast_intra_split_bintree.
+
+    All sends are blocking. What cannot be halved goes along a chain.
+    """
+    whole = int(volume[0])
+    halves = (whole - whole // 2, whole // 2)
+    if not halves[1] or segment > halves[1]:
+        return chain_bcast(members, root, volume, segment=segment)
+    tree = shapes.binary(members)
+    left = tree.child % 2
+    sides = [np.flatnonzero(left != side) for side in (0, 1)]
+    down = together(
+        *(
+            _blocking(tree, of, segments(half, segment))
+            for of, half in zip(sides, halves, strict=True)
+        )
+    )
+    me = np.arange(1, members)
+    pair = me + np.where(me % 2, 1, -1)
+    size = np.where(me % 2, *halves)
+    if members % 2 == 0:  # the last one has no pair but the root, which has all
+        me[-1], pair[-1], size[-1] = 0, members - 1, halves[1]
+    both = one_after_another(down, schedule([(me, pair, size)] if members > 1 else []))
+    return turned(both, members, root)
+
+
+def _blocking(tree: Tree, of: Ints, size: Ints) -> Schedule:
+    """Send segments to these members alone, child after child."""
+    count = len(size)
+    which = np.repeat(np.arange(count), len(of))
+    src, dst, place = (np.tile(c[of], count) for c in (tree.parent, tree.child, tree.place))
+    taken = 3 * which + 3
+    at_once = (tree.children[dst] == 0) | (count == 1)
+    return Schedule(
+        round=taken + 1 + place,
+        src=src,
+        dst=dst,
+        size=np.repeat(size, len(of)),
+        posted=np.where(at_once, taken, 3 * which),
+        taken=taken,
+        work=no_work(),
+    )

@@ -1,0 +1,100 @@
+"""Algorithms by name, with options: "chain(fanout=4, segment=64 KiB)"."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import partial
+from typing import NamedTuple
+
+from hopmap.errors import HopmapError
+from hopmap.units import UnitError, parse_quantity
+
+from .schedules import Algorithm
+
+
+class Option(NamedTuple):
+    """Unit and least value of an option."""
+
+    unit: str
+    least: int
+
+
+OPTIONS: Mapping[str, Option] = {
+    "segment": Option("bytes", 0),
+    "fanout": Option("1", 1),
+    "radix": Option("1", 2),
+    "window": Option("1", 0),
+}
+
+
+class AlgorithmError(HopmapError, ValueError):
+    """A name of an algorithm that means nothing; says what was expected."""
+
+
+class Named(NamedTuple):
+    """An algorithm as it was named: its bare name, and the function with its options."""
+
+    name: str
+    algorithm: Algorithm
+
+
+def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
+    """Read the name of an algorithm, with options if it has some.
+
+    Parameters
+    ----------
+    text : str
+        ``name`` or ``name(option=value, ...)``; bytes with or without a unit.
+    table : mapping of str to callable
+        The algorithms of the operation, by name; options are their arguments by name alone.
+
+    Raises
+    ------
+    AlgorithmError
+        Unknown name or option, or a value out of range.
+
+    Examples
+    --------
+    >>> from hopmap.simulator import ALGORITHMS
+    >>> named("chain(fanout=4)", ALGORITHMS["bcast"]).name
+    'chain'
+    """
+    match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text.strip())
+    if match is None or match[1] not in table:
+        raise AlgorithmError(f"{text!r}: expected one of {', '.join(table)}")
+    name, function = match[1], table[match[1]]
+    known = options_of(function)
+    given: dict[str, int] = {}
+    for setting in (match[2] or "").split(",") if (match[2] or "").strip() else ():
+        key, _, value = (piece.strip() for piece in setting.partition("="))
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            wanted = f"one of {', '.join(known)}" if known else f"none: {name} has no options"
+            raise AlgorithmError(f"{text!r}: option {key!r}: {hint}expected {wanted}")
+        if key in given:
+            raise AlgorithmError(f"{text!r}: option {key} is set twice")
+        given[key] = _value(text, key, value)
+    return Named(name, partial(function, **given) if given else function)  # type: ignore[arg-type]
+
+
+def options_of(function: Callable[..., object]) -> dict[str, int]:
+    """Return the options of an algorithm with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _value(text: str, key: str, value: str) -> int:
+    option = OPTIONS[key]
+    try:
+        number = parse_quantity(value, option.unit)
+    except UnitError as error:
+        raise AlgorithmError(f"{text!r}: option {key}: {error}") from None
+    if number != int(number) or number < option.least:
+        raise AlgorithmError(
+            f"{text!r}: option {key} {value}: expected a whole number of at least {option.least}"
+        )
+    return int(number)
