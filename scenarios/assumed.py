@@ -9,7 +9,7 @@ import numpy as np
 from hopmap.simulator import Result
 from hopmap.simulator.noise import USUAL
 from hopmap.simulator.parameters.parameters import ASSUMED
-from hopmap.topologies import PRESETS, Topology
+from hopmap.topologies import PRESETS, Topology, provenance
 
 
 def assumed(
@@ -39,7 +39,7 @@ def _links(result: Result, network: Topology) -> Iterator[str]:
     for kind in (network.kinds[place] for place in used.tolist()):
         prefix = "link" if len(network.kinds) == 1 else f"link.{kind.name}"
         for quantity, source in zip(("bandwidth", "latency"), kind.sources, strict=True):
-            if source.startswith("assumed"):
+            if provenance(source) == "assumed":
                 yield f"{prefix}.{quantity}"
 
 
@@ -50,7 +50,7 @@ def _ends(result: Result, network: Topology) -> Iterator[str]:
     used = {"control_bytes": result.controls > 0, "memory": bool(result.memory.messages.any())}
     for key in dict.fromkeys((*ASSUMED, *network.parameters)):
         source = sources.get(key, "assumed" if key in ASSUMED else "")
-        if source.startswith("assumed") and used.get(key.partition(".")[0], True):
+        if provenance(source) == "assumed" and used.get(key.partition(".")[0], True):
             yield key
 
 

@@ -32,3 +32,4 @@ from .spec import topology_from_spec as topology_from_spec
 from .topology import LinkKind as LinkKind
 from .topology import Topology as Topology
 from .topology import TopologyError as TopologyError
+from .topology import provenance as provenance

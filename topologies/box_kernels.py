@@ -45,7 +45,25 @@ class BoxRouter(NamedTuple):
     parity: bool
 
 
-def box_distance(router: BoxRouter, source: int, target: int) -> int:
+class FoldedRouter(NamedTuple):
+    """A box whose nodes are numbered otherwise, so that it has no coordinates for mappers.
+
+    Attributes
+    ----------
+    family, dims, wraps, coords, ports, link_to, parity
+        As of a `BoxRouter`, with `family` GRID; routes are the same.
+    """
+
+    family: int
+    dims: NDArray[np.int64]
+    wraps: NDArray[np.bool_]
+    coords: NDArray[np.int32]
+    ports: NDArray[np.int32]
+    link_to: NDArray[np.int32]
+    parity: bool
+
+
+def box_distance(router: BoxRouter | FoldedRouter, source: int, target: int) -> int:
     """Hops of the route from source to target; O(dimensions)."""
     if router.family == HAEC:
         boards = abs(int(router.coords[source, 2]) - int(router.coords[target, 2]))
@@ -60,7 +78,7 @@ def box_distance(router: BoxRouter, source: int, target: int) -> int:
     return hops
 
 
-def box_link(router: BoxRouter, here: int, target: int, source: int) -> int:
+def box_link(router: BoxRouter | FoldedRouter, here: int, target: int, source: int) -> int:
     """First link from here to another node, the target, in dimension order x, y, z, ..."""
     dims = router.dims
     if router.family == HAEC:

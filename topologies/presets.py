@@ -1,9 +1,10 @@
 """Machines by name: shape, link speeds and network interfaces, each field with where it is from.
 
 A field's source is an address, or says "assumed": nobody's figure, or one from memory that no
-source here confirms. A node has one slot, or as many as it has hosts; ``preset:NAME*S`` says
-otherwise. Parameters are the model's defaults on that topology; scenarios and --set go before.
-A switch's delay is charged to its links: all of it on those between switches, half on node links.
+source here confirms; or "measured": what times on the machine say, and whose. A node has one slot,
+or as many as it has hosts; ``preset:NAME*S`` says otherwise. Parameters are the model's defaults on
+that topology; scenarios and --set go before. A switch's delay is charged to its links: all of it on
+those between switches, half on node links.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .topology import LinkKind, Topology, TopologyError, check_size
 ASSUMED = "assumed"
 SST = "https://github.com/sstsimulator/sst-macro configurations/hopper_amm.ini"
 BGQ = "https://www.oreilly.com/library/view/ibm-system-blue/0738438227/7872ch02.xhtml"
+TOFUD = "https://technodocbox.com/Internet_Technology/122076104-The-tofu-interconnect-d.html"
+BINE = "https://github.com/HLC-Lab/pico"
 TOFU = "https://en.wikipedia.org/wiki/Torus_fusion"
 SLINGSHOT = "https://alcf.anl.gov/support-center/aurora/interconnect"
 CODES = "https://github.com/codes-org/codes modelnet-mpi-fattree-summit-k36-n3564.conf"
@@ -119,8 +122,19 @@ PRESETS: dict[str, Preset] = {
             },
         ),
         Preset(
+            "fugaku",
+            "Fugaku, TofuD: 24 x 23 x 24 groups of 12 nodes, with what its links were seen to do",
+            "tofud:24x23x24",
+            "RIKEN, Fugaku user guide",
+            (Links("link", Figure(6.34e9, f"measured: bcast of 64 MiB, {BINE}"), _LATENCY),),
+            _interface(
+                Figure(38.1e9, f"{TOFUD}, six interfaces"),
+                Figure(195e-9, f"{TOFUD}, half of a Put of 8 bytes without its link"),
+            ),
+        ),
+        Preset(
             "fugaku-tofud",
-            "Fugaku, Tofu D: 6-D torus (mesh in A and C)",
+            "Fugaku, Tofu D: 6-D torus (mesh in A and C), nominal speeds",
             "torus:24x23x24x2x3x2",
             "RIKEN, Fugaku user guide (sizes); assumed: rings in X, Y, Z and B",
             (Links("link", Figure(6.8e9, ASSUMED), _LATENCY),),

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit
 
-from .box_kernels import BoxRouter, box_distance, box_link
+from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
+from .dragonfly_plus_kernels import DragonflyPlusRouter, plus_distance, plus_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
 from .switch_kernels import (
     DragonflyRouter,
@@ -32,14 +33,23 @@ from .table_kernels import RouteRouter, route_distance, route_link
 from .tree_kernels import TreeRouter, tree_distance, tree_hops, tree_link
 
 Router: TypeAlias = (
-    BoxRouter | FatTreeRouter | DragonflyRouter | TreeRouter | GraphRouter | RouteRouter
+    BoxRouter
+    | FoldedRouter
+    | FatTreeRouter
+    | DragonflyRouter
+    | DragonflyPlusRouter
+    | TreeRouter
+    | GraphRouter
+    | RouteRouter
 )
 
 # The two functions of each family, written in Python and compiled into whatever calls them.
 ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     BoxRouter: (box_distance, box_link),
+    FoldedRouter: (box_distance, box_link),
     FatTreeRouter: (fattree_distance, fattree_link),
     DragonflyRouter: (dragonfly_distance, dragonfly_link),
+    DragonflyPlusRouter: (plus_distance, plus_link),
     TreeRouter: (tree_distance, tree_link),
     GraphRouter: (graph_distance, graph_link),
     RouteRouter: (route_distance, route_link),

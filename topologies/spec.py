@@ -16,10 +16,12 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
+from hopmap.topologies.families.dragonfly_plus import dragonfly_plus
 from hopmap.topologies.families.grid import TIES, haec, mesh, torus
 from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.families.hypercube import hypercube
 from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fat_tree
+from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 
 from .presets import PRESETS, preset
@@ -94,6 +96,17 @@ def _dragonfly(text: str) -> tuple[int, ...] | None:
     return tuple(sizes[0]) if sizes and 3 <= len(sizes[0]) <= 4 else None
 
 
+def _dragonfly_plus(text: str) -> tuple[int, ...] | None:
+    sizes = _sizes(text)
+    return tuple(sizes[0]) if sizes and 4 <= len(sizes[0]) <= 5 else None
+
+
+def _tofu(text: str) -> tuple[list[int], bool] | None:
+    """Read groups, or a job behind job=."""
+    sizes = _sizes(text.removeprefix("job="))
+    return (sizes[0], text.startswith("job=")) if sizes else None
+
+
 def _cluster(text: str) -> tuple[list[int]] | None:
     if not re.fullmatch(r"\d{1,7}(\*\d{1,7})?(\+\d{1,7}(\*\d{1,7})?)*", text):
         return None
@@ -139,6 +152,19 @@ FAMILIES: dict[str, Family] = {
         _dragonfly,
         "nodes a router, routers a group, global links a router and, if wanted, groups",
         ("2x4x2", "16x32x17x74"),
+    ),
+    "dragonfly+": Family(
+        dragonfly_plus,
+        _dragonfly_plus,
+        "nodes a leaf, leaves a group, spines a group, groups and, if wanted, global links a spine",
+        ("10x18x18x22", "2x4x4x5x1"),
+    ),
+    "tofud": Family(
+        tofu,
+        _tofu,
+        "groups of 12 nodes along X, Y and Z, or job= and the sizes of a job's torus",
+        ("24x23x24", "job=4x4x4"),
+        _TIES | {"order": ORDERS},
     ),
     "cluster": Family(
         cluster, _cluster, "nodes*slots joined by +", ("33*32", "17*9+9*8"), slots=False

@@ -29,6 +29,12 @@ MOST_LEVELS = 32  # dimensions of a box, levels of a tree
 USER = "set by the user"  # source of a speed from `with_links`
 
 
+def provenance(source: str) -> str:
+    """Return "assumed", "measured" or "sourced": what the words behind a figure begin with."""
+    word = source.partition(":")[0].strip()
+    return word if word in ("assumed", "measured") else "sourced"
+
+
 class TopologyError(HopmapError, ValueError):
     """A topology cannot be built or used as asked."""
 

@@ -5,7 +5,7 @@ import pytest
 
 from hopmap.simulator import KEYS
 from hopmap.simulator.parameters.settings import configure
-from hopmap.topologies import PRESETS, topology_from_spec
+from hopmap.topologies import PRESETS, provenance, topology_from_spec
 
 SMALL = [name for name, preset in PRESETS.items() if "24x" not in preset.spec]
 
@@ -44,7 +44,7 @@ def test_links_of_a_torus_differ_by_dimension():
 
 def test_sizes():
     expected = {"fugaku-tofud": 158976, "tpu-v5p": 8960, "summit-fattree": 3564, "nvl72": 72}
-    expected |= {"slingshot11-frontier": 74 * 512, "k-tofu1": 88128}
+    expected |= {"fugaku": 158976, "slingshot11-frontier": 74 * 512, "k-tofu1": 88128}
     for name, nodes in expected.items():
         assert topology_from_spec(f"preset:{name}").nodes == nodes
     assert topology_from_spec("preset:cray-gemini-hopper").slots.sum() == 6528
@@ -58,3 +58,17 @@ def test_parameters_of_a_preset_are_defaults_that_settings_override():
     _, parameters = configure(topology, (("packet_size", 1024), ("link.bandwidth", "1 GB/s")))
     assert (parameters.eager_limit, parameters.packet_size) == (64000, 1024)
     assert parameters.injection_bandwidth == 24e9
+
+
+def test_what_was_measured_says_so():
+    preset = PRESETS["fugaku"]
+    provenances = {key: provenance(source) for key, _, source in preset.fields()}
+    assert provenances["link.bandwidth"] == "measured"
+    assert provenances["link.latency"] == "assumed"
+    assert provenances["injection.bandwidth"] == "sourced"
+
+
+def test_a_small_message_to_a_neighbour_on_fugaku_takes_what_was_published():
+    figures = {key: value for key, value, _ in PRESETS["fugaku"].fields()}
+    parts = ("injection.latency", "link.latency", "ejection.latency")
+    assert sum(figures[part] for part in parts) == pytest.approx(0.49e-6)

@@ -48,7 +48,7 @@ def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
     TopologyError
         A dimension or the slots below 1, or more than `check_size` lets pass.
     """
-    return _box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
+    return box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
 
 
 def torus(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topology:
@@ -60,7 +60,7 @@ def torus(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topol
         Half-way round a ring, go in the direction that does not wrap (as published), or upwards
         from even source coordinates and downwards from odd ones (balanced).
     """
-    return _box("torus", GRID, dims, np.ones(len(dims), dtype=np.bool_), slots, ties)
+    return box("torus", GRID, dims, np.ones(len(dims), dtype=np.bool_), slots, ties)
 
 
 def haec(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topology:
@@ -72,7 +72,7 @@ def haec(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topolo
     """
     if len(dims) != 3:
         raise TopologyError(f"haec: sizes {_text(dims)}: expected three, boards last, like 4x4x4")
-    return _box("haec", HAEC, dims, np.array([True, True, False]), slots, ties)
+    return box("haec", HAEC, dims, np.array([True, True, False]), slots, ties)
 
 
 def both_ways(topology: Topology) -> tuple[Topology, ...]:
@@ -90,14 +90,30 @@ def both_ways(topology: Topology) -> tuple[Topology, ...]:
     return replace(topology, router=router._replace(parity=True)), replace(topology, router=other)
 
 
-def _box(
+def box(
     name: str,
     family: int,
     dims: Sequence[int],
     rings: NDArray[np.bool_],
     slots: int,
-    ties: str,
+    ties: str = "direct",
 ) -> Topology:
+    """Box of nodes with the links and routes of a family; rings where they have three nodes.
+
+    Parameters
+    ----------
+    name : str
+        What the spec begins with.
+    family : int
+        GRID or HAEC.
+    rings : ndarray(bool, shape=(d,))
+        Which dimensions are rings and not lines.
+
+    Raises
+    ------
+    TopologyError
+        As `mesh`.
+    """
     dims = whole(f"{name}: sizes", *dims)
     (slots,) = whole(f"{name}: slots", slots)
     if not dims or any(d < 1 for d in dims):

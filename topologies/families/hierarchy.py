@@ -19,6 +19,7 @@ from math import prod
 
 import numpy as np
 
+from hopmap.topologies.dragonfly_plus_kernels import DragonflyPlusRouter
 from hopmap.topologies.switch_kernels import (
     DOWN,
     SUBTREE,
@@ -98,7 +99,7 @@ def hierarchy(topology: Topology) -> tuple[int, ...] | None:
     """Sizes of the nested subsystems, innermost first; None where the network is not made of any.
 
     The nodes of a subsystem are consecutive, and nodes that share a lower one are no farther apart.
-    Trees, fat trees, clusters and dragonflies are made so.
+    Trees, fat trees, clusters and dragonflies of both sorts are made so.
     """
     router = topology.router
     if isinstance(router, TreeRouter):
@@ -107,6 +108,11 @@ def hierarchy(topology: Topology) -> tuple[int, ...] | None:
         spans = router.levels[:, SUBTREE]
     elif isinstance(router, DragonflyRouter):
         return (router.hosts, router.routers, router.groups)
+    elif isinstance(router, DragonflyPlusRouter):
+        hosts, leaves = len(router.leaf) // len(router.group), len(router.group) // router.groups
+        alike = np.array_equal(router.leaf, np.arange(topology.nodes) // hosts)
+        alike = alike and np.array_equal(router.group, np.arange(len(router.group)) // leaves)
+        return (hosts, leaves, router.groups) if alike else None
     else:
         return None
     return tuple((spans[1:] // spans[:-1]).tolist())

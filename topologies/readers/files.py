@@ -21,6 +21,8 @@ NETWORK_FORMATS: Mapping[str, str] = {
     "GraphML": "any connected graph, of networkx and others",
     "hwloc XML": "cores of a machine: lstopo machine.xml",
     "SimGrid platform": "XML; clusters, tori, fat trees, zones of routes",
+    "node table": "lines of NODE n ... CELL c ... SWITCH s: a Dragonfly+",
+    "scontrol show topology": "Slurm, what it prints: tree, block",
     "topology.conf": "Slurm: tree, block, ring",
     "topology.yaml": "Slurm: tree, block, ring, torus3d",
 }
@@ -52,6 +54,7 @@ def from_file(path: str) -> Topology:
     from hopmap.topologies.families.graph import from_graphml
 
     from .hwloc import from_hwloc
+    from .node_table import from_node_table, is_node_table
     from .simgrid_platform import from_platform
     from .slurm_conf import from_slurm_conf, is_slurm_conf
     from .slurm_yaml import from_slurm_yaml, is_slurm_yaml
@@ -69,7 +72,11 @@ def from_file(path: str) -> Topology:
     if len(content) > LARGEST:
         raise TopologyError(f"{spec}: more than {LARGEST >> 20} MiB: expected less")
     if not text.lstrip().startswith("<"):
-        for known, read in ((is_slurm_conf, from_slurm_conf), (is_slurm_yaml, from_slurm_yaml)):
+        for known, read in (
+            (is_node_table, from_node_table),
+            (is_slurm_conf, from_slurm_conf),
+            (is_slurm_yaml, from_slurm_yaml),
+        ):
             if known(text):
                 return _with_slots(read(text, spec, wanted), slots or 1)
     elif wanted:

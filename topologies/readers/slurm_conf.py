@@ -1,6 +1,10 @@
-"""Slurm's topology.conf: one switch, block or ring a line; see `slurm.py`.
+"""Slurm's topology.conf: one switch, block or ring a line; see `slurm_networks.py`.
 
-Source: Slurm 26.11, topology.conf(5); src/common/parse_config.c for what a line is.
+What ``scontrol show topology`` prints is read as well: there a switch has a Level, one above others
+lists the hosts below them besides, and a block has a BlockIndex and its size.
+
+Source: Slurm 26.11, topology.conf(5), scontrol(1); src/common/parse_config.c for what a line is,
+src/plugins/topology/tree/switch_record.c and block/block_record.c for what scontrol prints.
 """
 
 from __future__ import annotations
@@ -10,11 +14,11 @@ from collections.abc import Iterator
 
 from hopmap.topologies.topology import Topology, TopologyError
 
-from .slurm_networks import Part, block, chosen, ring, switches_of, tree
+from .slurm_networks import Part, block, chosen, expect_below, ring, switches_of, tree
 
 _KEYS = {
-    "switchname": ("switches", "nodes", "linkspeed"),
-    "blockname": ("nodes",),
+    "switchname": ("switches", "nodes", "linkspeed", "level"),
+    "blockname": ("nodes", "blockindex", "blocksize"),
     "ringname": ("nodes",),
     "blocksizes": (),
 }
@@ -44,6 +48,7 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         An unknown key, lines of several plugins, hosts that no common switch joins.
     """
     parts: dict[str, list[Part]] = {}
+    above: list[Part] = []
     sizes = ""
     for number, line in _lines(text):
         where = f"{spec}: line {number}"
@@ -60,7 +65,16 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         if kind == "blocksizes":
             sizes = given[kind]
             continue
-        part = Part(given[kind], given.get("nodes", ""), given.get("switches", ""), where)
+        nodes, switches = given.get("nodes", ""), given.get("switches", "")
+        if given.get("level", "0") != "0" and not switches:
+            raise TopologyError(
+                f"{where}: Level={given['level']} without Switches=: expected the whole output of "
+                f"scontrol show topology"
+            )
+        if "level" in given and switches:  # as scontrol prints it
+            above.append(Part(given[kind], nodes, switches, where))
+            nodes = ""
+        part = Part(given[kind], nodes, switches, where)
         parts.setdefault(kind, []).append(part)
     if len(parts) != 1 or (sizes and "blockname" not in parts):
         found = ", ".join(sorted(parts)) or "none of them"
@@ -69,7 +83,9 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
     if wanted and kind != "ringname":
         raise TopologyError(f"{spec}: #{wanted}: expected that of one of several rings only")
     if kind == "switchname":
-        return tree(switches_of(entries), spec)
+        graph = switches_of(entries)
+        expect_below(graph, above)
+        return tree(graph, spec)
     if kind == "blockname":
         return block(entries, re.split(r",\s*", sizes) if sizes else [], spec)
     return ring(chosen(entries, wanted, spec), spec)

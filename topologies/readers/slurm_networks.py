@@ -82,6 +82,19 @@ def switches_of(parts: Iterable[Part]) -> nx.DiGraph[str]:
     return graph
 
 
+def expect_below(graph: nx.DiGraph[str], parts: Iterable[Part]) -> None:
+    """Raise `TopologyError` where a switch names other hosts than the switches below it have."""
+    for part in parts:
+        below = {v[1] for v in nx.descendants(graph, ("switch", part.name)) if v[0] == "host"}
+        named = set(hosts_of(part.nodes, part.where)) if part.nodes else below
+        for host in sorted(named ^ below)[:1]:
+            where = "is not below" if host in named else "is below, but not named by,"
+            raise TopologyError(
+                f"{part.where}: host {host!r} {where} switch {part.name!r}: expected the whole "
+                f"output of scontrol show topology"
+            )
+
+
 def block(parts: list[Part], sizes: Sequence[str], spec: str) -> Topology:
     """Hierarchy of blocks, pairs of blocks, ..., by the ratios of the block sizes."""
     if not all(re.fullmatch(r"\d{1,9}", size) and int(size) for size in sizes):

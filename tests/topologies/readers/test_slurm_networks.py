@@ -229,3 +229,51 @@ def test_yaml_that_makes_no_sense_is_refused(text, message):
     with pytest.raises(TopologyError, match=message) as caught:
         from_slurm_yaml(text, "file:t.yaml")
     assert "\n" not in str(caught.value)
+
+
+SCONTROL = """
+SwitchName=leaf01 Level=0 LinkSpeed=1 Nodes=rack[1-2]n[01-02]
+SwitchName=leaf02 Level=0 LinkSpeed=1 Nodes=rack[3-4]n[01-02]
+SwitchName=leaf03 Level=0 LinkSpeed=1 Nodes=gpu7,gpu[08-10]
+SwitchName=spine1 Level=1 LinkSpeed=1 Nodes=gpu[08-10],gpu7,rack[1-4]n[01-02] Switches=leaf[01-03]
+"""
+
+
+def test_what_scontrol_shows_is_a_network():
+    topology = conf(SCONTROL)
+    assert hierarchy(topology) == (4, 3)
+    assert topology.names[:4] == ("rack1n01", "rack1n02", "rack2n01", "rack2n02")
+    assert topology.names[8:] == ("gpu7", "gpu08", "gpu09", "gpu10")
+    assert topology.distance(0, [1, 4]).tolist() == [2, 4]
+
+
+def test_scontrol_shows_leaves_below_several_spines():
+    spine2 = SCONTROL.splitlines()[-1].replace("spine1", "spine2") + "\n"
+    topology = conf(SCONTROL + spine2)
+    assert (topology.nodes, topology.switches) == (12, 5)
+
+
+def test_scontrol_shows_blocks():
+    shown = BLOCK.replace("\n", " BlockSize=32\n").replace(" Nodes", " BlockIndex=0 Nodes")
+    assert hierarchy(conf(shown.lstrip(" BlockSize=32"))) == (32, 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        # cut off in the middle of a line, or of a list
+        (" Switches=leaf[01-03]", "", "line 5: Level=1 without Switches="),
+        ("Switches=leaf[01-03]", "Switches=leaf[01-", "line 5: hosts 'leaf.01-': expected a list"),
+        ("Switches=leaf[01-03]", "Switch", "line 5 is 'SwitchName=spine1"),
+        # a line is missing: a leaf, or hosts of one
+        (SCONTROL.splitlines()[2] + "\n", "", "line 4: there is no switch 'leaf02'"),
+        ("Nodes=gpu7,gpu[08-10]\n", "Nodes=gpu7\n", "line 5: host 'gpu08' is not below switch"),
+        ("gpu[08-10],gpu7,", "gpu7,", "line 5: host 'gpu08' is below, but not named by, switch"),
+        ("SwitchName=leaf02", "SwitchName=leaf01", "line 3: listed twice: expected once"),
+    ],
+)
+def test_a_dump_that_is_not_whole_is_refused(before, after, message):
+    assert before in SCONTROL
+    with pytest.raises(TopologyError, match=message) as caught:
+        conf(SCONTROL.replace(before, after))
+    assert "\n" not in str(caught.value)
