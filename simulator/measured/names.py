@@ -1,7 +1,17 @@
-"""Names of algorithms in measured data, and what they are here."""
+"""Names of algorithms in measured data, and what they are here.
+
+Names that begin with default- are those of Fujitsu MPI 4.0.1, which is Open MPI: what Open MPI
+does not have (3dtorus, trix3, blacc3d, crp, gtbc, doublespread, simple, use-bcast, ...) has no
+public definition, and neither has what leaves a part of the work to the library's own choice
+(default, and linear, nonoverlapping, rdbc, non-overlapping where that is a call of another
+collective). A forced algorithm is not segmented: coll_tuned_*_algorithm_segmentsize is 0 by
+default, and coll_tuned_*_algorithm_chain_fanout is 4 (Open MPI, ompi/mca/coll/tuned).
+Names that end in _ompi are Open MPI's, in _over those of the authors of PICO (arXiv 2508.16809).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -10,27 +20,61 @@ class Known(NamedTuple):
 
     Attributes
     ----------
-    operation, algorithm : str
-        Keys of `ALGORITHMS`.
+    operation : str
+        A key of `ALGORITHMS`.
+    algorithm : str
+        With its options, as `naming.named` reads them.
     """
 
     operation: str
     algorithm: str
 
 
-_OMPI = {
-    "bcast": {"binomial": "binomial", "binary-tree": "binary", "pipeline": "pipeline"},
-    "allgather": {"ring": "ring", "recursive-doubling": "recursive_doubling", "bruck": "bruck", "neighbor": "neighbour_exchange"},
-    "gather": {"binomial": "binomial", "simple":"linear"},
-    "scatter": {"binomial": "binomial"},
-    "reduce": {"binomial": "binomial"},
-    "alltoall": {"linear": "linear", "linear-sync": "linear", "pairwise": "pairwise"},
-    "allreduce": {"ring": "ring", "recursive_doubling": "recursive_doubling"},
-    "reduce_scatter": {"ring": "ring", "recursive-halving": "recursive_halving"},
+FUJITSU: Mapping[str, Mapping[str, str]] = {
+    "allgather": {
+        "bruck": "bruck",
+        "neighbor": "neighbour_exchange",
+        "recursive-doubling": "recursive_doubling",
+        "ring": "ring",
+    },
+    "allreduce": {
+        "basic_linear": "linear",
+        "recursive_doubling": "recursive_doubling",
+        "ring": "ring",
+    },
+    "alltoall": {
+        "linear": "linear",
+        "linear-sync": "linear",
+        "modified-bruck": "bruck",
+        "pairwise": "pairwise",
+    },
+    "bcast": {
+        "basic-linear": "linear",
+        "binary-tree": "binary(segment=0)",
+        "binomial": "binomial(segment=0)",
+        "chain": "chain(fanout=4, segment=0)",
+        "pipeline": "pipeline(segment=0)",
+        "split-binary-tree": "split_binary(segment=0)",
+    },
+    "gather": {"basic-linear": "linear", "binomial": "binomial", "linear-sync": "linear_sync"},
+    "reduce": {
+        "binary": "binary(segment=0)",
+        "binomial": "binomial(segment=0)",
+        "chain": "chain(fanout=4, segment=0)",
+        "in-order-binary": "in_order_binary(segment=0)",
+        "linear": "linear",
+        "pipeline": "pipeline(segment=0)",
+    },
+    "reduce_scatter": {"recursive-halving": "recursive_halving", "ring": "ring"},
+    "scatter": {"basic-linear": "linear", "binomial": "binomial"},
 }
 
 
 def known(collective: str, algorithm: str) -> Known | None:
     """Find an algorithm by its name in measured data; None if it has no public definition."""
-    found = _OMPI.get(collective, {}).get(algorithm.removeprefix("default-"))
+    found = None
+    if algorithm.startswith("default-"):
+        found = FUJITSU.get(collective, {}).get(algorithm.removeprefix("default-"))
+    elif algorithm == "BRUCK-LOG-MPI-0-1":
+        found = "bruck"
     return Known(collective, found) if found else None

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.naming import named
 from hopmap.simulator.collectives.schedules import cut
 from hopmap.simulator.programs.from_collectives import template_of
 from hopmap.simulator.programs.program import Op, Program
@@ -35,12 +36,14 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
     ----------
     operation : str
         A key of `ALGORITHMS`.
+    algorithm : str
+        With its options, as `named` reads them.
     size : int
         Bytes of the whole buffer, see `moved`.
     """
     volume = moved(operation, size, members)
-    schedule = ALGORITHMS[operation][algorithm](members, 0, volume)
-    template = template_of(schedule, members)
+    name, schedule_of = named(algorithm, ALGORITHMS[operation])
+    template = template_of(schedule_of(members, 0, volume))
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members
 
@@ -64,5 +67,5 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
         target=column(target, -1, np.int64),
         collectives={1: np.array([Collective[operation.upper()]], dtype=np.uint8)},
         algorithms={operation: algorithm},
-        chosen={operation: {algorithm: 1}},
+        chosen={operation: {name: 1}},
     )
