@@ -10,6 +10,7 @@ from hopmap.simulator.export.goal import loggops_options, write_goal
 from hopmap.simulator.export.simgrid_platform import platform_xml, smpirun_options
 from hopmap.simulator.export.time_independent import INDEX, fill_tit
 from hopmap.simulator.parameters.parameters import unknown
+from hopmap.simulator.run_plan import computed
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 
@@ -234,7 +235,7 @@ def convert(
         if mapping is not None or topology is not None:
             raise ExportError("--mapping, --topology: expected neither, GOAL has no network")
         run = replay_given(given, "mesh:1", settings=settings, steps=steps, rounds=rounds)
-        write_goal(out, run.program, compute_scale=run.parameters.compute_scale)
+        write_goal(out, computed(run.program, run.parameters))
         options = " ".join(loggops_options(run.parameters))
         command = f"txt2bin -i {out} -o {out}.bin && LogGOPSim -f {out}.bin {options}"
         return Converted(run.program.ranks, command)
@@ -248,7 +249,7 @@ def convert(
     with replacing_folder(out) as partial:
         if mapping is not None:
             _write_platform(partial, run, mapping, zone)
-        fill_tit(partial, run.program, compute_scale=run.parameters.compute_scale)
+        fill_tit(partial, computed(run.program, run.parameters))
     words = ["smpirun", "-replay", INDEX, "-platform", PLATFORM, "-hostfile", HOSTS]
     return Converted(run.program.ranks, " ".join((*words, *smpirun_options(run.parameters))))
 

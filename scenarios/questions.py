@@ -22,6 +22,7 @@ from hopmap.simulator import explain as why
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.parameters.calibration import Fit, PingPong
 from hopmap.simulator.parameters.calibration import calibrate as fitted
+from hopmap.simulator.parameters.parameters import names_algorithm
 from hopmap.simulator.parameters.pingpong_files import read_pingpong
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Trace, Traffic
@@ -130,7 +131,7 @@ def map_ranks(
             raise unknown_objective(objective, (*known, *SIMULATED))
         network, _ = configured(topology)
         for key in settings or {}:
-            if not key.startswith("collective."):
+            if not names_algorithm(key):
                 raise ParameterError(f"{key}: expected objective makespan with it")
         traffic = traffic_given(given, collectives, algorithms_of(settings)).traffic
     if hosts is not None or nodelist is not None:

@@ -15,7 +15,7 @@ from hopmap.simulator import model
 from hopmap.simulator.noise import Noise, noise_of
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.numbering import numbered
-from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.program import Op, Program, no_work
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import Mapping, Topology
 
@@ -36,7 +36,7 @@ class RunPlan:
         Number of links of the topology, the first servers.
     bandwidth, latency : ndarray(float64, shape=(servers,))
     compute : ndarray(float64, shape=(operations,))
-        Scaled seconds of computation before each operation.
+        See `pauses`.
     channel : ndarray(int64, shape=(operations,))
         See `Program.channels`.
     path, back : ndarray(int64, shape=(operations,))
@@ -130,7 +130,7 @@ def plan_run(
         links=topology.links,
         bandwidth=bandwidth,
         latency=latency,
-        compute=program.compute * parameters.compute_scale,
+        compute=pauses(program, parameters),
         channel=program.channels(),
         path=of_row[0],
         back=of_row[1],
@@ -143,6 +143,21 @@ def plan_run(
         number_bits=max(messages, program.strands).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )
+
+
+def pauses(program: Program, parameters: Parameters) -> NDArray[np.float64]:
+    """Seconds before each operation: computation, scaled, and what collectives do there."""
+    seconds = program.compute * parameters.compute_scale
+    work = program.work
+    per_byte = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
+    if any(per_byte):
+        seconds[work.row] += work.copied * per_byte[0] + work.reduced * per_byte[1]
+    return seconds
+
+
+def computed(program: Program, parameters: Parameters) -> Program:
+    """Return a program in which everything that takes a rank's time is computation, not scaled."""
+    return replace(program, compute=pauses(program, parameters), work=no_work())
 
 
 def flat(ready: RunPlan) -> RunPlan:

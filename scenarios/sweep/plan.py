@@ -18,6 +18,7 @@ from typing import Any
 
 from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
+from hopmap.simulator.parameters.parameters import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import digest_of, sources_of
 from hopmap.topologies import topology_from_spec
@@ -110,9 +111,8 @@ class Run:
     @property
     def algorithms(self) -> dict[str, str]:
         """Algorithms of collectives that are set, by operation."""
-        prefix = "collective."
-        given = {key: str(v) for key, v in self.settings if key.startswith(prefix)}
-        return {key.removeprefix(prefix): value for key, value in given.items()}
+        given = {key: str(v) for key, v in self.settings if names_algorithm(key)}
+        return {key.removeprefix("collective."): value for key, value in given.items()}
 
     @property
     def traffic_of(self) -> str:

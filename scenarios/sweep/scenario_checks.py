@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from hopmap.simulator.parameters.parameters import names_algorithm
 from hopmap.simulator.parameters.settings import check_settings
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
 from hopmap.traces.sources import Source, open_source
@@ -125,7 +126,7 @@ def _check_parameters(scenario: Scenario, path: Path, crossed: Crossed) -> None:
     _each(f"{path}: parameters", [scenario.parameters], lambda given: check_settings(given, every))
     axes = _each(f"{path}: vary", scenario.vary, lambda vary: vary.axis)
     if scenario.collectives == "expand":
-        for key in (key for axis in axes for key in axis.parameters if key.startswith("collect")):
+        for key in (key for axis in axes for key in axis.parameters if names_algorithm(key)):
             raise ScenarioError(
                 f"{path}: vary: {key}: expected no algorithms to vary where collectives are "
                 f"expanded, since they change the traffic that is mapped"

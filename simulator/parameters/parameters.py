@@ -68,6 +68,9 @@ class Parameters:
         bytes/s and seconds between ranks of one node, which share it.
     compute_scale : float
         Factor on the recorded computation; 0 leaves it out.
+    collective_copy_per_byte, collective_reduce_per_byte : float
+        Seconds for every byte that a member of a collective copies, and for every byte of a result
+        to which it adds others; not scaled.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
@@ -114,6 +117,8 @@ class Parameters:
     memory_bandwidth: float = 20e9
     memory_latency: float = 200e-9
     compute_scale: float = 1.0
+    collective_copy_per_byte: float = 0.0
+    collective_reduce_per_byte: float = 0.0
     switching: str = "cut_through"
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
@@ -257,6 +262,16 @@ KEYS: Mapping[str, Key] = (
         "compute.scale": Key(
             "compute_scale", "1", summary="factor on the recorded computation, 0 leaves it out"
         ),
+        "collective.copy_per_byte": Key(
+            "collective_copy_per_byte",
+            "s/byte",
+            summary="time to copy a byte within a collective, such as a member's own block",
+        ),
+        "collective.reduce_per_byte": Key(
+            "collective_reduce_per_byte",
+            "s/byte",
+            summary="time to add up a byte within a collective",
+        ),
         "switching": Key(
             "switching",
             "",
@@ -343,6 +358,11 @@ def key_of(name: str) -> Key:
     if name not in KEYS:
         raise ParameterError(unknown("parameter", name, KEYS))
     return KEYS[name]
+
+
+def names_algorithm(key: str) -> bool:
+    """Whether a dotted key names the algorithm of a collective."""
+    return key.startswith("collective.") and key.removeprefix("collective.") in ALGORITHMS
 
 
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:

@@ -12,7 +12,14 @@ from hopmap.topologies import Topology, did_you_mean
 from hopmap.units import UnitError, parse_quantity
 
 from .energy import LINK as ENERGY_LINK
-from .parameters import KEYS, ParameterError, Parameters, key_of, parameters_from
+from .parameters import (
+    KEYS,
+    ParameterError,
+    Parameters,
+    key_of,
+    names_algorithm,
+    parameters_from,
+)
 
 Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]
@@ -136,7 +143,7 @@ def algorithms_from(settings: Settings) -> dict[str, str]:
     SettingError, ParameterError
         Another key, or an unknown algorithm.
     """
-    known = [key for key in KEYS if key.startswith("collective.")]
+    known = [key for key in KEYS if names_algorithm(key)]
     for key, _ in settings:
         if key not in known:
             raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopmap.simulator.collectives.algorithms import choose
 from hopmap.simulator.collectives.in_place import Account, habits, read_accounts
-from hopmap.simulator.collectives.schedules import Schedule
+from hopmap.simulator.collectives.schedules import Schedule, Work
 from hopmap.simulator.collectives.volumes import volume
 from hopmap.traces import Collective, Folded, Kind, Trace
 
@@ -44,6 +44,18 @@ class CollectiveRows(NamedTuple):
     target: Ints
 
 
+class Worked(NamedTuple):
+    """Bytes copied and reduced before rows, or behind them; rows may occur again.
+
+    What has nothing to come stands behind the last row of its member.
+    """
+
+    row: Ints
+    behind: NDArray[np.bool_]
+    copied: Ints
+    reduced: Ints
+
+
 class Template(NamedTuple):
     """Operations of one collective, member after member; members and rows counted from 0."""
 
@@ -52,6 +64,7 @@ class Template(NamedTuple):
     peer: Ints
     size: Ints
     target: Ints
+    worked: Worked
 
 
 class Carried(NamedTuple):
@@ -110,7 +123,7 @@ def find_collectives(
 
 def collective_rows(
     trace: Trace, found: Found, algorithms: Mapping[str, str]
-) -> tuple[CollectiveRows, Carried]:
+) -> tuple[CollectiveRows, Worked, Carried]:
     """Lower every collective.
 
     Raises
@@ -121,6 +134,7 @@ def collective_rows(
     """
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
+    worked: list[Worked] = []
     carried = Carried({}, {}, {})
     counted, of_a_group = counted_pairs(trace, found), group_functions(trace)
     sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
@@ -154,10 +168,21 @@ def collective_rows(
                         target=np.where(template.target < 0, -1, template.target + shift).ravel(),
                     )
                 )
+                worked.append(
+                    Worked(
+                        (template.worked.row + shift).ravel(),
+                        np.tile(template.worked.behind, len(calls)),
+                        np.tile(template.worked.copied, len(calls)),
+                        np.tile(template.worked.reduced, len(calls)),
+                    )
+                )
                 listed += entry.size
             first += grid.shape[1]
         carried.operations[context] = np.concatenate(operations)
-    return CollectiveRows(*map(np.concatenate, zip(*parts, strict=True))), carried
+    all_rows = CollectiveRows(*map(np.concatenate, zip(*parts, strict=True)))
+    none = np.zeros(0, dtype=np.int64)
+    worked.append(Worked(none, none.astype(np.bool_), none, none))
+    return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
 def _background_rows(found: Found) -> CollectiveRows:
@@ -271,10 +296,27 @@ def template_of(schedule: Schedule) -> Template:
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     posted = np.where(taking, of, of + count)  # where a row's message was posted, before sorting
+    member = np.where(taking, schedule.dst[of], schedule.src[of])[order]
     return Template(
-        member=np.where(taking, schedule.dst[of], schedule.src[of])[order],
+        member=member,
         kind=kind[order].astype(np.int64),
         peer=np.where(turn > 1, -1, np.where(taking, schedule.src[of], schedule.dst[of]))[order],
         size=np.where(turn > 1, 0, schedule.size[of])[order],
         target=np.where(turn > 1, place[posted], -1)[order],
+        worked=_worked(schedule, member, when[order]),
     )
+
+
+def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
+    """Put work before the member's next row, or behind its last; who has no row does none.
+
+    `when` is the step of each row, and the member's number in front of it.
+    """
+    does = schedule.work.copied + schedule.work.reduced > 0
+    work = Work(*(column[does] for column in schedule.work))
+    row = np.searchsorted(when, work.member * schedule.steps + work.step, side="right")
+    bounds = np.append(member, -1)
+    behind = bounds[row] != work.member
+    row = row - behind
+    acts = bounds[row] == work.member
+    return Worked(row[acts], behind[acts], work.copied[acts], work.reduced[acts])

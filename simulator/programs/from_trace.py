@@ -39,13 +39,14 @@ from .freed_receives import with_freed_receives
 from .from_collectives import (
     Carried,
     CollectiveRows,
+    Worked,
     collective_rows,
     find_collectives,
 )
 from .left_out import left_out_of
 from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
-from .program import Op, Program
+from .program import LocalWork, Op, Program
 from .send_modes import modes_of
 
 Ints = NDArray[np.int64]
@@ -124,29 +125,37 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     left_out = left_out_of(recorded, timed, dropped)
     messages = _message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
-    made, carried = collective_rows(trace, found, algorithms)
+    made, worked, carried = collective_rows(trace, found, algorithms)
     beside, made, background = _beside_rows(trace, calls, made, found, carried)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
         phase=np.full(len(made.event), REST),
         **made._replace(target=made.target + shift)._asdict(),
     )
-    folded = _after_pauses(folded, calls, np.concatenate((messages.event, collectives.event)))
+    acting = np.concatenate((messages.event, collectives.event))
+    late = worked.row[worked.behind]
+    working = collectives.event[late[collectives.strand[late] < 0]]
+    folded = _after_pauses(folded, calls, acting, working)
     loops = _loop_rows(folded)
     beside.target[beside.kind == Op.WAIT] += len(messages.event) + len(collectives.event)
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, beside, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    return _assemble(trace, calls, rows, background, folded.begin, algorithms, dropped, left_out)
+    worked = worked._replace(row=worked.row + len(loops.event) + len(messages.event))
+    return _assemble(
+        trace, calls, rows, worked, background, folded.begin, algorithms, dropped, left_out
+    )
 
 
-def _after_pauses(folded: Folded, calls: Calls, acting: Ints) -> Folded:
+def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:
     """Enclose calls without operations that stand before a loop in loops of one trip.
 
-    Else the computation before such a call would be added to what stands first in the loop.
+    Else the computation before such a call would be added to what stands first in the loop. So
+    would the work that a call does behind its last operation.
     """
     acts = np.zeros(len(calls.gap), dtype=np.bool_)
     acts[calls.of_event[acting]] = True
+    acts[calls.of_event[working]] = False
     acts[calls.of_event[folded.end - 1]] = True
     first = np.isin(folded.begin, folded.trace.offsets)
     begin = np.unique(folded.begin[~first])
@@ -356,6 +365,7 @@ def _assemble(
     trace: Trace,
     calls: Calls,
     rows: Rows,
+    worked: Worked,
     background: Background,
     bodies: Ints,
     algorithms: dict[str, str],
@@ -407,6 +417,11 @@ def _assemble(
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
     compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
+    before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
+    work = LocalWork(
+        before,
+        *(np.bincount(of, each, len(before)).astype(np.int64) for each in worked[2:]),
+    )
     sends = (kind == Op.SEND) | (kind == Op.ISEND)
     recorded = column(rows.event, -1)
     mode = np.zeros(len(kind), dtype=np.uint8)
@@ -423,6 +438,7 @@ def _assemble(
         size=column(rows.size, 0),
         target=target,
         mode=mode,
+        work=work,
         event=recorded,
         communicators=len(trace.communicators),
         collectives=background.carried.operations,

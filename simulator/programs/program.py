@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,26 @@ class Op(IntEnum):
     WAIT = 5  # for the ISEND, IRECV or START in row `target`
     START = 6  # begin strand `target`
     REPEAT = 7  # end of a loop: go back to row `target` until the rows in between ran `size` times
+
+
+class LocalWork(NamedTuple):
+    """What collectives do with bytes that a rank has, before some rows; rising by row.
+
+    Attributes
+    ----------
+    row : ndarray(int64)
+    copied, reduced : ndarray(int64)
+        Bytes that are copied, and bytes of results to which others are added.
+    """
+
+    row: NDArray[np.int64]
+    copied: NDArray[np.int64]
+    reduced: NDArray[np.int64]
+
+
+def no_work() -> LocalWork:
+    """Return a table without rows."""
+    return LocalWork(*(np.zeros(0, dtype=np.int64) for _ in LocalWork._fields))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +85,8 @@ class Program:
         begins; first row of the body that a REPEAT ends.
     mode : ndarray(uint8)
         `SendMode` of a SEND or ISEND; STANDARD if left out.
+    work : LocalWork
+        What collectives copy and reduce before the operations, besides `compute`.
     event : ndarray(int64)
         Event of the trace that each row was lowered from, -1 of a FINISH; empty without a trace.
     communicators : int
@@ -94,6 +116,7 @@ class Program:
     size: NDArray[np.int64]
     target: NDArray[np.int64]
     mode: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    work: LocalWork = field(default_factory=no_work)
     event: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     communicators: int = 1
     collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)

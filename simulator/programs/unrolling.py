@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .program import Op, Program
+from .program import LocalWork, Op, Program
 
 Ints = NDArray[np.int64]
 
@@ -49,6 +49,13 @@ def latest(order: Ints, places: Ints, rows: Ints) -> Ints:
     return by_row[np.searchsorted(key, rows * len(order) + places) - 1]
 
 
+def _work(work: LocalWork, order: Ints) -> LocalWork:
+    """Repeat what is done before rows as often as these run."""
+    row = np.flatnonzero(np.isin(order, work.row))
+    of = np.searchsorted(work.row, order[row])
+    return LocalWork(row, work.copied[of], work.reduced[of])
+
+
 def without_loops(program: Program) -> Program:
     """Write every trip out; where a body ended, a REPEAT of one trip is left.
 
@@ -69,6 +76,7 @@ def without_loops(program: Program) -> Program:
         ).astype(np.int64),
         size=np.where(loops, 1, program.size[order]),
         target=target,
+        work=_work(program.work, order),
         event=program.event[order] if len(program.event) else program.event,
         **{column: getattr(program, column)[order] for column in columns},
     )

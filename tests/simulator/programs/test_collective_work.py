@@ -1,0 +1,130 @@
+"""What members of a collective copy and reduce takes their time, where it is set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopmap.simulator import ALGORITHMS, Op, Parameters, lower, simulate
+from hopmap.simulator.collectives.selection import suited
+from hopmap.simulator.programs.unrolling import without_loops
+from hopmap.simulator.run_plan import computed
+from hopmap.topologies import mesh
+from hopmap.traces import nas_folded, nas_trace
+from support.collective_calls import collective, trace_of_calls
+from support.results import bits
+from support.slow import examples
+
+COPY, REDUCE = 2e-9, 5e-9
+SIZE = 1000
+WORKING = Parameters(collective_copy_per_byte=COPY, collective_reduce_per_byte=REDUCE)
+
+
+def called(operation, ranks, algorithm, *, root=-1, sent=0, received=0):
+    """Every rank calls one collective, all with the same bytes."""
+    call = collective(operation, 0.0, 1.0, root=root, sent=sent, received=received)
+    return lower(trace_of_calls([[call]] * ranks), {operation.lower(): algorithm})
+
+
+@lru_cache
+def network_of(nodes):
+    return mesh((nodes,))
+
+
+def run(program, parameters, engine="compiled"):
+    ranks = range(program.ranks)
+    return simulate(program, network_of(program.ranks), ranks, parameters=parameters, engine=engine)
+
+
+def gathered(ranks=3, root=1):
+    calls = [
+        collective("GATHER", 0.0, 1.0, root=root, sent=SIZE, received=SIZE * ranks * (i == root))
+        for i in range(ranks)
+    ]
+    return lower(trace_of_calls([[call] for call in calls]), {"gather": "linear"})
+
+
+def test_work_stands_where_the_algorithm_does_it():
+    # The root receives from 0, copies its own block, and receives from 2.
+    program = gathered()
+    rows = np.flatnonzero((program.kind == Op.RECV) & (program.rank_of_row() == 1))
+    assert program.work.row.tolist() == [rows[1]]
+    assert program.work.copied.tolist() == [SIZE]
+    assert program.work.reduced.tolist() == [0]
+
+
+def test_work_behind_the_last_message_stands_before_what_comes_next():
+    reduced = called("REDUCE", 3, "linear", root=0, sent=SIZE)
+    last = int(np.flatnonzero(reduced.rank_of_row() == 0)[-1])
+    assert reduced.kind[last] == Op.FINISH
+    # The contribution of 1 is added, and the root's own behind it: both with nothing to come.
+    assert reduced.work.row.tolist() == [last]
+    assert reduced.work.reduced.tolist() == [2 * SIZE]
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled", "flow", "analytic"])
+def test_a_root_is_done_when_it_has_added_up(engine):
+    program = called("REDUCE", 2, "linear", root=0, sent=SIZE)
+    without, result = run(program, Parameters(), engine), run(program, WORKING, engine)
+    assert result.finish[0] - without.finish[0] == pytest.approx(REDUCE * SIZE)
+    assert result.finish[1] == without.finish[1]
+    assert result.compute[0] == pytest.approx(REDUCE * SIZE)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled", "flow", "analytic"])
+def test_a_copy_hides_behind_a_message_that_is_under_way(engine):
+    # The root of two copies before it receives; the message is there when it has copied.
+    program = gathered(2, root=0)
+    slow = replace(WORKING, collective_copy_per_byte=1e-6)
+    without, result = run(program, Parameters(), engine), run(program, slow, engine)
+    assert without.finish[0] < 1e-6 * SIZE
+    assert result.finish[0] == pytest.approx(1e-6 * SIZE + Parameters().overhead_recv)
+
+
+def test_work_is_not_scaled_with_computation():
+    program = gathered()
+    half = replace(WORKING, compute_scale=0.5)
+    assert bits(run(program, half)) == bits(run(program, WORKING))
+
+
+@pytest.mark.parametrize("name", ["ft.S.4", "is.S.4", "mg.S.8", "cg.S.8", "lu.S.4", "bt.S.4"])
+def test_work_before_a_loop_is_done_once(name):
+    folded = lower(nas_folded(name))
+    flat = without_loops(folded)
+    trips = folded.trips()
+    for bytes_of in ("copied", "reduced"):
+        here = getattr(folded.work, bytes_of) * trips[folded.work.row]
+        assert here.sum() == getattr(flat.work, bytes_of).sum()
+    written = lower(nas_trace(name))
+    for bytes_of in ("copied", "reduced"):
+        assert getattr(flat.work, bytes_of).sum() == getattr(written.work, bytes_of).sum()
+    result = run(folded, WORKING)
+    assert bits(result) == bits(run(flat, WORKING))
+    assert np.allclose(result.finish, run(written, WORKING).finish, rtol=1e-12, atol=0)
+
+
+@st.composite
+def collectives(draw):
+    operation = draw(st.sampled_from(["bcast", "reduce", "allreduce", "allgather", "alltoall"]))
+    ranks = draw(st.integers(2, 9))
+    names = [name for name in ALGORITHMS[operation] if suited(operation, name, ranks) == name]
+    size = draw(st.sampled_from([0, 24, 4000, 100_000])) * ranks
+    root = draw(st.integers(0, ranks - 1)) if operation in ("bcast", "reduce") else -1
+    algorithm = draw(st.sampled_from(sorted(names)))
+    return called(operation.upper(), ranks, algorithm, root=root, sent=size, received=size)
+
+
+@examples(60)
+@given(collectives(), st.sampled_from([WORKING, replace(WORKING, progress="calls", gap=1e-7)]))
+def test_engines_agree_and_without_seconds_nothing_changes(program, parameters):
+    assert bits(run(program, parameters, "simpy")) == bits(run(program, parameters))
+    silent = replace(parameters, collective_copy_per_byte=0.0, collective_reduce_per_byte=0.0)
+    idle = replace(program, work=program.work._replace(row=program.work.row[:0]))
+    assert bits(run(program, silent)) == bits(run(idle, silent))
+    # What is written for other tools has it as computation.
+    assert bits(run(computed(program, parameters), silent)) == bits(run(program, parameters))
