@@ -24,6 +24,7 @@ from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fa
 from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 
+from .job import job, named, split
 from .presets import PRESETS, preset
 from .topology import Topology, TopologyError, check_size
 
@@ -125,7 +126,13 @@ def _named(text: str) -> tuple[str, Callable[[str], Topology]]:
     return text, topology_from_spec
 
 
-FILE = "file:"
+def _over(text: str) -> tuple[str, str, Callable[[str], Topology]] | None:
+    parts = split(text)
+    return (*parts, topology_from_spec) if parts else None
+
+
+FILE, JOB = "file:", "job:"
+READ = (FILE, JOB, "names:")  # of files that may change
 _BOX = "whole numbers joined by x, and *S for S slots a node"
 _TIES = {"ties": TIES}
 FAMILIES: dict[str, Family] = {
@@ -175,6 +182,22 @@ FAMILIES: dict[str, Family] = {
         lambda text: (text,) if text else None,
         "a path",
         ("net.graphml", "topology.yaml#NAME"),
+        slots=False,
+        whole=True,
+    ),
+    "job": Family(
+        job,
+        _over,
+        "a file of hosts, @ and the machine's spec",
+        ("alloc.csv@file:topology.txt", "jobs.tar.gz#17.txt@file:nodes.txt"),
+        slots=False,
+        whole=True,
+    ),
+    "names": Family(
+        named,
+        _over,
+        "names as Slurm writes them, @ and a spec",
+        ("nid[0000-2975]@dragonfly:4x31x17x24",),
         slots=False,
         whole=True,
     ),
@@ -255,7 +278,7 @@ def topology_from_spec(spec: str) -> Topology:
     TopologyError
         Unknown family or option, a shape that is not understood or cannot be built.
     """
-    return (_build if spec.strip().startswith(FILE) else _build_once)(spec)
+    return (_build if spec.strip().startswith(READ) else _build_once)(spec)
 
 
 def _build(spec: str) -> Topology:
@@ -280,8 +303,8 @@ def _build(spec: str) -> Topology:
         keywords |= _options(options, family)
         return family.build(*arguments, **keywords)
     except TopologyError as error:
-        named = str(error).startswith(FILE)  # readers of files begin with the spec
-        raise TopologyError(str(error) if named else f"topology {spec!r}: {error}") from None
+        begun = str(error).startswith(FILE)  # readers of files begin with the spec
+        raise TopologyError(str(error) if begun else f"topology {spec!r}: {error}") from None
 
 
 _build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last

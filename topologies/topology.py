@@ -103,6 +103,10 @@ class LinkKind:
         return bandwidth if bandwidth == latency else f"bandwidth: {bandwidth}; latency: {latency}"
 
 
+def _no_order() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Topology:
     """Vertices joined by directed links 0..links-1: nodes 0..nodes-1, then the switches.
@@ -127,6 +131,8 @@ class Topology:
         What the file that describes the machine calls its nodes; empty where there is none.
     parameters : mapping of str to float
         What it says of the model's parameters, by key ("injection.bandwidth").
+    order : ndarray(int64)
+        Nodes in the order in which a job lists them; empty where that is their numbers'.
     """
 
     spec: str
@@ -139,6 +145,7 @@ class Topology:
     switches: int = 0
     names: tuple[str, ...] = field(default=(), repr=False)
     parameters: Mapping[str, float] = field(default_factory=dict, repr=False)
+    order: NDArray[np.int64] = field(default_factory=_no_order, repr=False)
 
     @property
     def nodes(self) -> int:

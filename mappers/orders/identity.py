@@ -2,7 +2,7 @@
 
 Source: the baseline of Schulz, Traeff and von Kirchbach, Better process mapping and sparse
 quadratic assignment, section 4: as good as the numbering of the ranks. O(ranks). On a box it is
-`sweep`.
+`sweep`; under a job whose hosts are listed the slots are in the list's order.
 """
 
 from __future__ import annotations
@@ -19,4 +19,5 @@ from .curve import along
 @mapper("identity", source="Schulz, Traeff, von Kirchbach 2017")
 def identity(traffic: Traffic, topology: Topology) -> Mapping:
     """Rank r on the r-th slot."""
-    return along(np.arange(topology.nodes), traffic, topology)
+    order = topology.order
+    return along(order if order.size else np.arange(topology.nodes), traffic, topology)

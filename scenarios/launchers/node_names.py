@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hopmap.topologies import MappingError, Topology, TopologyError
-from hopmap.topologies.readers import hostlist
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+from hopmap.topologies.readers import hostlist, hosts
+from hopmap.topologies.readers.hosts import NAME as NAME
 
 
 def node_names(
@@ -55,14 +54,10 @@ def nodes_named(
         raise MappingError(f"node list {nodelist}: expected it or the file {file}, not both")
     given = expand(nodelist) if nodelist is not None else read_hosts(file or "")
     where = str(file) if nodelist is None else f"node list {nodelist[:60]}"
-    names = node_names(topology)
-    number = {name: node for node, name in enumerate(names)}
-    strange = next((name for name in given if name not in number), None)
-    if strange is not None:
-        raise MappingError(
-            f"{where}: host {strange}: expected nodes of {topology.spec}, {names[0]} to {names[-1]}"
-        )
-    return [number[name] for name in dict.fromkeys(given)]
+    try:
+        return hosts.nodes_of(topology, given, where)
+    except TopologyError as error:
+        raise MappingError(str(error)) from None
 
 
 def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
@@ -78,10 +73,7 @@ def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
 
 
 def read_hosts(path: str | Path) -> list[str]:
-    """Return the hosts that a file lists, each once, in the order of their first line.
-
-    Hostfiles of Open MPI (``node1 slots=4``), Intel MPI (``node1:4``) and PBS (a line for every
-    slot) are read as well: what follows the name is left out. ``#`` begins a comment.
+    """Return the hosts of a file, each once, in its order: a list, a hostfile or an alloc.csv.
 
     Raises
     ------
@@ -89,20 +81,9 @@ def read_hosts(path: str | Path) -> list[str]:
         Unreadable file, or a line without a host name.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise MappingError(f"{path}: cannot be read as a list of hosts ({reason})") from None
-    names: dict[str, None] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        name = words[0].partition(":")[0]
-        if not NAME.fullmatch(name):
-            raise MappingError(f"{path}: line {number} is {line[:40]!r}: expected a host name")
-        names[name] = None
-    return list(names)
+        return hosts.read_hosts(str(path))
+    except TopologyError as error:
+        raise MappingError(str(error)) from None
 
 
 def expand(nodelist: str, where: str = "node list") -> list[str]:

@@ -14,7 +14,9 @@ from typing import TypeVar
 from hopmap.simulator import Program
 from hopmap.simulator.programs.from_source import program_of_source, traffic_of_source
 from hopmap.topologies import Topology, topology_from_spec
+from hopmap.topologies.job import split
 from hopmap.topologies.readers.files import file_and_name
+from hopmap.topologies.readers.hosts import text_of
 from hopmap.topologies.spec import FILE
 from hopmap.traces import Traffic
 from hopmap.traces.sources import Source
@@ -25,13 +27,22 @@ T = TypeVar("T")
 
 
 def network_digest(topology: str) -> str:
-    """Return the hash of the file of a ``file:`` topology, and what is meant in it; else "".
+    """Return the hash of the files of a topology, and what is meant in them; "" without files.
 
     Raises
     ------
-    OSError
-        The file cannot be read.
+    OSError, TopologyError
+        A file cannot be read.
     """
+    name, _, words = topology.partition(":")
+    parts = split(words) if name in ("job", "names") else None
+    if parts is not None:
+        first, machine = parts
+        inner = network_digest(machine)
+        if name == "names":
+            return inner and f"{first}@{inner}"
+        hosts = hashlib.blake2b(text_of(first).encode(), digest_size=8).hexdigest()
+        return f"{hosts}@{inner or machine}"
     if not topology.startswith(FILE):
         return ""
     path, name = file_and_name(topology.removeprefix(FILE))

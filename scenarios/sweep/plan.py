@@ -22,6 +22,7 @@ from hopmap.simulator.parameters.parameters import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import digest_of, sources_of
 from hopmap.topologies import topology_from_spec
+from hopmap.topologies.job import split
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
 
@@ -202,9 +203,14 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
 
 
 def _called(spec: str, folder: Path) -> str:
-    if not spec.startswith(FILE):
+    name, _, words = spec.partition(":")
+    if name == "file":
+        return FILE + os.path.relpath(words, folder.resolve())
+    parts = split(words) if name in ("job", "names") else None
+    if parts is None:
         return spec
-    return FILE + os.path.relpath(spec.removeprefix(FILE), folder.resolve())
+    first = os.path.relpath(parts[0], folder.resolve()) if name == "job" else parts[0]
+    return f"{name}:{first}@{_called(parts[1], folder)}"
 
 
 def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:

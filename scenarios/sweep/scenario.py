@@ -95,6 +95,35 @@ class Include(_Section):
     seeds: Seeds | None = None
 
 
+class Jobs(_Section):
+    """Runs on the hosts of jobs; see `jobs.py`.
+
+    Attributes
+    ----------
+    hosts : str
+        A list of hosts, an alloc.csv, or a folder or tar archive of such, one a job.
+    topology : str
+        The machine.
+    traces : list of str
+        As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
+    min_nodes, max_nodes : int, optional
+        Sizes of the jobs that count.
+    unknown : {"refuse", "skip"}
+        What to do with a job that has nodes which the machine does not have.
+    mappers, seeds : list, optional
+        The scenario's when left out.
+    """
+
+    hosts: Text
+    topology: Text
+    traces: Texts
+    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1
+    max_nodes: Annotated[StrictInt, Field(ge=1)] | None = None
+    unknown: Literal["refuse", "skip"] = "refuse"
+    mappers: Texts | None = None
+    seeds: Seeds | None = None
+
+
 class Exclude(_Section):
     """Runs to leave out: those that match every list that is given.
 
@@ -165,6 +194,10 @@ class Scenario(_Section):
         traces and topologies may be left out.
     include, exclude, vary : list, optional
         More runs, runs to leave out, parameters of several values.
+    jobs : list, optional
+        Runs on the hosts of jobs; with one, traces and topologies may be left out.
+    folder : str
+        Where the files of jobs and of their machines lie, relative to the scenario file.
     """
 
     name: Text
@@ -181,6 +214,8 @@ class Scenario(_Section):
     include: list[Include] = []
     exclude: list[Exclude] = []
     vary: list[Vary] = []
+    jobs: list[Jobs] = []
+    folder: StrictStr = ""
 
     def groups(self) -> list[Include]:
         """Return what is crossed: the scenario itself, then what it includes."""

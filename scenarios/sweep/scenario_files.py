@@ -16,9 +16,9 @@ from pydantic import BaseModel, ValidationError
 from hopmap.simulator import KEYS
 from hopmap.simulator.parameters.settings import SettingError, known_keys, parameters_in
 from hopmap.topologies import Topology, TopologyError, did_you_mean, topology_from_spec
-from hopmap.topologies.spec import FILE
 
-from .scenario import Exclude, Include, Published, Replay, Scenario, ScenarioError, Vary
+from .jobs import beside, with_jobs
+from .scenario import Exclude, Include, Jobs, Published, Replay, Scenario, ScenarioError, Vary
 from .scenario_checks import NOTHING, check_scenario
 
 SHIPPED = Path(__file__).parents[1]
@@ -79,9 +79,9 @@ def _valid(given: dict[str, Any], path: Path) -> Scenario:
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_one_line(error)}") from None
     for key in ("traces", "topologies"):
-        if not scenario.suites and not getattr(scenario, key):
+        if not scenario.suites and not scenario.jobs and not getattr(scenario, key):
             raise ScenarioError(f"{path}: key {key!r} is missing")
-    return _with_networks_beside(scenario, path)
+    return with_jobs(_with_networks_beside(scenario, path), path)
 
 
 def _without_parameters_of(
@@ -193,7 +193,7 @@ def _with_networks_beside(scenario: Scenario, path: Path) -> Scenario:
     """Make the files of ``file:`` topologies relative to the scenario file, wherever it is read."""
 
     def moved(specs: list[str]) -> dict[str, list[str]]:
-        return {"topologies": [_beside(spec, path) for spec in specs]}
+        return {"topologies": [beside(spec, path.parent) for spec in specs]}
 
     include = [each.model_copy(update=moved(each.topologies)) for each in scenario.include]
     exclude = [
@@ -202,12 +202,6 @@ def _with_networks_beside(scenario: Scenario, path: Path) -> Scenario:
     ]
     more = {"include": include, "exclude": exclude}
     return scenario.model_copy(update=moved(scenario.topologies) | more)
-
-
-def _beside(spec: str, path: Path) -> str:
-    """Spec of a topology in a file, relative to the scenario file, so that it is found anywhere."""
-    file, _, name = spec.strip().partition(FILE)
-    return f"{FILE}{(path.parent / name).resolve()}" if name and not file else spec
 
 
 def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -249,6 +243,7 @@ def _one_line(error: ValidationError) -> str:
             "replay": Replay,
             "published": Published,
             "include": Include,
+            "jobs": Jobs,
             "exclude": Exclude,
             "vary": Vary,
         }

@@ -1,0 +1,90 @@
+"""A job on a machine: the network, with ranks on the hosts that the job was given.
+
+``job:HOSTS@SPEC`` takes the hosts of a file (`readers/hosts.py`); ``names:LIST@SPEC`` says what the
+nodes of a network are called that has no names of its own, as Slurm's list in order of their
+numbers: ``job:alloc.csv@names:nid[005000-007975]@dragonfly:4x31x17x24``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from .readers.files import file_and_name
+from .readers.hostlist import expand
+from .readers.hosts import nodes_of, read_hosts
+from .topology import Topology, TopologyError
+
+Build = Callable[[str], Topology]
+
+
+def job(hosts: str, machine: str, build: Build) -> Topology:
+    """Network of a machine with ranks on a job's hosts alone, in the order of its list.
+
+    Parameters
+    ----------
+    hosts : str
+        A file, or FILE#MEMBER of an archive.
+    machine : str
+        Spec of the network.
+    build : callable
+        Makes a topology from a spec.
+
+    Raises
+    ------
+    TopologyError
+        What cannot be read, a host that the network does not have.
+    """
+    network = _machine(machine, _stamp(machine), build)
+    order = nodes_of(network, read_hosts(hosts), hosts)
+    chosen = network.only(order)
+    return replace(chosen, spec=f"job:{hosts}@{machine}", order=np.array(order, dtype=np.int64))
+
+
+def named(names: str, machine: str, build: Build) -> Topology:
+    """Network whose nodes are called as Slurm's list says, in order of their numbers.
+
+    Raises
+    ------
+    TopologyError
+        More or fewer names than nodes, or one twice.
+    """
+    network = build(machine)
+    called = expand(names)
+    if len(called) != network.nodes:
+        raise TopologyError(
+            f"names {names[:60]}: {len(called)} of them: expected one for each of the "
+            f"{network.nodes} nodes of {network.spec}"
+        )
+    twice, times = Counter(called).most_common(1)[0]
+    if times > 1:
+        raise TopologyError(f"names {names[:60]}: {twice} twice: expected once")
+    return replace(network, spec=f"names:{names}@{network.spec}", names=tuple(called))
+
+
+def split(words: str) -> tuple[str, str] | None:
+    """Split A@SPEC at the first sign; None where one part is missing."""
+    first, mark, spec = words.partition("@")
+    return (first, spec) if mark and first and ":" in spec else None
+
+
+def _stamp(spec: str) -> tuple[int, ...]:
+    """Return what changes when the file of a network does."""
+    inner = spec.rpartition("@file:")[2] if "@file:" in spec else spec.removeprefix("file:")
+    if inner == spec:
+        return ()
+    try:
+        status = file_and_name(inner)[0].stat()
+    except OSError:
+        return ()  # whoever reads it says so
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=2)
+def _machine(spec: str, _stamp: tuple[int, ...], build: Build) -> Topology:
+    """Jobs of one machine share its links."""
+    return build(spec)

@@ -1,0 +1,151 @@
+"""The hosts of a job: a list, a hostfile, or an ``alloc.csv``; alone, or in an archive of many.
+
+A list has a host a line; what follows the name is left out, as in hostfiles of Open MPI (``node1
+slots=4``), Intel MPI (``node1:4``) and PBS. A table has a rank and its host a line (``rank,host``,
+more columns are left out), as jobs write it of themselves. The hosts are taken in their order, each
+once. ``FILE#MEMBER`` is a file in a tar archive.
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from hopmap.topologies.topology import Topology, TopologyError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+LARGEST = 2**26  # bytes of all lists
+
+
+def hosts_in(text: str, where: str) -> list[str]:
+    """Return the hosts of a list or a table, each once, in the order in which they stand.
+
+    Raises
+    ------
+    TopologyError
+        A line without a host or a rank, a rank twice, no hosts at all.
+    """
+    lines = [(n, line.partition("#")[0].strip()) for n, line in enumerate(text.splitlines(), 1)]
+    lines = [(number, line) for number, line in lines if line]
+    table = bool(lines) and "," in lines[0][1]
+    header = table and not lines[0][1].partition(",")[0].strip().isdigit()
+    named: list[tuple[int, str]] = []
+    for number, line in lines[header:]:
+        rank, name = "0", line.split()[0].partition(":")[0]
+        if table:
+            rank, name = ([*map(str.strip, line.split(",")), ""])[:2]
+        if not NAME.fullmatch(name) or not re.fullmatch(r"\d{1,9}", rank):
+            like = "rank,host" if table else "a host name"
+            raise TopologyError(f"{where}: line {number} is {line[:40]!r}: expected {like}")
+        named.append((int(rank), name))
+    if table and len({rank for rank, _ in named}) < len(named):
+        raise TopologyError(f"{where}: a rank is listed twice: expected each once")
+    if not named:
+        raise TopologyError(f"{where}: no hosts: expected at least one")
+    return list(dict.fromkeys(name for _, name in sorted(named, key=lambda place: place[0])))
+
+
+def nodes_of(topology: Topology, hosts: Sequence[str], where: str) -> list[int]:
+    """Return the numbers of the nodes that the hosts are; node0, node1, ... where they lack names.
+
+    A host is the node of its name, of its name without the domain, or, where the network's names
+    are numbers only, of the number that its name ends in.
+
+    Raises
+    ------
+    TopologyError
+        A host that is none of the nodes.
+    """
+    names = topology.names or [f"node{n}" for n in range(topology.nodes)]
+    number = {name: node for node, name in enumerate(names)}
+    numbers_only = all(map(str.isdigit, names))
+    found = []
+    for host in hosts:
+        short = host.partition(".")[0]
+        tail = re.sub(r"^.*?(\d*)$", r"\1", short) if numbers_only else short
+        node = next((number[name] for name in (host, short, tail) if name in number), None)
+        if node is None:
+            raise TopologyError(
+                f"{where}: host {host}: expected nodes of {topology.spec}, {names[0]} to "
+                f"{names[-1]}"
+            )
+        found.append(node)
+    return list(dict.fromkeys(found))
+
+
+def read_hosts(path: str) -> list[str]:
+    """Return the hosts of a file, or of PATH#MEMBER; see `hosts_in`.
+
+    Raises
+    ------
+    TopologyError
+        It cannot be read, or is no list of hosts.
+    """
+    return hosts_in(text_of(path), path)
+
+
+def text_of(path: str) -> str:
+    """Return what is in a file, or in PATH#MEMBER.
+
+    Raises
+    ------
+    TopologyError
+        It cannot be read, or is no text.
+    """
+    file, mark, member = path.partition("#")
+    try:
+        if not mark or Path(path).exists():
+            return Path(path).read_text(encoding="utf-8-sig")
+        status = Path(file).stat()
+        texts = _members(file, status.st_size, status.st_mtime_ns)
+    except (OSError, UnicodeDecodeError, tarfile.TarError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text and no whole archive"
+        raise TopologyError(f"{path}: cannot be read as a list of hosts ({reason})") from None
+    if member not in texts:
+        raise TopologyError(f"{path}: no such file in the archive: expected one of {len(texts)}")
+    return texts[member]
+
+
+def lists_in(path: str) -> list[str]:
+    """Return the paths of all lists of hosts in a folder or archive; of a file, its own.
+
+    Raises
+    ------
+    TopologyError
+        It cannot be read, or there are none.
+    """
+    try:
+        if Path(path).is_dir():
+            files = sorted(Path(path).rglob("*"))
+            found = [str(file) for file in files if file.suffix in (".txt", ".csv")]
+        elif tarfile.is_tarfile(path):
+            status = Path(path).stat()
+            members = _members(path, status.st_size, status.st_mtime_ns)
+            found = [f"{path}#{member}" for member in sorted(members)]
+        else:
+            found = [path]
+    except (OSError, UnicodeDecodeError, tarfile.TarError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or "it is no whole archive of texts"
+        raise TopologyError(f"{path}: cannot be read as lists of hosts ({reason})") from None
+    if not found:
+        raise TopologyError(f"{path}: no .txt or .csv in it: expected lists of hosts")
+    return found
+
+
+@lru_cache(maxsize=4)
+def _members(file: str, _size: int, _changed: int) -> dict[str, str]:
+    """Texts of an archive, by name; as long as it is the same."""
+    texts, total = {}, 0
+    with tarfile.open(file) as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            total += member.size
+            stream = archive.extractfile(member)
+            if total > LARGEST or stream is None:
+                raise TopologyError(f"{file}: more than {LARGEST >> 20} MiB: expected less")
+            texts[member.name] = stream.read().decode("utf-8-sig")
+    return texts
