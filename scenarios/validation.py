@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,15 +14,15 @@ from hopmap.progress import Progress, silent
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import facts
 from hopmap.simulator.measured.files import Measured, read_measured
-from hopmap.simulator.measured.prediction import Place, Prediction, predict
-from hopmap.topologies import Topology
+from hopmap.simulator.measured.prediction import Prediction, predict
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.topologies.readers.hosts import nodes_of, read_hosts
 
 from .given import GivenSettings, GivenTopology, configured
-from .launchers.node_names import nodes_named
 from .report.validation import write_validation
 
 GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
-GivenPlaces: TypeAlias = GivenTopology | Sequence[GivenTopology]
+GivenNetworks: TypeAlias = GivenTopology | Sequence[GivenTopology]
 GivenAllocations: TypeAlias = str | Path | Sequence[str | Path] | None
 
 
@@ -64,7 +64,7 @@ class Validation:
 
 def validate(
     measured: GivenMeasured,
-    topology: GivenPlaces,
+    topology: GivenNetworks,
     *,
     settings: GivenSettings = None,
     alloc: GivenAllocations = None,
@@ -91,15 +91,17 @@ def validate(
         A file that cannot be read so, or calls on more nodes than there are.
     """
     table = _read(measured)
-    networks, places = _places(table, topology, alloc, settings)
-    parameters = [parameters for _, parameters in networks]
-    prediction = predict(table, places, parameters, progress=progress)
-    return Validation(table, prediction, tuple(network.spec for network, _ in networks))
+    networks, parameters = zip(
+        *(configured(network, settings) for network in _networks(table, topology, alloc)),
+        strict=True,
+    )
+    prediction = predict(table, networks, parameters, progress=progress)
+    return Validation(table, prediction, tuple(network.spec for network in networks))
 
 
 def calibrate_collectives(
     measured: GivenMeasured,
-    topology: GivenPlaces,
+    topology: GivenNetworks,
     *,
     keys: Sequence[str] = (),
     settings: GivenSettings = None,
@@ -122,8 +124,8 @@ def calibrate_collectives(
         See `validate`; and where nothing is known to fit to.
     """
     table = _read(measured)
-    networks, places = _places(table, topology, alloc, settings)
-    return fit_collectives(table, places, dict(settings or {}), keys, progress=progress)
+    networks = [configured(spec)[0] for spec in _networks(table, topology, alloc)]
+    return fit_collectives(table, networks, dict(settings or {}), keys, progress=progress)
 
 
 def _read(measured: GivenMeasured) -> Measured:
@@ -132,21 +134,22 @@ def _read(measured: GivenMeasured) -> Measured:
     return read_measured([measured] if isinstance(measured, str | Path) else list(measured))
 
 
-def _places(
-    table: Measured, topology: GivenPlaces, alloc: GivenAllocations, settings: GivenSettings
-) -> tuple[list[Any], list[Place]]:
-    """Return the network with parameters, and the place, of each file."""
+def _networks(
+    table: Measured, topology: GivenNetworks, alloc: GivenAllocations
+) -> list[GivenTopology]:
+    """Return the network of each file, with the hosts of its job."""
     count = len(table.files)
     given = [topology] if isinstance(topology, str | Topology) else list(topology)
     lists = [alloc] if alloc is None or isinstance(alloc, str | Path) else list(alloc)
     for what, many in (("topologies", given), ("allocations", lists)):
         if len(many) not in (1, count):
             raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
-    networks = [configured(spec, settings) for spec in (given * count)[:count]]
-    places = [
-        Place(network, None if path is None else np.array(nodes_named(network, path)))
-        for (network, _), path in zip(networks, (lists * count)[:count], strict=True)
-    ]
-    return networks, places
+    pairs = zip((given * count)[:count], (lists * count)[:count], strict=True)
+    return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
 
 
+def _job(spec: GivenTopology, hosts: str | Path) -> Topology:
+    if isinstance(spec, Topology):
+        order = np.array(nodes_of(spec, read_hosts(str(hosts)), str(hosts)), dtype=np.int64)
+        return replace(spec.only(order.tolist()), order=order)
+    return topology_from_spec(f"job:{hosts}@{spec}")

@@ -38,7 +38,9 @@ def calibrate(
     ],
     topology: Annotated[
         list[str] | None,
-        typer.Option("--topology", "-t", help="Of collectives: of all files; or repeated, of each."),
+        typer.Option(
+            "--topology", "-t", help="Of collectives: of all files; or repeated, of each."
+        ),
     ] = None,
     fit: Annotated[
         list[str] | None,

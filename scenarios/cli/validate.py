@@ -178,7 +178,11 @@ def _show_fit(fit: CollectiveFit, title: str) -> None:
     print_table(
         ("parameter", "value", "from", "to (95 %)"),
         [
-            (key, show_parameter(key, value), *(show_parameter(key, e) for e in fit.fit.interval[key]))
+            (
+                key,
+                show_parameter(key, value),
+                *(show_parameter(key, e) for e in fit.fit.interval[key]),
+            )
             for key, value in fit.parameters.items()
         ],
         title=title,

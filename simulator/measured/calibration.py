@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
 from hopmap.simulator.parameters.parameters import ParameterError, key_of
-from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys
+from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalised
+from hopmap.topologies import Topology
 
 from .errors import LARGE, Error, Group, by_algorithm, error_of
 from .files import Measured, MeasuredError
 from .fitting import UNEXPLAINED, Fit, Floats, Model, fit
 from .names import known
-from .prediction import Place, Prediction, not_simulated, predict
+from .prediction import Prediction, not_simulated, predict
 
 USUAL = ("link.bandwidth", "overhead.send", "overhead.recv", "link.latency")
 LEAST = 3  # calls for every parameter
+MOST = 240  # calls that are fitted to: of every algorithm as evenly over its sizes as can be
 # Where to begin with what is 0 by default.
 FIRST: Mapping[str, float] = {"s": 1e-6, "s/byte": 1e-10, "bytes/s": 1e10}
 
@@ -30,14 +33,20 @@ class CollectiveFit:
     Attributes
     ----------
     measured : Measured
-        The calls that were simulated.
+        All calls that can be simulated.
+    predicted : ndarray(float64)
+        Seconds of each with the parameters found; NaN of what is too large.
+    fitted : Measured
+        Those that were fitted to.
     fit : Fit
-        Its entries are those of `measured`.
+        Its entries are those of `fitted`.
     settings : mapping of str to str or float
         All parameters: what was given, and over it what was fitted.
     """
 
     measured: Measured
+    predicted: Floats
+    fitted: Measured
     fit: Fit
     settings: Mapping[str, Value]
 
@@ -50,10 +59,10 @@ class CollectiveFit:
         """Errors of all calls, of large ones, and as predicted from other calls alone."""
         large, time = self.measured.size >= LARGE, self.measured.time
         return {
-            "all sizes": error_of(self.fit.predicted, time),
-            "1 MiB and above": error_of(self.fit.predicted[large], time[large]),
-            "by other algorithms": error_of(self.fit.left_out, time),
-            "by other sizes": error_of(self.fit.left_out_size, time),
+            "all sizes": error_of(self.predicted, time),
+            "1 MiB and above": error_of(self.predicted[large], time[large]),
+            "by other algorithms": error_of(self.fit.left_out, self.fitted.time),
+            "by other sizes": error_of(self.fit.left_out_size, self.fitted.time),
         }
 
     def by_algorithm(self) -> list[Group]:
@@ -61,8 +70,8 @@ class CollectiveFit:
         return by_algorithm(self.measured, self._prediction())
 
     def unexplained(self) -> list[tuple[str, str, int, float]]:
-        """Calls that are farther off than `UNEXPLAINED`: names, bytes, predicted over measured."""
-        ratio = self.fit.predicted / self.measured.time
+        """Return calls that are farther off than `UNEXPLAINED`: names, bytes, ratio to measured."""
+        ratio = self.predicted / self.measured.time
         far = np.flatnonzero(np.abs(np.log(ratio)) > UNEXPLAINED)
         table = self.measured
         return [
@@ -71,12 +80,12 @@ class CollectiveFit:
         ]
 
     def _prediction(self) -> Prediction:
-        return Prediction(self.fit.predicted, ("",) * len(self.measured))
+        return Prediction(self.predicted, ("",) * len(self.measured))
 
 
 def fit_collectives(
     measured: Measured,
-    places: Sequence[Place],
+    networks: Sequence[Topology],
     settings: Mapping[str, Value],
     keys: Sequence[str] = (),
     *,
@@ -86,7 +95,7 @@ def fit_collectives(
 
     Parameters
     ----------
-    places : sequence of Place
+    networks : sequence of Topology
         Of each file.
     settings : mapping of str to str or float
         Parameters that differ from their defaults, and where to begin.
@@ -113,32 +122,45 @@ def fit_collectives(
             f"{', '.join(measured.files)}: {len(table)} calls by algorithms that are known: "
             f"expected at least {LEAST * len(keys)} for {len(keys)} parameters"
         )
-    start = np.array([_start(key, settings, places) for key in keys])
+    start = np.array([_start(key, settings, networks[0]) for key in keys])
     runs = 0
 
     def times(values: Mapping[str, float]) -> Floats:
         nonlocal runs
         runs += 1
         given: Settings = tuple({**settings, **values}.items())
-        made = [configure(place.network, given) for place in places]
-        there = [replace(p, network=n) for p, (n, _) in zip(places, made, strict=True)]
+        made = [configure(network, given) for network in networks]
 
         def shown(done: int, total: int | None, _text: str = "", /) -> object:
             return progress(done, total, f"run {runs} of all calls")
 
-        return predict(table, there, [p for _, p in made], progress=shown).time
+        return predict(calls, *zip(*made, strict=True), progress=shown).time
 
-    algorithms = [f"{c} {a}" for c, a in zip(table.collective, table.algorithm, strict=True)]
+    calls = table
+    first = times(dict(zip(keys, start.tolist(), strict=True)))
+    calls = fitted = table.part(_sample(table, np.isfinite(first)))
+    algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     found = fit(
         Model(keys, start, times),
-        table.time,
+        fitted.time,
         np.unique(algorithms, return_inverse=True)[1],
-        np.unique(table.size, return_inverse=True)[1],
+        np.unique(fitted.size, return_inverse=True)[1],
     )
-    return CollectiveFit(table, found, {**settings, **found.parameters})
+    calls = table
+    predicted = times(found.parameters)
+    given = normalised(tuple(settings.items()))
+    return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})
 
 
-def _start(key: str, settings: Mapping[str, Value], places: Sequence[Place]) -> float:
+def _sample(table: Measured, there: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Choose calls to fit to among those that can be simulated: every so many of each algorithm."""
+    names = np.array([f"{c} {a}" for c, a in zip(table.collective, table.algorithm, strict=True)])
+    rows = np.flatnonzero(there)
+    rows = rows[np.lexsort((table.size[rows], names[rows], table.file[rows]))]
+    return np.sort(rows[:: -(-len(rows) // MOST)])
+
+
+def _start(key: str, settings: Mapping[str, Value], network: Topology) -> float:
     """Return the value to begin with: what is set, else the default, else a usual size.
 
     Raises
@@ -146,7 +168,7 @@ def _start(key: str, settings: Mapping[str, Value], places: Sequence[Place]) -> 
     ParameterError, SettingError
         An unknown key, or one that is no length of time, rate or time a byte.
     """
-    network, parameters = configure(places[0].network, tuple(settings.items()))
+    network, parameters = configure(network, tuple(settings.items()))
     if key.startswith("link."):
         if key not in (keys := known_keys([network])):
             raise ParameterError(f"--fit {key}: expected one of {', '.join(keys)}")

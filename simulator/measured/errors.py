@@ -147,7 +147,7 @@ def order_of(measured: Measured, prediction: Prediction) -> Order:
 
 
 def _cells(measured: Measured, prediction: Prediction, least: int) -> list[NDArray[np.int64]]:
-    """Simulated entries of every cell that has so many different algorithms."""
+    """Return simulated entries of every cell that has so many different algorithms."""
     there = np.flatnonzero(np.isfinite(prediction.time))
     cell = measured.cells()[there]
     groups = (there[cell == number] for number in np.unique(cell))

@@ -1,7 +1,7 @@
 """Tables of measured collectives: CSV with a row for a collective, an algorithm and a size.
 
-Columns that are needed: ``collective, algorithm, buffer_bytes, median_ns``. Read besides, where they
-are there: ``nodes, tasks_per_node`` (else all of the network, one rank a node) and ``gpu_aware``,
+Columns that are needed: ``collective, algorithm, buffer_bytes, median_ns``. Read besides, where
+they are there: ``nodes, tasks_per_node`` (else all of the network, one rank a node), ``gpu_aware``,
 as in the public data of PICO (arXiv 2508.16809). All others are left alone.
 """
 
@@ -74,7 +74,7 @@ class Measured:
         )
 
     def cells(self) -> NDArray[np.int64]:
-        """Number of each entry's cell: what differs in algorithm alone; shape (entries,)."""
+        """Return the number of each entry's cell; what differs in algorithm alone is one."""
         rows = zip(
             self.file.tolist(), self.collective, self.size.tolist(), self.nodes.tolist(),
             self.tasks.tolist(), self.on_gpu.tolist(), strict=True,

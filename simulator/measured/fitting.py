@@ -126,7 +126,7 @@ def fit(
 
 
 def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> Floats:
-    """Derivatives of the residuals, shape (calls, parameters)."""
+    """Return derivatives of the residuals, shape (calls, parameters)."""
     columns = []
     for place in range(len(at)):
         beside = at.copy()
@@ -155,7 +155,7 @@ def _newton(slopes: Floats, error: Floats, weight: Floats, damping: float) -> Fl
 
 
 def _without(slopes: Floats, error: Floats, group: NDArray[np.int64]) -> list[Floats]:
-    """Steps away from the fit when each group is left out, one after the other."""
+    """Return steps away from the fit when each group is left out, one after the other."""
     steps = []
     for one in np.unique(group):
         rest = group != one

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
+from hopmap.simulator.packets import compiled_engine
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.run_plan import plan_run
-from hopmap.simulator.packets import compiled_engine
 from hopmap.topologies import Topology
 
 from .files import Measured, MeasuredError
@@ -25,41 +25,6 @@ MOST_HOPS = 2e8  # packets times servers of a call, about: some 20 s
 KEPT = 256  # programs
 
 ON_GPU, NO_NAME, TOO_LARGE = "buffers on GPUs", "no public definition", "too large to simulate"
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where measured calls ran.
-
-    Attributes
-    ----------
-    network : Topology
-    node_of : ndarray(int64, shape=(slots,)), optional
-        Nodes in the order of the ranks, the one rank or the several of a node beside each other as
-        they were; all nodes of the network, in its order, when left out.
-    """
-
-    network: Topology
-    node_of: NDArray[np.int64] | None = None
-
-    def ranks(self, nodes: int, tasks: int, where: str) -> NDArray[np.int64]:
-        """Node of each rank of a call on so many nodes, 0 for all, with so many ranks on each.
-
-        Raises
-        ------
-        MeasuredError
-            The network, or the allocation, has fewer nodes.
-        """
-        if self.node_of is None:
-            there = np.flatnonzero(self.network.slots > 0)
-        else:
-            there = self.node_of[np.sort(np.unique(self.node_of, return_index=True)[1])]
-        count = nodes or len(there)
-        what = self.network.spec if self.node_of is None else "the allocation"
-        if count > len(there) or (self.node_of is None and count != len(there)):
-            expected = "as many" if self.node_of is None else "at most as many"
-            raise MeasuredError(f"{where}: {count} nodes: {what} has {len(there)}: expected {expected}")
-        return np.repeat(there[:count], tasks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +45,7 @@ class Prediction:
 
 def predict(
     measured: Measured,
-    places: Sequence[Place],
+    networks: Sequence[Topology],
     parameters: Parameters | Sequence[Parameters],
     *,
     progress: Progress = silent,
@@ -89,8 +54,8 @@ def predict(
 
     Parameters
     ----------
-    places : sequence of Place
-        Of each file.
+    networks : sequence of Topology
+        Of each file; with the hosts of a job, or all nodes in their order.
     parameters : Parameters or sequence of Parameters
         Of all files, or of each.
 
@@ -99,7 +64,7 @@ def predict(
     MeasuredError
         A call on more nodes than there are.
     """
-    given = [parameters] * len(places) if isinstance(parameters, Parameters) else parameters
+    given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
     for k in range(len(measured)):
         progress(k, len(measured))
@@ -107,15 +72,39 @@ def predict(
         reason = not_simulated(measured, k, entry)
         if not reason and entry is not None:
             file = int(measured.file[k])
-            node_of = places[file].ranks(
-                int(measured.nodes[k]), int(measured.tasks[k]), measured.files[file]
-            )
-            time[k] = call_time(
-                entry, int(measured.size[k]), places[file].network, node_of, given[file]
-            )
+            network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
+            node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
+            time[k] = call_time(entry, int(measured.size[k]), network, node_of, given[file])
             reason = TOO_LARGE if np.isnan(time[k]) else ""
         why.append(reason)
     return Prediction(time, tuple(why))
+
+
+def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> NDArray[np.int64]:
+    """Node of each rank of a call: one node after the other, those of a job in its order.
+
+    Parameters
+    ----------
+    nodes : int
+        The first so many, of a job; of a machine all. 0 for all.
+    tasks : int
+        Ranks on each.
+    where : str
+        What messages begin with.
+
+    Raises
+    ------
+    MeasuredError
+        There are fewer nodes, or a machine has more.
+    """
+    job = len(network.order) > 0
+    there = network.order if job else np.flatnonzero(network.slots > 0)
+    if nodes > len(there) or (not job and nodes not in (0, len(there))):
+        expected = "at most as many" if job else "as many"
+        raise MeasuredError(
+            f"{where}: {nodes} nodes: {network.spec} has {len(there)}: expected {expected}"
+        )
+    return np.repeat(there[: nodes or len(there)], tasks)
 
 
 def not_simulated(measured: Measured, k: int, entry: Known | None) -> str:

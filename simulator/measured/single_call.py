@@ -1,4 +1,4 @@
-"""The program of one collective call, from what was measured: an operation, an algorithm, a size."""
+"""The program of one collective call: an operation, an algorithm, the bytes of a buffer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.collectives.naming import named
 from hopmap.simulator.collectives.schedules import cut
-from hopmap.simulator.programs.from_collectives import template_of
-from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.from_collectives import Worked, template_of
+from hopmap.simulator.programs.program import LocalWork, Op, Program
 from hopmap.traces import Collective
 
 WHOLE = ("bcast", "reduce", "allreduce")
@@ -65,7 +65,18 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
         context=column(1, -1, np.int32),
         size=column(template.size, 0, np.int64),
         target=column(target, -1, np.int64),
+        work=_work(template.worked, rows),
         collectives={1: np.array([Collective[operation.upper()]], dtype=np.uint8)},
         algorithms={operation: algorithm},
         chosen={operation: {name: 1}},
     )
+
+
+def _work(worked: Worked, rows: NDArray[np.int64]) -> LocalWork:
+    """Say before which rows of the program members copy and reduce."""
+    before, of = np.unique(rows[worked.row] + worked.behind, return_inverse=True)
+    copied, reduced = (
+        np.bincount(of, each, len(before)).astype(np.int64)
+        for each in (worked.copied, worked.reduced)
+    )
+    return LocalWork(before, copied, reduced)
