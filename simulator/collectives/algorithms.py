@@ -12,112 +12,81 @@ from typing import NamedTuple
 
 from hopmap.traces import Collective
 
-from .broadcasts import (
-    binary_bcast,
-    binomial_bcast,
-    chain_bcast,
-    knomial_bcast,
-    linear_bcast,
-    pipeline_bcast,
-    split_binary_bcast,
-)
-from .exchanges import (
-    bruck,
-    bruck_alltoall,
-    chain,
-    dissemination,
-    doubling_allgather,
-    doubling_scan,
-    linear_exchange,
-    neighbour_exchange,
-    pairwise,
-    ring,
-)
-from .gathers import (
-    binomial_gather,
-    binomial_scatter,
-    linear_gather,
-    linear_nb_scatter,
-    linear_scatter,
-    linear_sync_gather,
-)
-from .naming import named
-from .reduces import (
-    binary_reduce,
-    binomial_reduce,
-    chain_reduce,
-    in_order_binary_reduce,
-    linear_reduce,
-    pipeline_reduce,
-)
-from .reductions import (
-    gather_then_bcast,
-    halving_reduce_scatter,
+from .allgathers import bruck, doubling_allgather, neighbour_exchange, ring, sparbit
+from .allreduces import (
     linear_allreduce,
-    pairwise_reduce_scatter,
     rabenseifner_allreduce,
     rabenseifner_reduce,
     recursive_doubling,
+    ring_allreduce,
+    segmented_ring_allreduce,
+)
+from .alltoalls import bruck_alltoall, linear_exchange, linear_sync_exchange, pairwise
+from .barriers import (
+    dissemination,
+    double_ring,
+    doubling_barrier,
+    linear_barrier,
+    tree_barrier,
+)
+from .broadcasts import BCAST
+from .composed import (
+    allgather_then_reduce,
+    gather_then_bcast,
+    gatherv_then_bcast,
     reduce_then_bcast,
     reduce_then_scatter,
-    ring_allreduce,
+    reduce_then_scatterv,
+)
+from .gathers import GATHER, SCATTER
+from .naming import named
+from .reduce_scatters import (
+    butterfly_reduce_scatter,
+    halving_reduce_scatter,
+    pairwise_reduce_scatter,
     ring_reduce_scatter,
 )
-from .scatter_allgather import scatter_allgather, scatter_allgather_ring
+from .reduces import REDUCE
+from .scans import doubling_exscan, doubling_scan, linear_exscan, linear_scan
 from .schedules import Algorithm, Ints, Schedule
 from .selection import OPENMPI, select, size_of, suited
 from .volumes import volume
 
-_GATHER = {
-    "binomial": binomial_gather,
-    "linear": linear_gather,
-    "linear_sync": linear_sync_gather,
-}
-_SCATTER = {
-    "binomial": binomial_scatter,
-    "linear": linear_scatter,
-    "linear_nb": linear_nb_scatter,
-}
 _ALLGATHER = {
     "bruck": bruck,
     "recursive_doubling": doubling_allgather,
     "neighbour_exchange": neighbour_exchange,
     "ring": ring,
-    "gather_bcast": gather_then_bcast,
+    "sparbit": sparbit,
 }
-_EXCHANGE = {"pairwise": pairwise, "linear": linear_exchange, "bruck": bruck_alltoall}
+_EXCHANGE = {
+    "pairwise": pairwise,
+    "linear": linear_exchange,
+    "linear_sync": linear_sync_exchange,
+    "bruck": bruck_alltoall,
+}
 _REDUCE_SCATTER = {
     "pairwise": pairwise_reduce_scatter,
     "recursive_halving": halving_reduce_scatter,
+    "butterfly": butterfly_reduce_scatter,
     "ring": ring_reduce_scatter,
-    "reduce_scatter": reduce_then_scatter,
 }
-_SCAN = {"recursive_doubling": doubling_scan, "linear": chain}
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     "barrier": {
         "dissemination": dissemination,
-        "recursive_doubling": recursive_doubling,
-        "tree": reduce_then_bcast,
-        "linear": linear_allreduce,
+        "recursive_doubling": doubling_barrier,
+        "double_ring": double_ring,
+        "tree": tree_barrier,
+        "linear": linear_barrier,
     },
-    "bcast": {
-        "binomial": binomial_bcast,
-        "linear": linear_bcast,
-        "knomial": knomial_bcast,
-        "binary": binary_bcast,
-        "split_binary": split_binary_bcast,
-        "chain": chain_bcast,
-        "pipeline": pipeline_bcast,
-        "scatter_allgather": scatter_allgather,
-        "scatter_allgather_ring": scatter_allgather_ring,
-    },
-    "gather": _GATHER,
-    "gatherv": _GATHER,
-    "scatter": _SCATTER,
-    "scatterv": _SCATTER,
-    "allgather": _ALLGATHER,
-    "allgatherv": _ALLGATHER,
+    "bcast": BCAST,
+    "gather": GATHER,
+    "gatherv": GATHER,
+    "scatter": SCATTER,
+    "scatterv": SCATTER,
+    "allgather": _ALLGATHER | {"gather_bcast": gather_then_bcast},
+    "allgatherv": _ALLGATHER | {"gather_bcast": gatherv_then_bcast},
     "alltoall": _EXCHANGE,
     "alltoallv": _EXCHANGE,
     "alltoallw": _EXCHANGE,
@@ -125,22 +94,16 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
         "recursive_doubling": recursive_doubling,
         "rabenseifner": rabenseifner_allreduce,
         "ring": ring_allreduce,
+        "segmented_ring": segmented_ring_allreduce,
         "reduce_bcast": reduce_then_bcast,
         "linear": linear_allreduce,
+        "allgather_reduce": allgather_then_reduce,
     },
-    "reduce": {
-        "binomial": binomial_reduce,
-        "linear": linear_reduce,
-        "binary": binary_reduce,
-        "in_order_binary": in_order_binary_reduce,
-        "chain": chain_reduce,
-        "pipeline": pipeline_reduce,
-        "rabenseifner": rabenseifner_reduce,
-    },
-    "reduce_scatter": _REDUCE_SCATTER,
-    "reduce_scatter_block": _REDUCE_SCATTER,
-    "scan": _SCAN,
-    "exscan": _SCAN,
+    "reduce": REDUCE | {"rabenseifner": rabenseifner_reduce},
+    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatterv},
+    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatter},
+    "scan": {"recursive_doubling": doubling_scan, "linear": linear_scan},
+    "exscan": {"recursive_doubling": doubling_exscan, "linear": linear_exscan},
 }
 
 

@@ -129,3 +129,11 @@ def linear_nb_scatter(members: int, root: int, volume: Ints, /) -> Schedule:
     dst = np.delete(np.arange(members), root)
     of_root = np.full_like(dst, root)
     return schedule([(of_root, dst, volume[dst])], [(-1, np.array([root]), volume[[root]])])
+
+
+GATHER = {"binomial": binomial_gather, "linear": linear_gather, "linear_sync": linear_sync_gather}
+SCATTER = {
+    "binomial": binomial_scatter,
+    "linear": linear_scatter,
+    "linear_nb": linear_nb_scatter,
+}

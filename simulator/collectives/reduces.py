@@ -1,7 +1,8 @@
 """Reductions to one member: whole buffers up a tree, in segments if wished.
 
 Source: Open MPI, ompi/mca/coll/base/coll_base_reduce.c, the same in 4.1 and 5.0. Operations are
-taken to commute, and not to be in place. `rabenseifner` is in `rabenseifner.py`.
+taken to commute, and not to be in place. `rabenseifner` is among the
+allreduces.
 """
 
 from __future__ import annotations
@@ -92,3 +93,13 @@ def _up(tree: Tree, whole: int, segment: int) -> Schedule:
         taken=taken,
         work=work(reduced=[(taken, dst, bytes_)]),
     )
+
+
+REDUCE = {
+    "binomial": binomial_reduce,
+    "linear": linear_reduce,
+    "binary": binary_reduce,
+    "in_order_binary": in_order_binary_reduce,
+    "chain": chain_reduce,
+    "pipeline": pipeline_reduce,
+}

@@ -154,6 +154,12 @@ def turned(given: Schedule, members: int, root: int) -> Schedule:
     return renumbered(given, (np.arange(members) + root) % members)
 
 
+def expect(suits: bool, name: str, members: int, expected: str) -> None:
+    """Raise `ValueError` if an algorithm is not for so many members."""
+    if not suits:
+        raise ValueError(f"{name}: {members} members: expected {expected}")
+
+
 def masks(members: int) -> list[int]:
     """1, 2, 4, ... below the number of members."""
     return [1 << k for k in range((members - 1).bit_length())]

@@ -45,15 +45,20 @@ class Script(list[Event]):
         self.append(("reduce", -1, size))
 
 
+KINDS = {"take": "wait", "sent": "wait", "copy": "work", "reduce": "work"}
+
+
 def settled(script: list[Event]) -> list[Event]:
-    """Sort what stands beside each other and has no order: waits, and work without bytes."""
+    """Sort what stands beside each other and has no order: waits, and work, which is summed up."""
     result: list[Event] = []
-    for waits, group in groupby(
-        (e for e in script if e[2] or e[0] not in ("copy", "reduce")),
-        key=lambda event: event[0] in ("take", "sent"),
+    for kind, group in groupby(
+        (e for e in script if e[2] or KINDS.get(e[0]) != "work"), key=lambda e: KINDS.get(e[0])
     ):
         events = list(group)
-        result.extend(sorted(events) if waits else events)
+        if kind == "work":
+            sums = {word: sum(e[2] for e in events if e[0] == word) for word in ("copy", "reduce")}
+            events = [(word, -1, size) for word, size in sums.items() if size]
+        result.extend(sorted(events) if kind == "wait" else events)
     return result
 
 

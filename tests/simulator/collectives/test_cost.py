@@ -42,8 +42,9 @@ ROUNDS = {
     "barrier": {
         "dissemination": levels,
         "recursive_doubling": lambda p: int(log2(p)) + 2 * folds(p),
-        "tree": lambda p: 2 * deepest(p),
-        "linear": lambda p: 2,
+        "double_ring": lambda p: 2 * p,
+        "tree": lambda p: 2 * deepest(p) if p == power(p) else None,
+        "linear": lambda p: p,
     },
     "bcast": {
         "binomial": deepest,
@@ -63,14 +64,22 @@ ROUNDS = {
         "recursive_doubling": levels,
         "neighbour_exchange": lambda p: p // 2,
         "ring": lambda p: p - 1,
-        "gather_bcast": lambda p: 1 + deepest(p),
+        "sparbit": levels,
+        "gather_bcast": lambda p: None,
     },
-    "alltoall": {"pairwise": lambda p: p - 1, "linear": lambda p: 1, "bruck": levels},
+    "alltoall": {
+        "pairwise": lambda p: p - 1,
+        "linear": lambda p: 1,
+        "linear_sync": lambda p: 1,
+        "bruck": levels,
+    },
     "allreduce": {
         "recursive_doubling": lambda p: int(log2(p)) + 2 * folds(p),
         "rabenseifner": lambda p: 2 * int(log2(p)) + 3 * folds(p),
         "ring": lambda p: 2 * (p - 1),
-        "reduce_bcast": lambda p: 2 * deepest(p),
+        "segmented_ring": lambda p: 2 * (p - 1),
+        "reduce_bcast": lambda p: None,
+        "allgather_reduce": lambda p: None,
         "linear": lambda p: 2,
     },
     "reduce": {
@@ -86,7 +95,8 @@ ROUNDS = {
         "pairwise": lambda p: p - 1,
         "recursive_halving": lambda p: int(log2(p)) + 2 * folds(p),
         "ring": lambda p: p - 1,
-        "reduce_scatter": lambda p: deepest(p) + levels(p),
+        "butterfly": lambda p: None if folds(p) else int(log2(p)) + (p > 2),
+        "reduce_scatter": lambda p: None,
     },
     "scan": {"recursive_doubling": levels, "linear": lambda p: p - 1},
 }

@@ -1,0 +1,101 @@
+"""Members do what Open MPI's C does, call by call: collectives without a root."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import ALGORITHMS
+from hopmap.simulator.collectives.selection import suited
+from support.rank_scripts import assert_same_scripts
+
+from . import openmpi_everyone as c
+
+SIZES = range(2, 18)
+COUNT = 1600  # bytes that halve evenly as often as sixteen members need
+BLOCKS = {
+    ("allgather", "ring"): c.allgather_ring,
+    ("allgather", "bruck"): c.allgather_bruck,
+    ("allgather", "recursive_doubling"): c.allgather_recursivedoubling,
+    ("allgather", "neighbour_exchange"): c.allgather_neighborexchange,
+    ("allgather", "sparbit"): c.allgather_sparbit,
+    ("reduce_scatter", "ring"): c.reduce_scatter_ring,
+    ("reduce_scatter", "recursive_halving"): c.reduce_scatter_recursivehalving,
+    ("reduce_scatter", "butterfly"): c.reduce_scatter_butterfly,
+}
+WHOLE = {
+    ("allreduce", "recursive_doubling"): c.allreduce_recursivedoubling,
+    ("allreduce", "rabenseifner"): c.allreduce_redscat_allgather,
+    ("allreduce", "linear"): c.allreduce_basic_linear,
+    ("allreduce", "ring"): lambda *given: c.allreduce_ring_segmented(*given, 0),
+    ("scan", "linear"): c.scan_linear,
+    ("exscan", "linear"): c.exscan_linear,
+    ("scan", "recursive_doubling"): lambda *given: c.scan_recursivedoubling(*given, False),
+    ("exscan", "recursive_doubling"): lambda *given: c.scan_recursivedoubling(*given, True),
+}
+BARRIERS = {
+    "double_ring": c.barrier_doublering,
+    "recursive_doubling": c.barrier_recursivedoubling,
+    "dissemination": c.barrier_bruck,
+    "linear": c.barrier_basic_linear,
+    "tree": c.barrier_tree,
+}
+
+
+def ranks(size, of, *given):
+    return [of(rank, size, *given) for rank in range(size)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("operation", "name"), BLOCKS)
+def test_blocks_of_every_member(operation, name, size):
+    if suited(operation, name, size) != name:
+        return
+    # Sizes that tell blocks apart, and any sum of them.
+    counts = 1000 + 2 ** np.arange(size)
+    expected = ranks(size, BLOCKS[operation, name], counts.tolist())
+    assert_same_scripts(ALGORITHMS[operation][name](size, 0, counts), expected)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("operation", "name"), WHOLE)
+def test_whole_buffers(operation, name, size):
+    expected = ranks(size, WHOLE[operation, name], COUNT)
+    assert_same_scripts(ALGORITHMS[operation][name](size, 0, np.array([COUNT])), expected)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("segment", [0, 1, 10, 33, 100, 199, 200, 1000])
+def test_a_ring_in_segments(size, segment):
+    expected = ranks(size, c.allreduce_ring_segmented, 1999, segment)
+    algorithm = ALGORITHMS["allreduce"]["segmented_ring"]
+    assert_same_scripts(algorithm(size, 0, np.array([1999]), segment=segment), expected)
+
+
+@pytest.mark.parametrize("root", range(6))
+@pytest.mark.parametrize("size", SIZES)
+def test_rabenseifners_reduction(size, root):
+    root %= size
+    expected = [c.reduce_redscat_gather(rank, size, root, COUNT) for rank in range(size)]
+    algorithm = ALGORITHMS["reduce"]["rabenseifner"]
+    assert_same_scripts(algorithm(size, root, np.array([COUNT])), expected)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", BARRIERS)
+def test_barriers(name, size):
+    schedule = ALGORITHMS["barrier"][name](size, 0, np.array([0]))
+    assert_same_scripts(schedule, ranks(size, BARRIERS[name]))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_alltoalls(size):
+    pairs = np.arange(size * size).reshape(size, size) + 1000
+    table = ALGORITHMS["alltoall"]
+    given = pairs.tolist()
+    assert_same_scripts(table["pairwise"](size, 0, pairs), ranks(size, c.alltoall_pairwise, given))
+    linear = ranks(size, c.alltoall_basic_linear, given)
+    assert_same_scripts(table["linear"](size, 0, pairs), linear)
+    assert_same_scripts(table["linear_sync"](size, 0, pairs), linear)
+    equal = np.full((size, size), 7)
+    assert_same_scripts(table["bruck"](size, 0, equal), ranks(size, c.alltoall_bruck, 7))
