@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.collectives.naming import named
 from hopmap.simulator.collectives.schedules import cut
+from hopmap.simulator.collectives.selection import enough, suited
 from hopmap.simulator.programs.from_collectives import Worked, template_of
 from hopmap.simulator.programs.program import LocalWork, Op, Program
 from hopmap.traces import Collective
 
+ELEMENT = 4  # bytes of an element in the measured calls, an int
 WHOLE = ("bcast", "reduce", "allreduce")
 
 
@@ -43,6 +45,9 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
     """
     volume = moved(operation, size, members)
     name, schedule_of = named(algorithm, ALGORITHMS[operation])
+    instead = suited(operation, enough(operation, name, members, size // ELEMENT), members)
+    if instead != name:
+        name, schedule_of = instead, ALGORITHMS[operation][instead]
     template = template_of(schedule_of(members, 0, volume))
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members

@@ -155,3 +155,25 @@ def _file(folder, text):
     path = folder / "other.csv"
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("torus:2x2x2", "validated on this network: error 3.0 % (median;"),
+        ("torus:4x2", "validated on torus:2x2x2: error 3.0 % (median;"),
+    ],
+)
+def test_simulate_says_whether_parameters_are_validated_for_the_network(tmp_path, network, said):
+    out, mapping = tmp_path / "p.toml", tmp_path / "m.csv"
+    out.write_text(
+        "[parameters]\n'eager_limit' = 100\n[validated]\ntopologies = ['torus:2x2x2']\nerror = 0.03"
+    )
+    hopmap("map", "lu.S.8", "-t", network, "--mapper", "identity", "--out", mapping)
+    words = ("simulate", "lu.S.8", mapping, "-t", network, "--steps", "1")
+    text = hopmap(*words, "--set", out)
+    assert said in text
+    assert ("not on this network" in text) == (network != "torus:2x2x2")
+    assert "validated" not in hopmap(*words)
+    out.write_text("[parameters]\n[validated]\nerror = 'x'")
+    assert "[validated]: expected topologies and error" in failed(*words, "--set", out)
