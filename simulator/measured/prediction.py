@@ -20,8 +20,10 @@ from .files import Measured, MeasuredError
 from .names import Known, known
 from .single_call import call_program
 
-PACKETS = 64  # of the largest message of a call, at most, unless it is larger than these packets
-MOST_HOPS = 2e8  # packets times servers of a call, about: some 20 s
+PACKETS = 64  # of the largest message of a call, at most
+FEWEST = 8  # where that would be more than so many packets in all
+ENOUGH = 50_000
+MOST = 20_000_000  # packets of a call that is simulated: some 20 s
 KEPT = 256  # programs
 
 ON_GPU, NO_NAME, TOO_LARGE = "buffers on GPUs", "no public definition", "too large to simulate"
@@ -123,9 +125,11 @@ def call_time(
 ) -> float:
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large."""
     program = _program(entry, len(node_of), size)
-    largest = int(program.size.max(initial=1))
-    packet = max(parameters.packet_size, -(-largest // PACKETS))
-    if program.operations * min(PACKETS, largest // packet + 1) * 4 > MOST_HOPS:
+    size = program.size[program.sends()]
+    largest, whole = int(size.max(initial=1)), int(size.sum())
+    most = max(FEWEST, min(PACKETS, ENOUGH * largest // max(whole, 1)))
+    packet = max(parameters.packet_size, -(-largest // most))
+    if len(size) + whole // packet > MOST:
         return float("nan")
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
     return float(compiled_engine.run(plan).finish.max(initial=0.0))

@@ -68,7 +68,7 @@ def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
     network = torus((4, 4))
     given = [row("alltoall", "default-pairwise"), row("bcast", "default-binomial")]
     times = []
-    for packets in (prediction.PACKETS, 8 * prediction.PACKETS):
+    for packets in (prediction.FEWEST, 8 * prediction.PACKETS):
         monkeypatch.setattr(prediction, "PACKETS", packets)
         times.append(predict(measured_of(given), [network], replace(FREE, packet_size=1)).time)
     assert times[0] == pytest.approx(times[1], rel=0.03)
@@ -80,7 +80,7 @@ def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simula
     found = predict(measured_of(rows), [network], FREE)
     assert found.why == (NO_NAME, ON_GPU)
     assert np.isnan(found.time).all()
-    monkeypatch.setattr(prediction, "MOST_HOPS", 10)
+    monkeypatch.setattr(prediction, "MOST", 2)
     assert time_of(network, "bcast", "default-binomial").why == (TOO_LARGE,)
 
 
