@@ -21,7 +21,13 @@ from .allreduces import (
     ring_allreduce,
     segmented_ring_allreduce,
 )
-from .alltoalls import bruck_alltoall, linear_exchange, linear_sync_exchange, pairwise
+from .alltoalls import (
+    bine_alltoall,
+    bruck_alltoall,
+    linear_exchange,
+    linear_sync_exchange,
+    pairwise,
+)
 from .barriers import (
     dissemination,
     double_ring,
@@ -29,6 +35,23 @@ from .barriers import (
     linear_barrier,
     tree_barrier,
 )
+from .bine_exchanges import (
+    bine_allgather,
+    bine_allgather_blocks,
+    bine_allgather_sending,
+    bine_allreduce,
+    bine_gather,
+    bine_gather_increasing,
+    bine_halving_allreduce,
+    bine_reduce_scatter,
+    bine_reduce_then_gather,
+    bine_scatter,
+    bine_scatter_decreasing,
+    bine_scatter_then_allgather,
+    torus_doubling_allreduce,
+    torus_halving_allreduce,
+)
+from .bine_trees import bine_bcast, bine_bcast_with_buffer, bine_reduce
 from .broadcasts import BCAST
 from .composed import (
     allgather_then_reduce,
@@ -42,12 +65,15 @@ from .gathers import GATHER, SCATTER
 from .naming import named
 from .reduce_scatters import (
     butterfly_reduce_scatter,
+    doubling_exscan,
+    doubling_scan,
     halving_reduce_scatter,
+    linear_exscan,
+    linear_scan,
     pairwise_reduce_scatter,
     ring_reduce_scatter,
 )
 from .reduces import REDUCE
-from .scans import doubling_exscan, doubling_scan, linear_exscan, linear_scan
 from .schedules import Algorithm, Ints, Schedule
 from .selection import OPENMPI, select, size_of, suited
 from .volumes import volume
@@ -58,19 +84,31 @@ _ALLGATHER = {
     "neighbour_exchange": neighbour_exchange,
     "ring": ring,
     "sparbit": sparbit,
+    "bine": bine_allgather,
+    "bine_sending": bine_allgather_sending,
+    "bine_blocks": bine_allgather_blocks,
 }
 _EXCHANGE = {
     "pairwise": pairwise,
     "linear": linear_exchange,
     "linear_sync": linear_sync_exchange,
     "bruck": bruck_alltoall,
+    "bine": bine_alltoall,
 }
 _REDUCE_SCATTER = {
     "pairwise": pairwise_reduce_scatter,
     "recursive_halving": halving_reduce_scatter,
     "butterfly": butterfly_reduce_scatter,
     "ring": ring_reduce_scatter,
+    "bine": bine_reduce_scatter,
 }
+_BCAST = BCAST | {
+    "bine": bine_bcast,
+    "bine_with_buffer": bine_bcast_with_buffer,
+    "bine_scatter_allgather": bine_scatter_then_allgather,
+}
+_GATHER = GATHER | {"bine": bine_gather, "bine_increasing": bine_gather_increasing}
+_SCATTER = SCATTER | {"bine": bine_scatter, "bine_decreasing": bine_scatter_decreasing}
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     "barrier": {
@@ -80,11 +118,11 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
         "tree": tree_barrier,
         "linear": linear_barrier,
     },
-    "bcast": BCAST,
-    "gather": GATHER,
-    "gatherv": GATHER,
-    "scatter": SCATTER,
-    "scatterv": SCATTER,
+    "bcast": _BCAST,
+    "gather": _GATHER,
+    "gatherv": _GATHER,
+    "scatter": _SCATTER,
+    "scatterv": _SCATTER,
     "allgather": _ALLGATHER | {"gather_bcast": gather_then_bcast},
     "allgatherv": _ALLGATHER | {"gather_bcast": gatherv_then_bcast},
     "alltoall": _EXCHANGE,
@@ -98,8 +136,17 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
         "reduce_bcast": reduce_then_bcast,
         "linear": linear_allreduce,
         "allgather_reduce": allgather_then_reduce,
+        "bine": bine_allreduce,
+        "bine_halving": bine_halving_allreduce,
+        "torus_doubling": torus_doubling_allreduce,
+        "torus_halving": torus_halving_allreduce,
     },
-    "reduce": REDUCE | {"rabenseifner": rabenseifner_reduce},
+    "reduce": REDUCE
+    | {
+        "rabenseifner": rabenseifner_reduce,
+        "bine": bine_reduce,
+        "bine_reduce_scatter_gather": bine_reduce_then_gather,
+    },
     "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatterv},
     "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatter},
     "scan": {"recursive_doubling": doubling_scan, "linear": linear_scan},

@@ -2,13 +2,15 @@
 
 Source: Open MPI, ompi/mca/coll/base/coll_base_alltoall.c and coll_base_alltoallv.c, the same in 4.1
 and 5.0. Behind `bruck`: J. Bruck et al., Efficient algorithms for all-to-all communications, 1997.
+`bine` is in lib/libbine_coll_alltoall.cc of HLC-Lab/bine_trees_fugaku, see `bine_trees.py`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .schedules import Ints, Schedule, masks, schedule
+from .bine_trees import ways
+from .schedules import Done, Ints, Schedule, masks, schedule
 
 
 def pairwise(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -53,4 +55,31 @@ def bruck_alltoall(members: int, _root: int, volume: Ints, /) -> Schedule:
         rounds.append((me, (me + mask) % members, size))
         copied += [(k - 1, me, size), (k, (me + mask) % members, 2 * size)]
     copied.append((len(rounds), me, volume.sum(axis=0)))
+    return schedule(rounds, copied)
+
+
+def bine_alltoall(
+    members: int, _root: int, volume: Ints, /, *, dims: tuple[int, ...] = ()
+) -> Schedule:
+    """Send the partner of each step, nearest first, what is for its part of the tree: BINE-LOG.
+
+    Partners first tell each other that they may send. What is sent and what is kept is moved
+    before, and everything in the beginning and in the end.
+    """
+    me, way = np.arange(members), ways(members, dims)
+    reach = [np.eye(members, dtype=np.bool_)]  # whom members reach with the last steps
+    for partner in way.peer[::-1]:
+        reach.append(reach[-1] | reach[-1][partner])
+    at = np.broadcast_to(me[:, None], (members, members)).copy()  # where each pair's block is
+    target = np.broadcast_to(me, (members, members))
+    rounds: list[tuple[Ints, Ints, Ints]] = []
+    copied: list[Done] = [(-1, me, volume.sum(axis=1))]
+    for partner, beyond in zip(way.peer, reach[-2::-1], strict=True):
+        leaves = beyond[partner[at], target]
+        size = np.bincount(at[leaves], volume[leaves], members).astype(np.int64)
+        held = np.bincount(at.ravel(), volume.ravel(), members).astype(np.int64)
+        copied.append((len(rounds) - 1, me, held))
+        rounds += [(me, partner, np.zeros_like(me)), (me, partner, size)]
+        at = np.where(leaves, partner[at], at)
+    copied.append((len(rounds) - 1, me, volume.sum(axis=0)))
     return schedule(rounds, copied)

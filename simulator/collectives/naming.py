@@ -9,14 +9,13 @@ from difflib import get_close_matches
 from functools import partial
 from typing import NamedTuple
 
-from hopmap.errors import HopmapError
 from hopmap.units import UnitError, parse_quantity
 
-from .schedules import Algorithm
+from .schedules import Algorithm, AlgorithmError
 
 
 class Option(NamedTuple):
-    """Unit and least value of an option."""
+    """Unit and least value of an option; "x" for lengths like 4x4x4."""
 
     unit: str
     least: int
@@ -27,11 +26,9 @@ OPTIONS: Mapping[str, Option] = {
     "fanout": Option("1", 1),
     "radix": Option("1", 2),
     "window": Option("1", 0),
+    "ports": Option("1", 1),
+    "dims": Option("x", 1),
 }
-
-
-class AlgorithmError(HopmapError, ValueError):
-    """A name of an algorithm that means nothing; says what was expected."""
 
 
 class Named(NamedTuple):
@@ -67,7 +64,7 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
         raise AlgorithmError(f"{text!r}: expected one of {', '.join(table)}")
     name, function = match[1], table[match[1]]
     known = options_of(function)
-    given: dict[str, int] = {}
+    given: dict[str, int | tuple[int, ...]] = {}
     for setting in (match[2] or "").split(",") if (match[2] or "").strip() else ():
         key, _, value = (piece.strip() for piece in setting.partition("="))
         if key not in known:
@@ -81,14 +78,18 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
     return Named(name, partial(function, **given) if given else function)  # type: ignore[arg-type]
 
 
-def options_of(function: Callable[..., object]) -> dict[str, int]:
+def options_of(function: Callable[..., object]) -> dict[str, object]:
     """Return the options of an algorithm with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-def _value(text: str, key: str, value: str) -> int:
+def _value(text: str, key: str, value: str) -> int | tuple[int, ...]:
     option = OPTIONS[key]
+    if option.unit == "x":
+        if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", value):
+            raise AlgorithmError(f"{text!r}: option {key} {value}: expected lengths like 4x4x4")
+        return tuple(map(int, value.split("x")))
     try:
         number = parse_quantity(value, option.unit)
     except UnitError as error:

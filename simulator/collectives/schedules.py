@@ -14,8 +14,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import HopmapError
+
 Ints = NDArray[np.int64]
 Done = tuple[int | Ints, Ints, Ints]  # step or steps, members and bytes
+
+
+class AlgorithmError(HopmapError, ValueError):
+    """An algorithm's name or option that means nothing; says what was expected."""
 
 
 class Work(NamedTuple):
@@ -155,9 +161,9 @@ def turned(given: Schedule, members: int, root: int) -> Schedule:
 
 
 def expect(suits: bool, name: str, members: int, expected: str) -> None:
-    """Raise `ValueError` if an algorithm is not for so many members."""
+    """Raise `AlgorithmError` if an algorithm is not for so many members."""
     if not suits:
-        raise ValueError(f"{name}: {members} members: expected {expected}")
+        raise AlgorithmError(f"{name}: {members} members: expected {expected}")
 
 
 def masks(members: int) -> list[int]:

@@ -37,6 +37,28 @@ _EVEN_ONLY = {"neighbour_exchange": "ring"}
 _POWERS_ONLY = {
     ("allgather", "recursive_doubling"): "bruck",
     ("allgatherv", "recursive_doubling"): "bruck",
+    ("bcast", "bine_scatter_allgather"): "scatter_allgather",
+    ("reduce", "bine_reduce_scatter_gather"): "rabenseifner",
+    ("allreduce", "bine_halving"): "rabenseifner",
+    ("allreduce", "torus_halving"): "rabenseifner",
+    ("allreduce", "torus_doubling"): "recursive_doubling",
+}
+
+_FOR_BINE = {
+    "bcast": "binomial",
+    "reduce": "binomial",
+    "gather": "binomial",
+    "gatherv": "binomial",
+    "scatter": "binomial",
+    "scatterv": "binomial",
+    "allgather": "bruck",
+    "allgatherv": "bruck",
+    "alltoall": "bruck",
+    "alltoallv": "bruck",
+    "alltoallw": "bruck",
+    "allreduce": "recursive_doubling",
+    "reduce_scatter": "recursive_halving",
+    "reduce_scatter_block": "recursive_halving",
 }
 
 
@@ -88,7 +110,8 @@ def suited(operation: str, algorithm: str, members: int) -> str:
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
     if members & (members - 1):
-        return _POWERS_ONLY.get((operation, algorithm), algorithm)
+        instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
+        return _POWERS_ONLY.get((operation, algorithm), instead)
     return algorithm
 
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
-from hopmap.simulator.collectives.naming import AlgorithmError, named
+from hopmap.simulator.collectives.naming import named
+from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.collectives.selection import OPENMPI
 
 from .energy import LINK, MEANS, NODE

@@ -1,7 +1,7 @@
 """Collectives without a root as Open MPI's C has them, rank by rank.
 
-Written from ompi/mca/coll/base/coll_base_{allgather,alltoall,allreduce,reduce_scatter,barrier,scan,
-exscan}.c and coll_base_reduce.c of 5.0.9 (the same in 4.1.6), and not from hopmap. Counts are bytes.
+Written from ompi/mca/coll/base/coll_base_{allgather,alltoall,allreduce,reduce,reduce_scatter,
+barrier,scan,exscan}.c of 5.0.9 (the same in 4.1.6), and not from hopmap. Counts are bytes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters
-from hopmap.simulator.collectives import allreduces, broadcasts
+from hopmap.simulator.collectives import allreduces, bine_exchanges, broadcasts
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
 from hopmap.simulator.programs.from_collectives import template_of
@@ -56,7 +56,8 @@ def carried(size):
 @pytest.fixture
 def cut_like_blocks(monkeypatch):
     """Cut whole buffers into blocks whose sizes tell them apart."""
-    for module, function in ((allreduces, "cut"), (broadcasts, "shares")):
+    cutting = ((allreduces, "cut"), (broadcasts, "shares"), (bine_exchanges, "shares"))
+    for module, function in cutting:
         monkeypatch.setattr(module, function, lambda _whole, parts: blocks(parts))
 
 
@@ -66,7 +67,8 @@ def parts_of(algorithm, members):
         return 1 << (members.bit_length() - 1)
     if algorithm == "split_binary":
         return 2
-    return members if "ring" in algorithm or "scatter" in algorithm else 1
+    cuts = any(word in algorithm for word in ("ring", "scatter", "halving"))
+    return members if cuts else 1
 
 
 @pytest.mark.parametrize(("operation", "algorithm", "members"), cases("barrier"))
@@ -213,7 +215,7 @@ def test_allgather_brings_every_block_to_everyone(operation, algorithm, members)
     schedule = ALGORITHMS[operation][algorithm](members, 0, blocks(members))
     held = move_blocks(schedule, [{i} for i in range(members)])
     assert held == [set(range(members))] * members
-    if algorithm != "gather_bcast":  # the others bring no block twice
+    if algorithm not in ("gather_bcast", "bine_sending"):  # the others bring no block twice
         everything = int(blocks(members).sum())
         into = np.bincount(schedule.dst, weights=schedule.size, minlength=members)
         assert np.array_equal(into, everything - blocks(members))
@@ -230,7 +232,7 @@ def test_alltoall_sends_every_pair_its_own(operation, algorithm, members):
         stops = [source, *schedule.dst[way].tolist()]
         assert schedule.src[way].tolist() == stops[:-1]
         assert stops[-1] == target
-        if algorithm != "bruck":
+        if algorithm not in ("bruck", "bine"):
             assert len(stops) <= 2
 
 

@@ -123,6 +123,11 @@ def suiting(operation, algorithm):
     return [p for p in MEMBERS if suited(operation, algorithm, p) == algorithm]
 
 
+def of_bine(algorithm):
+    """Those that test_bine.py has."""
+    return algorithm.startswith(("bine", "torus"))
+
+
 def test_every_algorithm_is_here():
     same = {
         "gatherv": "gather",
@@ -134,7 +139,8 @@ def test_every_algorithm_is_here():
         "exscan": "scan",
     }
     for operation, table in ALGORITHMS.items():
-        assert ROUNDS[same.get(operation, operation)].keys() == table.keys()
+        others = {name for name in table if not of_bine(name)}
+        assert ROUNDS[same.get(operation, operation)].keys() == others
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from hopmap.simulator import ALGORITHMS
 from hopmap.simulator.collectives.algorithms import choose
-from hopmap.simulator.collectives.naming import OPTIONS, AlgorithmError, named, options_of
+from hopmap.simulator.collectives.naming import OPTIONS, named, options_of
+from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.parameters.parameters import ParameterError, parameters_from
 from hopmap.traces import Collective
 
@@ -48,6 +49,7 @@ def test_options_are_arguments(text, options):
         ("chain(segment=-1)", "option segment -1: expected a whole number of at least 0"),
         ("chain(segment=1 us)", "option segment: '1 us': unknown unit 'us'"),
         ("chain(fanout=2,fanout=3)", "option fanout is set twice"),
+        ("bine(dims=4x0)", "option dims 4x0: expected lengths like 4x4x4"),
     ],
 )
 def test_what_means_nothing_is_an_error(text, words):
@@ -62,7 +64,8 @@ def test_every_option_is_known_and_has_a_default():
     for table in ALGORITHMS.values():
         for function in table.values():
             for name, default in options_of(function).items():
-                assert default >= 0 and name in OPTIONS
+                assert name in OPTIONS
+                assert default == () if name == "dims" else default >= 0
 
 
 def test_a_call_remembers_how_its_algorithm_was_named():

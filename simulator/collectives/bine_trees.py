@@ -1,0 +1,261 @@
+"""Bine trees: binomial trees whose subtrees are near each other, along the dimensions of a torus.
+
+In step k a member talks to the one (1 - (-2)^(k+1)) / 3 further on, or back if its number is odd:
+1, -1, 3, -5, 11, ... On a torus every dimension takes its steps in turn, by coordinate. For powers
+of two. A buffer may be cut for several ports, each of which begins with a dimension of its own, and
+half of them go the other way; they take their steps together.
+
+Source: D. De Sensi et al., Bine Trees: Enhancing Collective Operations by Optimizing Communication
+Locality, SC25, arXiv 2508.17311; lib/libbine_coll.cc in HLC-Lab/bine_trees_fugaku (compute_peers,
+build_tree, remap_ranks). With the partners of recursive doubling instead: the family RECDOUB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .schedules import Ints, Schedule, expect, together, work
+
+LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
+
+
+class Ways(NamedTuple):
+    """Partners in every step.
+
+    Attributes
+    ----------
+    peer : ndarray(int64, shape=(steps, members))
+        Nearest first.
+    """
+
+    peer: Ints
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.peer)
+
+
+class BineTree(NamedTuple):
+    """A tree that reaches twice as many members in every step; all of shape (members,).
+
+    Attributes
+    ----------
+    parent : ndarray(int64)
+        -1 of the root.
+    reached : ndarray(int64)
+        Step in which a member is reached; -1 of the root.
+    place : ndarray(int64)
+        Numbers by which every subtree is a range, its root the first.
+    """
+
+    parent: Ints
+    reached: Ints
+    place: Ints
+
+    def below(self, steps: int) -> Ints:
+        """How many members each subtree has."""
+        return 1 << (steps - 1 - self.reached)
+
+
+def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
+    """Return everybody's partners, by coordinate of which the last changes first."""
+    shape = dims or (members,)
+    suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
+    wanted = "as many as the dimensions make, each a power of two" if dims else "a power of two"
+    expect(suits, "a Bine tree", members, wanted)
+    at = np.stack(np.unravel_index(np.arange(members), shape))
+    mirror = -1 if _is_mirrored(port, len(shape)) else 1
+    left = [size.bit_length() - 1 for size in shape]
+    taken, dim, rows = [0] * len(shape), port % len(shape), []
+    while any(left):
+        if left[dim]:
+            here = at[dim]
+            if doubling:
+                way = (here ^ (1 << taken[dim])) - here
+            else:
+                way = (1 - (-2) ** (taken[dim] + 1)) // 3 * (1 - 2 * (here % 2))
+            there = at.copy()
+            there[dim] = (here + mirror * way) % shape[dim]
+            rows.append(np.ravel_multi_index(tuple(there), shape))
+            left[dim] -= 1
+            taken[dim] += 1
+        dim = (dim + 1) % len(shape)
+    return Ways(np.array(rows, dtype=np.int64).reshape(len(rows), members))
+
+
+def _is_mirrored(port: int, dimensions: int) -> bool:
+    if dimensions == 3:
+        return port >= 3
+    if dimensions == 2:
+        return port in (2, 3)
+    return dimensions == 1 and port % 2 == 1
+
+
+def tree_from(root: int, way: Ways, nearest_first: bool) -> BineTree:
+    """Let everyone who is reached tell its partner of each step."""
+    steps, members = way.peer.shape
+    parent, reached = np.full(members, -1), np.full(members, -1)
+    place = np.zeros(members, dtype=np.int64)
+    known = np.array([root])
+    for k in range(steps):
+        partner = way.peer[k if nearest_first else steps - 1 - k][known]
+        parent[partner], reached[partner] = known, k
+        place[partner] = place[known] + (1 << (steps - 1 - k))
+        known = np.concatenate((known, partner))
+    return BineTree(parent, reached, place)
+
+
+def bytes_below(tree: BineTree, volume: Ints) -> Ints:
+    """Bytes of the blocks of every subtree."""
+    below = volume.astype(np.int64).copy()
+    for k in range(int(tree.reached.max(initial=-1)), -1, -1):
+        now = np.flatnonzero(tree.reached == k)
+        np.add.at(below, tree.parent[now], below[now])
+    return below
+
+
+def by_port(ports: int, volume: Ints, of: Callable[[int, Ints], Schedule]) -> Schedule:
+    """Cut every block for so many ports, the first ones longer by a byte; all take each step."""
+    parts = [volume // ports + (port < volume % ports) for port in range(ports)]
+    return together(*(of(port, part) for port, part in enumerate(parts)))
+
+
+def bine_bcast(
+    members: int,
+    root: int,
+    volume: Ints,
+    /,
+    *,
+    dims: tuple[int, ...] = (),
+    ports: int = 1,
+    segment: int = 0,
+) -> Schedule:
+    """Bine tree, farthest first; each segment to all children at once: bine_bcast_l."""
+
+    def of(port: int, part: Ints) -> Schedule:
+        tree = tree_from(root, ways(members, dims, port), nearest_first=False)
+        child = _in_order(tree)
+        size = _segments(int(part[0]), segment)
+        which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
+        taken = 2 * which + 1
+        return Schedule(
+            round=taken + 1,
+            src=tree.parent[dst],
+            dst=dst,
+            size=np.repeat(size, len(child)),
+            posted=_from_the_start(taken, len(size)),
+            taken=taken,
+            work=work(),
+        )
+
+    return by_port(ports, volume[:1], of)
+
+
+def bine_bcast_with_buffer(
+    members: int,
+    root: int,
+    volume: Ints,
+    /,
+    *,
+    dims: tuple[int, ...] = (),
+    ports: int = 1,
+    segment: int = 0,
+) -> Schedule:
+    """As the Bine tree, by way of a buffer from which everyone copies: bine_bcast_l_tmpbuf."""
+    given = bine_bcast(members, root, volume, dims=dims, ports=ports, segment=segment)
+    others = np.delete(np.arange(members), root)
+    return given._replace(work=work([(given.steps, others, volume[:1])]))
+
+
+def bine_reduce(
+    members: int,
+    root: int,
+    volume: Ints,
+    /,
+    *,
+    dims: tuple[int, ...] = (),
+    ports: int = 1,
+    segment: int = 0,
+) -> Schedule:
+    """Bine tree towards the root, nearest first; a segment goes on when the last child's is added.
+
+    Above 1 KiB a parent first tells each child that it may send: bine_reduce_utofu.
+    """
+    asks = int(volume[0]) > 1024
+
+    def of(port: int, part: Ints) -> Schedule:
+        tree = tree_from(root, ways(members, dims, port), nearest_first=False)
+        child = _in_order(tree)[::-1]
+        size = _segments(int(part[0]), segment)
+        count, src = len(size), np.repeat(child, len(size))
+        which = np.tile(np.arange(count), len(child))
+        steps = int(tree.reached.max(initial=-1)) + 1
+        # A member's children come in the last steps but those before it was reached itself.
+        turn = (steps - 1 - tree.reached) * count  # of each member as a child, and when it sends
+        taken = 4 * (turn[src] + which) + 1
+        behind = np.maximum(turn[src] - count, 0)  # where its last child's segments come in
+        data = Schedule(
+            round=4 * (behind + which) + 3,
+            src=src,
+            dst=tree.parent[src],
+            size=size[which],
+            posted=_from_the_start(taken, count * len(child) + asks),
+            taken=taken,
+            work=work(reduced=[(taken, tree.parent[src], size[which])]),
+        )
+        if not asks:
+            return data
+        first = 4 * np.maximum(turn[child] - count, 0) + 2
+        ready = Schedule(
+            round=4 * turn[child],
+            src=tree.parent[child],
+            dst=child,
+            size=np.zeros_like(child),
+            posted=np.zeros_like(first),
+            taken=first,
+            work=work(),
+        )
+        return together(ready, data)
+
+    return by_port(ports, volume[:1], of)
+
+
+def gathered(tree: BineTree, volume: Ints) -> Schedule:
+    """Send the blocks of whole subtrees towards the root, last reached first."""
+    child = _in_order(tree)[::-1]
+    below = bytes_below(tree, volume)
+    step = int(tree.reached.max(initial=-1)) - tree.reached[child]
+    return Schedule(
+        step, child, tree.parent[child], below[child], np.zeros_like(step), step, work()
+    )
+
+
+def scattered(tree: BineTree, volume: Ints) -> Schedule:
+    """Send the blocks of whole subtrees from the root; all children at once."""
+    child = _in_order(tree)
+    below = bytes_below(tree, volume)
+    zero = np.zeros_like(child)
+    return Schedule(zero + 1, tree.parent[child], child, below[child], zero, zero, work())
+
+
+def _in_order(tree: BineTree) -> Ints:
+    """All members but the root, as they are reached."""
+    order = np.argsort(tree.reached, kind="stable")
+    return order[tree.reached[order] >= 0]
+
+
+def _segments(whole: int, segment: int) -> Ints:
+    length = min(segment or LARGEST_PUT, LARGEST_PUT)
+    count = max(-(-whole // length), 1)
+    size = np.full(count, length)
+    size[-1] = whole - length * (count - 1)
+    return size
+
+
+def _from_the_start(taken: Ints, count: int) -> Ints:
+    """Where receives are posted that wait for nobody: puts go into memory that is there."""
+    return taken if count == 1 else np.zeros_like(taken)

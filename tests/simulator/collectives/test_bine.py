@@ -1,0 +1,133 @@
+"""Bine trees: who talks to whom is what the authors' C++ says, in one dimension and in several."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import ALGORITHMS
+from hopmap.simulator.collectives.schedules import AlgorithmError
+from support.rank_scripts import assert_same_scripts
+
+from . import bine_c as c
+
+SHAPES = [(2,), (4,), (8,), (16,), (2, 2), (4, 2), (2, 8), (4, 4), (2, 2, 2), (4, 2, 2)]
+shapes = pytest.mark.parametrize("dims", SHAPES, ids=lambda dims: "x".join(map(str, dims)))
+BLOCK = 96
+
+
+def ranks(size, of, *given):
+    return [of(rank, *given) for rank in range(size)]
+
+
+def schedule(operation, name, dims, root, volume, **options):
+    algorithm = ALGORITHMS[operation][name]
+    return algorithm(int(np.prod(dims)), root, volume, dims=dims, **options)
+
+
+@shapes
+@pytest.mark.parametrize("segment", [5000, 700, 1000])
+@pytest.mark.parametrize("root", [0, 3])
+def test_trees_with_whole_buffers(dims, root, segment):
+    size, count = int(np.prod(dims)), 2500
+    root %= size
+    for name, of in (("bcast", c.bcast), ("reduce", c.reduce)):
+        ours = schedule(name, "bine", dims, root, np.array([count]), segment=segment)
+        assert_same_scripts(ours, ranks(size, of, root, count, 0, dims, segment))
+
+
+@shapes
+@pytest.mark.parametrize("root", [0, 3])
+def test_trees_with_blocks(dims, root):
+    size = int(np.prod(dims))
+    root %= size
+    counts = 2 ** np.arange(size)
+    for operation, name, of, decreasing in (
+        ("gather", "bine", c.gather, True),
+        ("gather", "bine_increasing", c.gather, False),
+        ("scatter", "bine", c.scatter, False),
+        ("scatter", "bine_decreasing", c.scatter, True),
+    ):
+        expected = ranks(size, of, root, counts.tolist(), 0, dims, decreasing)
+        assert_same_scripts(schedule(operation, name, dims, root, counts), expected)
+
+
+@shapes
+@pytest.mark.parametrize(
+    ("operation", "name", "of"),
+    [
+        ("allgather", "bine", c.allgather_permute),
+        ("allgather", "bine_sending", c.allgather_send),
+        ("reduce_scatter", "bine", c.reduce_scatter),
+    ],
+)
+def test_equal_blocks(dims, operation, name, of):
+    size = int(np.prod(dims))
+    ours = schedule(operation, name, dims, 0, np.full(size, BLOCK))
+    assert_same_scripts(ours, ranks(size, of, BLOCK, dims))
+
+
+@shapes
+@pytest.mark.parametrize("count", [512, 1024, 4096])
+def test_allreduces(dims, count):
+    size = int(np.prod(dims))
+    for name, of, recdoub in (
+        ("bine", c.allreduce_l, False),
+        ("torus_doubling", c.allreduce_l, True),
+        ("bine_halving", c.allreduce_b_cont, False),
+        ("torus_halving", c.allreduce_b_cont, True),
+    ):
+        ours = schedule("allreduce", name, dims, 0, np.array([count]))
+        assert_same_scripts(ours, ranks(size, of, count, dims, recdoub))
+
+
+@shapes
+def test_alltoall(dims):
+    size = int(np.prod(dims))
+    ours = schedule("alltoall", "bine", dims, 0, np.full((size, size), BLOCK))
+    assert_same_scripts(ours, ranks(size, c.alltoall, BLOCK, dims))
+
+
+@pytest.mark.parametrize("dims", [(8,), (4, 4), (2, 2, 2), (4, 2, 2)])
+@pytest.mark.parametrize("ports", [2, 3, 6])
+def test_every_port_has_a_tree_of_its_own(dims, ports):
+    size, count = int(np.prod(dims)), 6000
+    ours = schedule("bcast", "bine", dims, 1, np.array([count]), ports=ports)
+    sent = Counter(zip(ours.src.tolist(), ours.dst.tolist(), ours.size.tolist(), strict=True))
+    trees = [c.Tree(1, port, dims, decreasing=True) for port in range(ports)]
+    expected = Counter(
+        (tree.parent[rank], rank, count // ports)
+        for tree in trees
+        for rank in range(size)
+        if rank != 1
+    )
+    assert sent == expected
+
+
+def test_the_authors_blocks_are_sent_one_by_one():
+    whole, each = (
+        schedule("allgather", name, (4, 2), 0, 2 ** np.arange(8))
+        for name in ("bine", "bine_blocks")
+    )
+    assert (np.bitwise_count(whole.size.astype(np.uint64)) >= 1).all()
+    assert (np.bitwise_count(each.size.astype(np.uint64)) == 1).all()
+    for key in zip(whole.round, whole.src, whole.dst, strict=True):
+        now, src, dst = key
+        here = (each.round == now) & (each.src == src) & (each.dst == dst)
+        then = (whole.round == now) & (whole.src == src)
+        assert each.size[here].sum() == whole.size[then][0]
+
+
+def test_steps_are_those_of_the_paper():
+    """Of 8 ranks, 0 talks to 1, -1, 3; its tree reaches the far ones first (SC25, figure 3)."""
+    ours = schedule("bcast", "bine", (8,), 0, np.array([1]))
+    parents = dict(zip(ours.dst.tolist(), ours.src.tolist(), strict=True))
+    assert parents == {3: 0, 7: 0, 4: 3, 1: 0, 2: 3, 6: 7, 5: 4}
+
+
+def test_lengths_have_to_be_powers_of_two_and_make_the_members():
+    for members, dims in ((12, (4, 3)), (8, (4, 4)), (6, ())):
+        with pytest.raises(AlgorithmError, match=rf"{members} members: expected"):
+            ALGORITHMS["bcast"]["bine"](members, 0, np.array([1]), dims=dims)
