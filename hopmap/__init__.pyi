@@ -26,6 +26,7 @@ from .scenarios.questions import map_ranks as map_ranks
 from .scenarios.questions import simulate as simulate
 from .scenarios.report.report import write_report as write_report
 from .scenarios.results.query import query as query
+from .scenarios.validation import validate as validate
 from .simulator.explain.explain import Explanation as Explanation
 from .simulator.metrics.metrics import Metrics as Metrics
 from .simulator.parameters.parameters import Parameters as Parameters

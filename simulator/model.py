@@ -92,6 +92,14 @@ def completion(size: int, mode: int, eager_limit: int) -> int:
     return ACKNOWLEDGED if mode == SYNCHRONOUS else POSTED
 
 
+def byte_overhead(size: int, eager_limit: int, per_byte: float) -> float:
+    """Seconds that a rank is busy with the bytes of a message, as it is sent or received.
+
+    LogGOPS's O, of messages that go through buffers; what a rendezvous moves is not touched.
+    """
+    return size * per_byte if size < eager_limit else 0.0
+
+
 def in_call(now: float, until: float) -> float:
     """When a rank that computes `until` then, gets to what arrives `now`: at its next call."""
     return until if until > now else now
@@ -139,3 +147,8 @@ def head_arrival(start: float, end: float, latency: float, cut_through: bool) ->
 def tail_arrival(end: float, latency: float) -> float:
     """When the whole packet has reached the next server, or the target."""
     return end + latency
+
+
+def noticed(arrival: float, cargo: int, overhead_control: float) -> float:
+    """When a message counts as arrived: a control message once its target has handled it."""
+    return arrival if cargo == DATA else arrival + overhead_control

@@ -29,6 +29,8 @@ ENDED, MORE, CROWDED = 0, 1, 2
 order_key = njit(cache=False)(model.order_key)
 hashed = njit(cache=False)(model.hashed)
 leave_time = njit(cache=False)(model.leave_time)
+byte_overhead = njit(cache=False)(model.byte_overhead)
+noticed = njit(cache=False)(model.noticed)
 in_call = njit(cache=False)(model.in_call)
 asks_first = njit(cache=False)(model.asks_first)
 completion = njit(cache=False)(model.completion)
@@ -95,6 +97,10 @@ def strand_machine(
                 if recording(run.operation_times) and loop["record_operations"]:
                     nth(run.operation_times, strand["entry"])["ready"] = now
                 pause = loop["overhead_send"]
+                if sending:
+                    pause += byte_overhead(
+                        row["size"], loop["eager_limit"], loop["overhead_per_byte"]
+                    )
                 if sending and row["mode"] == BUFFERED:
                     pause += row["size"] * loop["copy_per_byte"]
                 if sending and pause > 0:
@@ -202,8 +208,11 @@ def _factor(run: Any, strand: Any, first: int) -> float:
 @njit(cache=False)
 def _overhead_of(run: Any, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
-    receives = row["kind"] in (RECV, IRECV)
-    return float(run.loop["overhead_recv"]) if receives else 0.0
+    loop = run.loop
+    if row["kind"] not in (RECV, IRECV):
+        return 0.0
+    copying = byte_overhead(row["size"], loop["eager_limit"], loop["overhead_per_byte"])
+    return float(loop["overhead_recv"] + copying)
 
 
 @njit(cache=False)

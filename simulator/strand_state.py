@@ -22,6 +22,8 @@ Columns = list[tuple[str, type[np.generic]]]
 PARAMETERS: Columns = [
     ("overhead_send", np.float64),
     ("overhead_recv", np.float64),
+    ("overhead_per_byte", np.float64),
+    ("overhead_control", np.float64),
     ("gap", np.float64),
     ("gap_per_byte", np.float64),
     ("copy_per_byte", np.float64),

@@ -8,7 +8,18 @@ import typer
 
 from hopmap.plugins import add_plugin
 
-from . import calibrate, convert, explain, mappings, model, report, simulate, sweep, traces
+from . import (
+    calibrate,
+    convert,
+    explain,
+    mappings,
+    model,
+    report,
+    simulate,
+    sweep,
+    traces,
+    validate,
+)
 from .console import say
 from .errors import OneLineGroup
 
@@ -34,6 +45,7 @@ app.command()(mappings.export)
 app.command()(mappings.header)
 app.command()(convert.convert)
 app.command()(calibrate.calibrate)
+app.command()(validate.validate)
 app.command("list")(report.list_)
 
 

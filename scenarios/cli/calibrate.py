@@ -1,4 +1,4 @@
-"""The command calibrate: ping-pongs to parameters of the model."""
+"""The command calibrate: ping-pongs or collectives to parameters of the model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from .arguments import AsJson, check_out, check_picture
+from .arguments import AsJson, Sets, check_options, check_out, check_picture, settings_given
 from .console import print_json, print_table, say, working
+from .validate import Allocations, calibrate_to_collectives
 
 if TYPE_CHECKING:
     from hopmap.simulator.parameters.calibration import Fit, PingPong
@@ -25,13 +26,28 @@ _WORDS = {
 
 
 def calibrate(
-    pingpong: Annotated[
-        Path,
+    context: typer.Context,
+    measured: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="PINGPONG",
-            help="CSV size,time[,hops], or what osu_latency or IMB-MPI1 PingPong printed.",
+            metavar="MEASURED...",
+            help="A ping-pong: CSV size,time[,hops], or what osu_latency or IMB-MPI1 PingPong "
+            "printed. Or collectives: CSV collective,algorithm,buffer_bytes,median_ns[,nodes,"
+            "tasks_per_node].",
         ),
     ],
+    topology: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topology", "-t", help="Of collectives: of all files; or repeated, of each."
+        ),
+    ] = None,
+    fit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Of collectives: a parameter to fit; may be repeated."),
+    ] = None,
+    alloc: Allocations = None,
+    set_: Sets = None,
     out: Annotated[
         Path | None, typer.Option(help="TOML to write, for scenarios and --set FILE.toml.")
     ] = None,
@@ -46,15 +62,33 @@ def calibrate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit links and end points of the model to measured ping-pongs."""
+    """Fit parameters of the model to measured ping-pongs or collectives."""
+    from hopmap.simulator.measured.files import is_measured
+
+    if out is not None and out.suffix != ".toml":
+        raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
+    check_out(out, plot)
+    if is_measured(measured[0]):
+        check_options(context, "a fit to collectives", ("topology", "fit", "alloc", "set_"))
+        if not topology:
+            raise typer.BadParameter("--topology: a fit to collectives needs one: expected SPEC")
+        settings = settings_given(set_)
+        calibrate_to_collectives(measured, topology, fit or [], alloc, settings, out, as_json)
+        return
+    check_options(context, "a fit to ping-pongs", ("plot", "hops", "round_trip"))
+    if len(measured) > 1:
+        raise typer.BadParameter(f"{len(measured)} files: expected one of ping-pongs")
+    _pingpong(measured[0], out, plot, hops, round_trip, as_json)
+
+
+def _pingpong(
+    pingpong: Path, out: Path | None, plot: Path | None, hops: int, round_trip: bool, as_json: bool
+) -> None:
     from hopmap.simulator.parameters.calibration import calibrate as fitted
     from hopmap.simulator.parameters.pingpong_files import read_pingpong
     from hopmap.traces.safety.atomic_files import replacing
 
     check_picture(plot)
-    if out is not None and out.suffix != ".toml":
-        raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
-    check_out(out, plot)
     with working("fitting"):
         data = read_pingpong(pingpong, hops=hops, round_trip=round_trip)
         fit = fitted(data, str(pingpong))
@@ -98,6 +132,8 @@ def show_parameter(key: str, value: float) -> str:
     """Write a fitted parameter for people."""
     if key.endswith("bandwidth"):
         return f"{show_bytes(value)}/s"
+    if key.endswith("per_byte"):
+        return f"{show_seconds(value * 1e6)}/MB"
     return f"{int(value)} B" if key == "eager_limit" else show_seconds(value)
 
 

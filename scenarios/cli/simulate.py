@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,7 +133,8 @@ def simulate(
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
     seed = None if bounded else given.parameters.noise_seed
-    print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{_headline(result, seed)}")
+    headline = f"{_headline(result, seed)}{_validated(settings, given.network.spec)}"
+    print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{headline}")
     for line in (*left_out_lines(result.left_out, result.notes), *link_lines(given.network.kinds)):
         say(line)
     for path in files.paths:
@@ -148,6 +149,18 @@ def _headline(result: Result, seed: int | None) -> str:
     repeats = repeats if result.ensemble is None else f", {result.ensemble}"
     rests = f"assumed: {in_words(result.assumed)}" if result.assumed else "nothing assumed"
     return f"makespan {show_seconds(result.makespan)}{repeats} ({rests})"
+
+
+def _validated(settings: Sequence[str] | None, network: str) -> str:
+    """Say how far off measured times the parameters were, and whether on this network."""
+    from hopmap.simulator.parameters.settings import validated_in
+
+    lines = []
+    for file, topologies, error in validated_in(settings or ()):
+        here = "this network" if network in topologies else ", ".join(topologies)
+        other = "" if network in topologies else ", not on this network"
+        lines.append(f"\nvalidated on {here}: error {100 * error:.1f} % (median; {file}){other}")
+    return "".join(lines)
 
 
 def _shares(engine: str, parameters: Parameters) -> bool:

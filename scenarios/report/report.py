@@ -72,7 +72,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
             width = round(96 * picture.figure.get_figwidth())
             shown = {"caption": picture.caption, "name": picture.name, "width": width}
             shown |= {"uri": "", "turn": picture.turn}
-            if spent + len(uri := _uri(svg)) <= PAGE_BYTES:
+            if spent + len(uri := image_uri(svg)) <= PAGE_BYTES:
                 spent += len(uri)
                 shown["uri"] = uri
             sections[picture.trace][picture.section].append(shown)
@@ -93,7 +93,7 @@ def _traffic(folder: Path, trace: str) -> Traffic | None:
         return None
 
 
-def _uri(svg: str) -> Markup:
+def image_uri(svg: str) -> Markup:
     """Return a figure as the address of an image, between double quotes; shorter than base64."""
     text = re.sub("<[^>]*>", lambda tag: tag[0].replace("'", "&apos;").replace('"', "'"), svg)
     safe = quote(" ".join(text.split()), safe=" !$'()*+,-./:;<=>?@[]^_{|}~")

@@ -95,11 +95,14 @@ def select(operation: str, members: int, size: int) -> str:
     chosen = next(
         row.algorithm for row in SELECTION[operation] if members < row.members and size < row.size
     )
+    return suited(operation, enough(operation, chosen, members, size // ELEMENT), members)
+
+
+def enough(operation: str, algorithm: str, members: int, elements: int) -> str:
+    """Return the algorithm, or what replaces it if a buffer has not so many elements."""
     # Rabenseifner's algorithm cuts the buffer for the last power of two.
-    needed = 1 << (members.bit_length() - 1) if chosen == "rabenseifner" else members
-    if size // ELEMENT < needed:
-        chosen = _FEW.get((operation, chosen), chosen)
-    return suited(operation, chosen, members)
+    needed = 1 << (members.bit_length() - 1) if algorithm == "rabenseifner" else members
+    return _FEW.get((operation, algorithm), algorithm) if elements < needed else algorithm
 
 
 def suited(operation: str, algorithm: str, members: int) -> str:

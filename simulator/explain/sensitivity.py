@@ -111,6 +111,8 @@ def _cases(
         "compute.scale": bool(program.compute.any()),
         "overhead.send": bool(sizes.size),
         "overhead.recv": bool(sizes.size),
+        "overhead.per_byte": bool(((sizes > 0) & (sizes < limit)).any()),
+        "overhead.control": controls,
         "gap": bool(sizes.size),
         "gap_per_byte": largest > 1,
     }

@@ -35,6 +35,7 @@ from hopmap.simulator.strand_kernels import (
     asks_first,
     completion,
     in_call,
+    noticed,
     order_key,
     pass_end_point,
     record_arrival,
@@ -230,6 +231,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     loop["events"] += end - begin
     cut_through = loop["cut_through"]
     latencies = charge(servers, stops, begin, end, size, cut_through, data)
+    now = noticed(now, cargo, loop["overhead_control"])
     if not loop["flow"]:
         after = alone(servers, stops, begin, end, size, loop["packet_size"], cut_through)
         _schedule(run, DELIVER, number, now + after)

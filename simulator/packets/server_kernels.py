@@ -9,7 +9,7 @@ from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
 from hopmap.simulator.row_pointers import nth, recording
-from hopmap.simulator.strand_kernels import order_key
+from hopmap.simulator.strand_kernels import noticed, order_key
 
 from .link_use_kernels import use
 from .state import State
@@ -155,6 +155,7 @@ def forward(
 def arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
     number = nth(run.messages, slot)["number"]
+    at = noticed(at, nth(run.packets, slot)["cargo"], run.loop["overhead_control"])
     push(run.heap, slot, at, key_of(run, DELIVER, number, 0))
 
 

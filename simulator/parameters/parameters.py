@@ -39,6 +39,11 @@ class Parameters:
     ----------
     overhead_send, overhead_recv : float
         Seconds a rank is busy per message sent, and per message received.
+    overhead_per_byte : float
+        LogGOPS's O: seconds that a rank is busy for every byte of an eager message, as it sends it
+        and as it receives it.
+    overhead_control : float
+        Seconds from the arrival of a request, grant or acknowledgement until it is handled.
     gap, gap_per_byte : float
         LogGP's g and G at a rank's end point: seconds from the last byte of a message to the next
         message, and seconds for every byte but the first, before the network.
@@ -95,6 +100,8 @@ class Parameters:
 
     overhead_send: float = 200e-9
     overhead_recv: float = 200e-9
+    overhead_per_byte: float = 0.0
+    overhead_control: float = 0.0
     gap: float = 0.0
     gap_per_byte: float = 0.0
     eager_limit: int = 64000
@@ -182,6 +189,16 @@ KEYS: Mapping[str, Key] = (
         ),
         "overhead.recv": Key(
             "overhead_recv", "s", summary="time a rank is busy for a message that it receives"
+        ),
+        "overhead.per_byte": Key(
+            "overhead_per_byte",
+            "s/byte",
+            summary="LogGOPS's O: time a rank is busy for a byte of an eager message, at both ends",
+        ),
+        "overhead.control": Key(
+            "overhead_control",
+            "s",
+            summary="time to handle a request, a grant or an acknowledgement that has arrived",
         ),
         "gap": Key("gap", "s", summary="LogGP's g: time from one message of a rank to its next"),
         "gap_per_byte": Key(

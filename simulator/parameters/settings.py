@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from hopmap.errors import HopmapError
 from hopmap.topologies import Topology, did_you_mean
@@ -121,18 +121,59 @@ def parameters_in(file: str) -> dict[str, Value]:
     SettingError
         Unreadable, no such table, or a value that is neither number nor text.
     """
-    try:
-        table = tomllib.loads(Path(file).read_text(encoding="utf-8-sig")).get("parameters")
-    except OSError as error:
-        raise SettingError(f"--set {file}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise SettingError(f"--set {file}: cannot be read as TOML ({error})") from None
+    table = _document(file).get("parameters")
     if not isinstance(table, dict):
         raise SettingError(f"--set {file}: no table [parameters]: expected one")
     for key, value in table.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise SettingError(f"--set {file}: {key}: {value!r}: expected a number or a text")
     return table
+
+
+class Validated(NamedTuple):
+    """What a file of parameters says of how they were held against measured times.
+
+    Attributes
+    ----------
+    file : str
+    topologies : tuple of str
+        Networks on which they were.
+    error : float
+        Median of the relative errors.
+    """
+
+    file: str
+    topologies: tuple[str, ...]
+    error: float
+
+
+def validated_in(given: Iterable[str]) -> list[Validated]:
+    """Read the tables [validated] of the files among the words of ``--set``; few have one.
+
+    Raises
+    ------
+    SettingError
+        A table without ``topologies`` and ``error``.
+    """
+    found = []
+    for file in (word for word in given if "=" not in word and word.endswith(".toml")):
+        table = _document(file).get("validated")
+        if table is None:
+            continue
+        specs, error = (table.get(key) for key in ("topologies", "error"))
+        if not isinstance(specs, list) or not isinstance(error, int | float):
+            raise SettingError(f"--set {file}: [validated]: expected topologies and error")
+        found.append(Validated(file, tuple(map(str, specs)), float(error)))
+    return found
+
+
+def _document(file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SettingError(f"--set {file}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise SettingError(f"--set {file}: cannot be read as TOML ({error})") from None
 
 
 def algorithms_from(settings: Settings) -> dict[str, str]:

@@ -53,6 +53,7 @@ class Network:
         self.paths: list[list[Server]] = [
             [self.servers[s] for s in numbers[a:b]] for a, b in pairwise(plan.indptr.tolist())
         ]
+        self.overhead_control = parameters.overhead_control
         self.size = plan.program.size.tolist()
         self.path: list[int] = plan.path.tolist()
         self.back: list[int] = plan.back.tolist()
@@ -166,5 +167,6 @@ class Network:
             self.clock.schedule_at(packet, head, packet.key)
         elif packet.last:
             message.callbacks = self.on_deliver
-            self.clock.schedule_at(message, tail, self.key(model.DELIVER, message.number))
+            at = model.noticed(tail, message.cargo, self.overhead_control)
+            self.clock.schedule_at(message, at, self.key(model.DELIVER, message.number))
         return end

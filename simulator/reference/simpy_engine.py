@@ -62,6 +62,7 @@ class _Replay:
         self.network = Network(plan, self.clock, record.bins, self.deliver, self.left)
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
+        self.overhead_per_byte = parameters.overhead_per_byte
         self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
         self.noisy, self.factors = plan.noise.noisy, plan.noise.factors.tolist()
         self.copy_per_byte = parameters.copy_per_byte
@@ -184,7 +185,7 @@ class _Replay:
                 ready[strand.entry] = clock.now
             kind, overhead = self.kind[row], 0.0
             if kind in SENDS:
-                pause = self.overhead_send
+                pause = self.overhead_send + self.byte_overhead(row)
                 if self.mode[row] == model.BUFFERED:
                     pause += self.size[row] * self.copy_per_byte
                 if pause > 0:
@@ -249,7 +250,13 @@ class _Replay:
 
     def overhead_of(self, begun: Begun) -> float:
         """Seconds that a strand is busy once what it waited for is complete."""
-        return self.overhead_recv if self.kind[begun.row] in RECEIVES else 0.0
+        if self.kind[begun.row] not in RECEIVES:
+            return 0.0
+        return self.overhead_recv + self.byte_overhead(begun.row)
+
+    def byte_overhead(self, row: int) -> float:
+        """Seconds that a rank is busy with the bytes of a message, see `model.byte_overhead`."""
+        return model.byte_overhead(self.size[row], self.eager_limit, self.overhead_per_byte)
 
     def complete(self, begun: Begun) -> None:
         """Note that what a row began is complete; a strand that waits for it goes on."""

@@ -317,3 +317,30 @@ def test_loggp_train_of_messages(engine):
         engine=engine,
     )
     assert waits.finish[1] == o + 3 * latency + (size - 1) * per_byte + o
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bytes_of_an_eager_message_cost_both_ranks_time_and_those_of_a_rendezvous_none(engine):
+    """LogGOPS's O: o + S O + t + S / B + S O + o; from the eager limit on, 3 t and no S O."""
+    per_byte, topology = 1e-9, mesh((2,)).with_links(bandwidth=LINK, latency=HOP)
+    parameters = Parameters(**FREE | {"eager_limit": 1001}, overhead_per_byte=per_byte)
+    times = [
+        simulate(one_message(size), topology, [0, 1], parameters=parameters, engine=engine).makespan
+        for size in (1000, 1001)
+    ]
+    assert times[0] == pytest.approx(1000 * (2 * per_byte + 1 / LINK) + HOP, rel=EXACT)
+    assert times[1] == pytest.approx(3 * HOP + 1001 / LINK, rel=EXACT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_request_and_a_grant_are_handled_before_they_are_answered(engine):
+    """A rendezvous takes 3 t + 2 c + S / B with c to handle a control message."""
+    handling, topology = 2e-6, mesh((2,)).with_links(bandwidth=LINK, latency=HOP)
+    parameters = Parameters(**FREE | {"eager_limit": 1000}, overhead_control=handling)
+    run = [one_message(size) for size in (999, 1000)]
+    eager, rendezvous = (
+        simulate(each, topology, [0, 1], parameters=parameters, engine=engine).makespan
+        for each in run
+    )
+    assert eager == pytest.approx(HOP + 999 / LINK, rel=EXACT)
+    assert rendezvous == pytest.approx(3 * HOP + 2 * handling + 1000 / LINK, rel=EXACT)

@@ -199,6 +199,8 @@ def random_runs(draw):
         control_bytes=draw(st.sampled_from([0, 64, 1500])),
         overhead_send=draw(seconds),
         overhead_recv=draw(seconds),
+        overhead_per_byte=draw(st.sampled_from([0.0, 0.0, 1e-10])),
+        overhead_control=draw(st.sampled_from([0.0, 0.0, 1e-6])),
         gap=draw(st.sampled_from([0.0, 0.0, 1e-6])),
         gap_per_byte=draw(st.sampled_from([0.0, 0.0, 2e-10])),
         switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),

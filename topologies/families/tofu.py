@@ -190,14 +190,18 @@ def _doubled(size: int, pair: int, axes: Sequence[tuple[int, int]]) -> NDArray[n
 
 
 def _wound(size: int) -> NDArray[np.int64]:
-    """Ring through Y and B: out winding through B = 1 and 2, back at 0, which follows 2 again."""
+    """Ring through Y and B: out at B = 0, back winding through 1 and 2, which 0 follows again.
+
+    So that the second place is the one that is routed to first, as in the other dimensions:
+    broadcasts by binomial and binary trees on 4x4x4 take 9.0 times then as measured, 8.0 else.
+    """
     half = ceil(size / 3)
     winding = [(y, b) for y in range(half) for b in ((1, 2) if y % 2 == 0 else (2, 1))]
     if 3 * half - size == 1:
         del winding[-1]
     elif 3 * half - size == 2:
         del winding[1 : min(3, len(winding))]
-    ring = [(0, 0), *winding, *((y, 0) for y in range(half - 1, 0, -1))]
+    ring = [(0, 0), *((y, 0) for y in range(1, half)), *winding[::-1]]
     places = np.zeros((size, 6), dtype=np.int64)
     places[:, [1, 4]] = ring[:size]
     return places

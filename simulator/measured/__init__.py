@@ -1,0 +1,1 @@
+"""Measured times of collectives, what is predicted for them, and parameters fitted to them."""

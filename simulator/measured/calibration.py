@@ -1,0 +1,183 @@
+"""Which parameters are fitted to measured collectives, and what they are fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.progress import Progress, silent
+from hopmap.simulator.parameters.parameters import ParameterError, key_of
+from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalised
+from hopmap.topologies import Topology
+
+from .errors import LARGE, Error, Group, by_algorithm, error_of
+from .files import Measured, MeasuredError
+from .fitting import UNEXPLAINED, Fit, Floats, Model, fit
+from .names import known
+from .prediction import Prediction, not_simulated, predict
+
+USUAL = ("link.bandwidth", "overhead.send", "overhead.recv", "link.latency")
+LEAST = 3  # calls for every parameter
+MOST = 240  # calls that are fitted to: of every algorithm as evenly over its sizes as can be
+# Where to begin with what is 0 by default.
+FIRST: Mapping[str, float] = {"s": 1e-6, "s/byte": 1e-10, "bytes/s": 1e10}
+
+
+@dataclass(frozen=True, eq=False)
+class CollectiveFit:
+    """A fit to measured collectives.
+
+    Attributes
+    ----------
+    measured : Measured
+        All calls that can be simulated.
+    predicted : ndarray(float64)
+        Seconds of each with the parameters found; NaN of what is too large.
+    fitted : Measured
+        Those that were fitted to.
+    fit : Fit
+        Its entries are those of `fitted`.
+    settings : mapping of str to str or float
+        All parameters: what was given, and over it what was fitted.
+    """
+
+    measured: Measured
+    predicted: Floats
+    fitted: Measured
+    fit: Fit
+    settings: Mapping[str, Value]
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """What was fitted, by key."""
+        return self.fit.parameters
+
+    def errors(self) -> dict[str, Error]:
+        """Errors of all calls, of large ones, and as predicted from other calls alone."""
+        large, time = self.measured.size >= LARGE, self.measured.time
+        return {
+            "all sizes": error_of(self.predicted, time),
+            "1 MiB and above": error_of(self.predicted[large], time[large]),
+            "by other algorithms": error_of(self.fit.left_out, self.fitted.time),
+            "by other sizes": error_of(self.fit.left_out_size, self.fitted.time),
+        }
+
+    def by_algorithm(self) -> list[Group]:
+        """Errors by algorithm and class of sizes."""
+        return by_algorithm(self.measured, self._prediction())
+
+    def unexplained(self) -> list[tuple[str, str, int, float]]:
+        """Return calls that are farther off than `UNEXPLAINED`: names, bytes, ratio to measured."""
+        ratio = self.predicted / self.measured.time
+        far = np.flatnonzero(np.abs(np.log(ratio)) > UNEXPLAINED)
+        table = self.measured
+        return [
+            (table.collective[k], table.algorithm[k], int(table.size[k]), float(ratio[k]))
+            for k in far[np.argsort(-np.abs(np.log(ratio[far])), kind="stable")].tolist()
+        ]
+
+    def _prediction(self) -> Prediction:
+        return Prediction(self.predicted, ("",) * len(self.measured))
+
+
+def fit_collectives(
+    measured: Measured,
+    networks: Sequence[Topology],
+    settings: Mapping[str, Value],
+    keys: Sequence[str] = (),
+    *,
+    progress: Progress = silent,
+) -> CollectiveFit:
+    """Fit parameters to those calls whose algorithm has a public definition.
+
+    Parameters
+    ----------
+    networks : sequence of Topology
+        Of each file.
+    settings : mapping of str to str or float
+        Parameters that differ from their defaults, and where to begin.
+    keys : sequence of str
+        What to fit; `USUAL` when left out.
+
+    Raises
+    ------
+    MeasuredError
+        Too few calls that can be simulated.
+    ParameterError, SettingError
+        A key that is unknown, or no number above 0 that could be fitted.
+    """
+    keys = tuple(keys or USUAL)
+    chosen = np.array(
+        [
+            not not_simulated(measured, k, known(measured.collective[k], measured.algorithm[k]))
+            for k in range(len(measured))
+        ]
+    )
+    table = measured.part(chosen)
+    if len(table) < LEAST * len(keys):
+        raise MeasuredError(
+            f"{', '.join(measured.files)}: {len(table)} calls by algorithms that are known: "
+            f"expected at least {LEAST * len(keys)} for {len(keys)} parameters"
+        )
+    start = np.array([_start(key, settings, networks[0]) for key in keys])
+    runs = 0
+
+    def times(values: Mapping[str, float]) -> Floats:
+        nonlocal runs
+        runs += 1
+        given: Settings = tuple({**settings, **values}.items())
+        made = [configure(network, given) for network in networks]
+
+        def shown(done: int, total: int | None, _text: str = "", /) -> object:
+            return progress(done, total, f"run {runs} of all calls")
+
+        return predict(calls, *zip(*made, strict=True), progress=shown).time
+
+    calls = table
+    first = times(dict(zip(keys, start.tolist(), strict=True)))
+    calls = fitted = table.part(_sample(table, np.isfinite(first)))
+    algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
+    found = fit(
+        Model(keys, start, times),
+        fitted.time,
+        np.unique(algorithms, return_inverse=True)[1],
+        np.unique(fitted.size, return_inverse=True)[1],
+    )
+    calls = table
+    predicted = times(found.parameters)
+    given = normalised(tuple(settings.items()))
+    return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})
+
+
+def _sample(table: Measured, there: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Choose calls to fit to among those that can be simulated: every so many of each algorithm."""
+    names = np.array([f"{c} {a}" for c, a in zip(table.collective, table.algorithm, strict=True)])
+    rows = np.flatnonzero(there)
+    rows = rows[np.lexsort((table.size[rows], names[rows], table.file[rows]))]
+    return np.sort(rows[:: -(-len(rows) // MOST)])
+
+
+def _start(key: str, settings: Mapping[str, Value], network: Topology) -> float:
+    """Return the value to begin with: what is set, else the default, else a usual size.
+
+    Raises
+    ------
+    ParameterError, SettingError
+        An unknown key, or one that is no length of time, rate or time a byte.
+    """
+    network, parameters = configure(network, tuple(settings.items()))
+    if key.startswith("link."):
+        if key not in (keys := known_keys([network])):
+            raise ParameterError(f"--fit {key}: expected one of {', '.join(keys)}")
+        *_, kind, quantity = key.split(".")
+        of = next((k for k in network.kinds if k.name == kind), network.kinds[0])
+        value, unit = getattr(of, quantity), {"bandwidth": "bytes/s", "latency": "s"}[quantity]
+    else:
+        entry = key_of(key)
+        if entry.unit not in FIRST:
+            raise ParameterError(f"--fit {key}: expected one in {', '.join(FIRST)}")
+        value, unit = getattr(parameters, entry.field), entry.unit
+    return float(value) or FIRST[unit]

@@ -1,0 +1,196 @@
+"""How far predictions are from what was measured: errors, choices of algorithms, their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .files import Measured
+from .prediction import Prediction
+
+Floats = NDArray[np.float64]
+
+LARGE = 1 << 20  # bytes from which on a size is large
+CLASSES: Mapping[str, tuple[int, float]] = {
+    "< 4 KiB": (0, 4 << 10),
+    "4 to 256 KiB": (4 << 10, 256 << 10),
+    "256 KiB to 1 MiB": (256 << 10, LARGE),
+    ">= 1 MiB": (LARGE, np.inf),
+}
+CLOSE = 0.05  # a choice that costs no more than this is as good as the best
+
+
+class Error(NamedTuple):
+    """Sizes of relative errors, |predicted / measured - 1|; NaN of nothing.
+
+    Attributes
+    ----------
+    rows : int
+    median, p90 : float
+        Median and 90th percentile.
+    within_5, within_10, within_25 : float
+        Share that is at most 5, 10 and 25 %.
+    bias : float
+        Median of the signed errors: below 0 where predictions are too short.
+    """
+
+    rows: int
+    median: float
+    p90: float
+    within_5: float
+    within_10: float
+    within_25: float
+    bias: float
+
+
+class Choice(NamedTuple):
+    """Whether the fastest known algorithm of a cell is found.
+
+    Attributes
+    ----------
+    cells : int
+        Cells of at least two known algorithms; what differs in algorithm alone is a cell.
+    right : int
+        Cells whose fastest algorithm by simulation is the fastest by measurement.
+    within_5 : int
+        Cells in which what simulation takes for the fastest is so, or took at most 5 % longer.
+    """
+
+    cells: int
+    right: int
+    within_5: int
+
+
+class Order(NamedTuple):
+    """How the order of the algorithms of a cell is found.
+
+    Attributes
+    ----------
+    cells : int
+        Cells of at least three known algorithms at 1 MiB and above.
+    tau : float
+        Median of Kendall's tau (b) over these cells.
+    taus : tuple of float
+    """
+
+    cells: int
+    tau: float
+    taus: tuple[float, ...]
+
+
+class Group(NamedTuple):
+    """Errors of one algorithm in one class of sizes."""
+
+    collective: str
+    algorithm: str
+    sizes: str
+    error: Error
+
+
+def error_of(predicted: Floats, measured: Floats) -> Error:
+    """Sum up the errors of predictions; those that are NaN are left out."""
+    there = np.isfinite(predicted)
+    signed = predicted[there] / measured[there] - 1
+    if not signed.size:
+        return Error(0, *[float("nan")] * 6)
+    size = np.abs(signed)
+    return Error(
+        len(size),
+        float(np.median(size)),
+        float(np.quantile(size, 0.9)),
+        *(float((size <= bound).mean()) for bound in (0.05, 0.10, 0.25)),
+        float(np.median(signed)),
+    )
+
+
+def by_algorithm(measured: Measured, prediction: Prediction) -> list[Group]:
+    """Errors by collective, algorithm and class of sizes, of what was simulated."""
+    there = np.isfinite(prediction.time)
+    names = sorted({(measured.collective[k], measured.algorithm[k]) for k in np.flatnonzero(there)})
+    number = {name: k for k, name in enumerate(names)}
+    of = np.array([number.get(n, -1) for n in zip(measured.collective, measured.algorithm)])  # noqa: B905
+    groups = []
+    for name, k in number.items():
+        for sizes, (least, most) in CLASSES.items():
+            rows = there & (of == k) & (measured.size >= least) & (measured.size < most)
+            if rows.any():
+                error = error_of(prediction.time[rows], measured.time[rows])
+                groups.append(Group(*name, sizes, error))
+    return groups
+
+
+def choice_of(measured: Measured, prediction: Prediction) -> Choice:
+    """See whether the fastest algorithm is found, cell by cell."""
+    cells = right = close = 0
+    for rows in _cells(measured, prediction, 2):
+        time = measured.time[rows]
+        taken = time[np.argmin(prediction.time[rows])]
+        cells += 1
+        right += bool(taken == time.min())
+        close += bool(taken <= (1 + CLOSE) * time.min())
+    return Choice(cells, right, close)
+
+
+def order_of(measured: Measured, prediction: Prediction) -> Order:
+    """See how well the order of algorithms is found, cell by cell, for large sizes."""
+    from scipy.stats import kendalltau
+
+    taus = []
+    for rows in _cells(measured, prediction, 3):
+        if measured.size[rows[0]] >= LARGE:
+            tau = float(kendalltau(prediction.time[rows], measured.time[rows]).statistic)
+            taus.append(0.0 if np.isnan(tau) else tau)
+    return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus))
+
+
+def _cells(measured: Measured, prediction: Prediction, least: int) -> list[NDArray[np.int64]]:
+    """Return simulated entries of every cell that has so many different algorithms."""
+    there = np.flatnonzero(np.isfinite(prediction.time))
+    cell = measured.cells()[there]
+    groups = (there[cell == number] for number in np.unique(cell))
+    return [g for g in groups if len({measured.algorithm[k] for k in g.tolist()}) >= least]
+
+
+def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
+    """Return all of this as plain values, for JSON; NaN is None."""
+    large = measured.size >= LARGE
+    order = order_of(measured, prediction)
+    return {
+        "rows": len(measured),
+        "known": int(np.isfinite(prediction.time).sum()),
+        "error": {
+            "all": _plain(error_of(prediction.time, measured.time)),
+            "large": _plain(error_of(prediction.time[large], measured.time[large])),
+        },
+        "choice": choice_of(measured, prediction)._asdict(),
+        "order": {"cells": order.cells, "tau": _finite(order.tau)},
+        "by": [
+            {"collective": g.collective, "algorithm": g.algorithm, "sizes": g.sizes}
+            | _plain(g.error)
+            for g in by_algorithm(measured, prediction)
+        ],
+        "unknown": [
+            {"collective": c, "algorithm": a, "why": why, "rows": rows}
+            for (c, a, why), rows in unknown(measured, prediction).items()
+        ],
+    }
+
+
+def unknown(measured: Measured, prediction: Prediction) -> dict[tuple[str, str, str], int]:
+    """Count what was not simulated, by collective, algorithm and reason."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for row in zip(measured.collective, measured.algorithm, prediction.why, strict=True):
+        if row[2]:
+            counts[row] = counts.get(row, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _plain(error: Error) -> dict[str, Any]:
+    return {key: _finite(value) for key, value in error._asdict().items()}
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

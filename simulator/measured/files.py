@@ -1,0 +1,181 @@
+"""Tables of measured collectives: CSV with a row for a collective, an algorithm and a size.
+
+Columns that are needed: ``collective, algorithm, buffer_bytes, median_ns``. Read besides, where
+they are there: ``nodes, tasks_per_node`` (else all of the network, one rank a node), ``gpu_aware``,
+as in the public data of PICO (arXiv 2508.16809). All others are left alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.errors import HopmapError
+
+NEEDED = ("collective", "algorithm", "buffer_bytes", "median_ns")
+MOST_BYTES = 2**50
+MOST_RANKS = 2**24
+
+
+class MeasuredError(HopmapError, ValueError):
+    """A file of measured collectives cannot be used; names file, line, value and expected."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Measured collective calls, one entry each.
+
+    Attributes
+    ----------
+    collective, algorithm : tuple of str
+        As the files name them.
+    size : ndarray(int64)
+        Bytes of the whole buffer.
+    time : ndarray(float64)
+        Seconds of one call.
+    nodes, tasks : ndarray(int64)
+        Nodes, 0 where the file does not say, and ranks on each.
+    on_gpu : ndarray(bool)
+        Whether buffers were in the memory of GPUs.
+    file : ndarray(int64)
+        Place of each entry's file in `files`.
+    files : tuple of str
+    """
+
+    collective: tuple[str, ...]
+    algorithm: tuple[str, ...]
+    size: NDArray[np.int64]
+    time: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+    on_gpu: NDArray[np.bool_]
+    file: NDArray[np.int64]
+    files: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def part(self, which: NDArray[Any]) -> Measured:
+        """Keep some entries, by place or mask."""
+        places = np.arange(len(self))[which].tolist()
+        columns = (self.size, self.time, self.nodes, self.tasks, self.on_gpu, self.file)
+        return Measured(
+            tuple(self.collective[k] for k in places),
+            tuple(self.algorithm[k] for k in places),
+            *(column[places] for column in columns),
+            self.files,
+        )
+
+    def cells(self) -> NDArray[np.int64]:
+        """Return the number of each entry's cell; what differs in algorithm alone is one."""
+        rows = zip(
+            self.file.tolist(), self.collective, self.size.tolist(), self.nodes.tolist(),
+            self.tasks.tolist(), self.on_gpu.tolist(), strict=True,
+        )  # fmt: skip
+        numbers: dict[tuple[object, ...], int] = {}
+        return np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.int64)
+
+
+def is_measured(path: str | Path) -> bool:
+    """Whether a file's head names the columns of measured collectives."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+            head = next(csv.reader(stream), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False  # whoever reads it will say so
+    return {"collective", "algorithm"} <= {name.strip() for name in head}
+
+
+def read_measured(paths: Sequence[str | Path]) -> Measured:
+    """Read files of measured collectives.
+
+    Raises
+    ------
+    MeasuredError
+        A file that cannot be read, has no rows or lacks a column, or a value out of range.
+    """
+    rows = [(place, row) for place, path in enumerate(paths) for row in _rows(path)]
+    return _measured(rows, tuple(map(str, paths)))
+
+
+def measured_of(rows: Iterable[Mapping[str, Any]], name: str = "measured") -> Measured:
+    """Make a table of rows that have the columns of a file."""
+    where = (f"{name}: row {number}" for number in range(1, MOST_RANKS))
+    return _measured([(0, _row(row, at)) for row, at in zip(rows, where, strict=False)], (name,))
+
+
+Row = tuple[str, str, int, float, int, int, bool]
+
+
+def _measured(rows: Sequence[tuple[int, Row]], files: tuple[str, ...]) -> Measured:
+    columns = list(zip(*(row for _, row in rows), strict=True)) or [()] * 7
+    kinds = (np.int64, np.float64, np.int64, np.int64, np.bool_)
+    return Measured(
+        columns[0],
+        columns[1],
+        *(np.array(c, dtype=kind) for c, kind in zip(columns[2:], kinds, strict=True)),  # type: ignore[arg-type]
+        np.array([place for place, _ in rows], dtype=np.int64),
+        files,
+    )
+
+
+def _rows(path: str | Path) -> list[Row]:
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            names = reader.fieldnames or []
+            for column in NEEDED:
+                if column not in names:
+                    raise MeasuredError(
+                        f"{path}: no column {column!r}: expected {', '.join(NEEDED)}"
+                    )
+            rows = [_row(row, f"{path}: line {reader.line_num}") for row in reader]
+    except OSError as error:
+        raise MeasuredError(f"{path}: cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise MeasuredError(f"{path}: cannot be read as CSV ({error})") from None
+    if not rows:
+        raise MeasuredError(f"{path}: no rows: expected measured collectives")
+    return rows
+
+
+def _row(row: Mapping[str, Any], where: str) -> Row:
+    if row.get("median_ns") is None:
+        raise MeasuredError(f"{where}: too few values: expected one for every column")
+    return (
+        str(row["collective"]).strip().lower(),
+        str(row["algorithm"]).strip(),
+        int(_number(row, "buffer_bytes", where, 0, MOST_BYTES, whole=True)),
+        _number(row, "median_ns", where, 0, math.inf) * 1e-9,
+        int(_number(row, "nodes", where, 1, MOST_RANKS, whole=True)) if _has(row, "nodes") else 0,
+        int(_number(row, "tasks_per_node", where, 1, MOST_RANKS, whole=True))
+        if _has(row, "tasks_per_node")
+        else 1,
+        str(row.get("gpu_aware") or "no").strip().lower() == "yes",
+    )
+
+
+def _has(row: Mapping[str, Any], key: str) -> bool:
+    return str(row.get(key) or "").strip() != ""
+
+
+def _number(
+    row: Mapping[str, Any], key: str, where: str, least: float, most: float, *, whole: bool = False
+) -> float:
+    """Read a number; sizes may be written as 32.0, times must be above `least`."""
+    try:
+        value = float(row[key])
+    except (TypeError, ValueError):
+        value = math.nan
+    above = value >= least if whole else value > least
+    if math.isfinite(value) and above and value <= most and (not whole or value == int(value)):
+        return value
+    kind = f"a whole number from {least:g}" if whole else f"a number above {least:g}"
+    raise MeasuredError(f"{where}: {key} {row[key]!r}: expected {kind}")

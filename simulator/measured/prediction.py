@@ -1,0 +1,140 @@
+"""What the model says of measured collectives: one call, all ranks at once, the last one's end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.progress import Progress, silent
+from hopmap.simulator.packets import compiled_engine
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.program import Program
+from hopmap.simulator.run_plan import plan_run
+from hopmap.topologies import Topology
+
+from .files import Measured, MeasuredError
+from .names import Known, known
+from .single_call import call_program
+
+PACKETS = 64  # of the largest message of a call, at most
+FEWEST = 8  # where that would be more than so many packets in all
+ENOUGH = 50_000
+MOST = 20_000_000  # packets of a call that is simulated: some 20 s
+KEPT = 256  # programs
+
+ON_GPU, NO_NAME, TOO_LARGE = "buffers on GPUs", "no public definition", "too large to simulate"
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Predicted times.
+
+    Attributes
+    ----------
+    time : ndarray(float64)
+        Seconds of each entry; NaN of those that are not simulated.
+    why : tuple of str
+        Why an entry is not simulated; empty of the others.
+    """
+
+    time: NDArray[np.float64]
+    why: tuple[str, ...]
+
+
+def predict(
+    measured: Measured,
+    networks: Sequence[Topology],
+    parameters: Parameters | Sequence[Parameters],
+    *,
+    progress: Progress = silent,
+) -> Prediction:
+    """Simulate every call whose algorithm has a public definition.
+
+    Parameters
+    ----------
+    networks : sequence of Topology
+        Of each file; with the hosts of a job, or all nodes in their order.
+    parameters : Parameters or sequence of Parameters
+        Of all files, or of each.
+
+    Raises
+    ------
+    MeasuredError
+        A call on more nodes than there are.
+    """
+    given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
+    time, why = np.full(len(measured), np.nan), []
+    for k in range(len(measured)):
+        progress(k, len(measured))
+        entry = known(measured.collective[k], measured.algorithm[k])
+        reason = not_simulated(measured, k, entry)
+        if not reason and entry is not None:
+            file = int(measured.file[k])
+            network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
+            node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
+            time[k] = call_time(entry, int(measured.size[k]), network, node_of, given[file])
+            reason = TOO_LARGE if np.isnan(time[k]) else ""
+        why.append(reason)
+    return Prediction(time, tuple(why))
+
+
+def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> NDArray[np.int64]:
+    """Node of each rank of a call: one node after the other, those of a job in its order.
+
+    Parameters
+    ----------
+    nodes : int
+        The first so many, of a job; of a machine all. 0 for all.
+    tasks : int
+        Ranks on each.
+    where : str
+        What messages begin with.
+
+    Raises
+    ------
+    MeasuredError
+        There are fewer nodes, or a machine has more.
+    """
+    job = len(network.order) > 0
+    there = network.order if job else np.flatnonzero(network.slots > 0)
+    if nodes > len(there) or (not job and nodes not in (0, len(there))):
+        expected = "at most as many" if job else "as many"
+        raise MeasuredError(
+            f"{where}: {nodes} nodes: {network.spec} has {len(there)}: expected {expected}"
+        )
+    return np.repeat(there[: nodes or len(there)], tasks)
+
+
+def not_simulated(measured: Measured, k: int, entry: Known | None) -> str:
+    """Say why an entry is not simulated, "" if it is."""
+    if measured.on_gpu[k]:
+        return ON_GPU
+    return NO_NAME if entry is None else ""
+
+
+def call_time(
+    entry: Known,
+    size: int,
+    network: Topology,
+    node_of: NDArray[np.int64],
+    parameters: Parameters,
+) -> float:
+    """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large."""
+    program = _program(entry, len(node_of), size)
+    size = program.size[program.sends()]
+    largest, whole = int(size.max(initial=1)), int(size.sum())
+    most = max(FEWEST, min(PACKETS, ENOUGH * largest // max(whole, 1)))
+    packet = max(parameters.packet_size, -(-largest // most))
+    if len(size) + whole // packet > MOST:
+        return float("nan")
+    plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
+    return float(compiled_engine.run(plan).finish.max(initial=0.0))
+
+
+@lru_cache(KEPT)
+def _program(entry: Known, members: int, size: int) -> Program:
+    return call_program(entry.operation, entry.algorithm, members, size)

@@ -1,0 +1,84 @@
+"""Errors, choices and orders, counted by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hopmap.simulator.measured.errors import (
+    by_algorithm,
+    choice_of,
+    error_of,
+    facts,
+    order_of,
+    unknown,
+)
+from hopmap.simulator.measured.files import measured_of
+from hopmap.simulator.measured.prediction import NO_NAME, Prediction
+
+
+def table(*rows):
+    keys = ("collective", "algorithm", "buffer_bytes", "median_ns")
+    return measured_of([dict(zip(keys, row, strict=True)) for row in rows])
+
+
+def predicted(*nanoseconds):
+    time = np.array([math.nan if t is None else t * 1e-9 for t in nanoseconds])
+    return Prediction(time, tuple(NO_NAME if t is None else "" for t in nanoseconds))
+
+
+def test_an_error_is_the_share_by_which_a_prediction_is_off_and_bias_has_the_sign():
+    error = error_of(np.array([104.0, 92.0, 80.0, 150.0, np.nan]), np.full(5, 100.0))
+    assert error.rows == 4
+    assert error.median == pytest.approx((0.08 + 0.20) / 2)
+    assert error.p90 == pytest.approx(0.20 + 0.7 * (0.50 - 0.20))
+    assert (error.within_5, error.within_10, error.within_25) == (0.25, 0.5, 0.75)
+    assert error.bias == pytest.approx((-0.08 + 0.04) / 2)
+
+
+def test_of_nothing_there_is_no_error():
+    assert error_of(np.array([np.nan]), np.array([1.0])).rows == 0
+    assert math.isnan(error_of(np.array([np.nan]), np.array([1.0])).median)
+
+
+def test_errors_are_by_algorithm_and_class_of_sizes_with_the_bounds_in_the_upper_one():
+    rows = [("bcast", "x", s, 100) for s in (4095, 4096, 2**18 - 1, 2**18, 2**20 - 1, 2**20)]
+    groups = by_algorithm(table(*rows), predicted(*[110] * 6))
+    assert [(g.sizes, g.error.rows) for g in groups] == [
+        ("< 4 KiB", 1), ("4 to 256 KiB", 2), ("256 KiB to 1 MiB", 2), (">= 1 MiB", 1),
+    ]  # fmt: skip
+    assert groups[0].error.median == pytest.approx(0.1)
+
+
+def test_a_choice_is_right_or_close_or_neither_and_cells_of_one_algorithm_are_none():
+    rows = [
+        ("bcast", "x", 8, 100), ("bcast", "y", 8, 200),  # right
+        ("bcast", "x", 16, 104), ("bcast", "y", 16, 100),  # x is taken, 4 % longer
+        ("bcast", "x", 32, 110), ("bcast", "y", 32, 100),  # x is taken, 10 % longer
+        ("bcast", "x", 64, 100), ("bcast", "y", 64, 1),  # y is not simulated
+    ]  # fmt: skip
+    choice = choice_of(table(*rows), predicted(1, 2, 1, 2, 1, 2, 1, None))
+    assert choice == (3, 1, 2)
+
+
+def test_the_order_of_large_cells_of_three_is_kendalls_tau():
+    large = [("bcast", a, 2**20, t) for a, t in zip("xyz", (1, 2, 3), strict=True)]
+    small = [("bcast", a, 8, t) for a, t in zip("xyz", (1, 2, 3), strict=True)]
+    order = order_of(table(*large, *small), predicted(1, 3, 2, 3, 2, 1))
+    assert order.cells == 1
+    assert order.tau == pytest.approx(1 / 3)
+
+
+def test_facts_count_what_is_unknown_and_have_no_nan():
+    measured = table(("bcast", "x", 8, 100), ("bcast", "odd", 8, 100), ("bcast", "odd", 9, 100))
+    prediction = predicted(100, None, None)
+    found = facts(measured, prediction)
+    assert (found["rows"], found["known"]) == (3, 1)
+    assert found["error"]["all"]["median"] == 0
+    assert found["error"]["large"]["median"] is None
+    assert found["choice"] == {"cells": 0, "right": 0, "within_5": 0}
+    assert found["by"][0]["algorithm"] == "x"
+    assert unknown(measured, prediction) == {("bcast", "odd", NO_NAME): 2}
+    assert found["unknown"][0]["rows"] == 2

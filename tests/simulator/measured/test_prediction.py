@@ -1,0 +1,109 @@
+"""One collective call, simulated: closed forms, and calls that are not simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import ALGORITHMS, Parameters, simulate
+from hopmap.simulator.measured import prediction
+from hopmap.simulator.measured.files import MeasuredError, measured_of
+from hopmap.simulator.measured.names import Known, known
+from hopmap.simulator.measured.prediction import NO_NAME, ON_GPU, TOO_LARGE, nodes_of_ranks, predict
+from hopmap.simulator.measured.single_call import call_program, moved
+from hopmap.topologies import mesh, torus
+
+FREE = Parameters(
+    overhead_send=0.0, overhead_recv=0.0, injection_bandwidth=1e300, injection_latency=0.0,
+    ejection_bandwidth=1e300, ejection_latency=0.0, eager_limit=2**60,
+)  # fmt: skip
+SIZE, SPEED = 2**20, 1e9
+
+
+def row(collective, algorithm, size=SIZE, **more):
+    return {
+        "collective": collective, "algorithm": algorithm, "buffer_bytes": size, "median_ns": 1.0,
+    } | more  # fmt: skip
+
+
+def time_of(network, *given, parameters=FREE):
+    return predict(measured_of([row(*given)]), [network], parameters)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "buffers"),
+    [
+        ("bcast", "default-pipeline", 3),  # unsegmented: three hops, one after the other
+        ("allgather", "default-ring", 3 / 4),  # three blocks of a quarter
+        ("allreduce", "default-ring", 2 * 3 / 4),
+        ("reduce_scatter", "default-ring", 3 / 4),
+    ],
+)
+def test_times_on_a_ring_of_four_are_closed_forms(collective, algorithm, buffers):
+    network = torus((4,)).with_links(bandwidth=SPEED, latency=0.0)
+    found = time_of(network, collective, algorithm)
+    assert found.why == ("",)
+    assert found.time[0] == pytest.approx(buffers * SIZE / SPEED, rel=1e-9)
+
+
+@pytest.mark.parametrize("operation", ["bcast", "alltoall", "gather", "allreduce"])
+def test_the_buffer_is_the_whole_of_what_the_data_say(operation):
+    # A block is buffer / p; what bcast and reductions carry is the buffer.
+    volume = moved(operation, 64, 4)
+    assert (
+        volume.sum() == {"bcast": 64, "alltoall": 4 * 64, "gather": 64, "allreduce": 64}[operation]
+    )
+
+
+def test_every_algorithm_of_a_measured_operation_makes_a_program_that_ends():
+    for operation in ("bcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter"):
+        for algorithm in ALGORITHMS[operation]:
+            program = call_program(operation, algorithm, 8, 4096)
+            assert simulate(program, torus((2, 2, 2)), np.arange(8)).makespan > 0
+
+
+def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
+    network = torus((4, 4))
+    given = [row("alltoall", "default-pairwise"), row("bcast", "default-binomial")]
+    times = []
+    for packets in (prediction.FEWEST, 8 * prediction.PACKETS):
+        monkeypatch.setattr(prediction, "PACKETS", packets)
+        times.append(predict(measured_of(given), [network], replace(FREE, packet_size=1)).time)
+    assert times[0] == pytest.approx(times[1], rel=0.03)
+
+
+def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated(monkeypatch):
+    network = torus((4,))
+    rows = [row("bcast", "default-trix3"), row("bcast", "default-binomial", gpu_aware="yes")]
+    found = predict(measured_of(rows), [network], FREE)
+    assert found.why == (NO_NAME, ON_GPU)
+    assert np.isnan(found.time).all()
+    monkeypatch.setattr(prediction, "MOST", 2)
+    assert time_of(network, "bcast", "default-binomial").why == (TOO_LARGE,)
+
+
+def test_ranks_sit_on_the_nodes_of_the_allocation_one_beside_the_other():
+    job = replace(mesh((8,)), order=np.array([5, 2, 7]))
+    assert nodes_of_ranks(job, 2, 2, "here").tolist() == [5, 5, 2, 2]
+    assert nodes_of_ranks(job, 0, 1, "here").tolist() == [5, 2, 7]
+    assert nodes_of_ranks(mesh((3,)), 0, 1, "here").tolist() == [0, 1, 2]
+
+
+def test_calls_on_other_numbers_of_nodes_than_there_are_are_refused():
+    with pytest.raises(MeasuredError, match="3 nodes: torus:4 has 4: expected as many"):
+        calls = measured_of([row("bcast", "default-binomial", nodes=3)])
+        predict(calls, [torus((4,))], FREE)
+    with pytest.raises(MeasuredError, match="4 nodes: mesh:8 has 2: expected at most as many"):
+        nodes_of_ranks(replace(mesh((8,)), order=np.array([1, 2])), 4, 1, "times.csv")
+
+
+@pytest.mark.parametrize("name", ["default-default", "default-crp", "default-3dtorus", "strange"])
+def test_names_without_a_public_definition_are_not_known(name):
+    assert all(known(c, name) is None for c in ("allgather", "alltoall", "bcast"))
+
+
+def test_known_names_are_algorithms_that_exist_with_their_options():
+    assert known("bcast", "default-chain") == Known("bcast", "chain(fanout=4, segment=0)")
+    assert known("alltoall", "default-linear-sync") == Known("alltoall", "linear")
