@@ -146,6 +146,12 @@ def _choosing(found: Sequence[Relation]) -> Iterator[str]:
         )
     spreads = _range([g.spread for g, _ in gaps])
     yield f"{text}. The slowest mapping runs {spreads} longer than the fastest."
+    if noisy := [r.case for r in found if r.case.times is not None]:
+        among = sum(any(case.thrifty is entry for entry in case.leaders) for case in noisy)
+        yield (
+            "That is of medians of replays with noise: the mapping with the fewest hop-bytes is "
+            f"among those that no other is known to beat in {among} of {_cases(len(noisy))}."
+        )
 
 
 def _metrics(found: Sequence[Relation]) -> Iterator[str]:
@@ -189,9 +195,12 @@ def of_case(relation: Relation) -> str:
     """Say what one case shows."""
     g = gap(relation)
     tau = relation.taus["hop_bytes", "makespan"]
+    case, fastest = relation.case, g.fastest
+    if case.times is not None and not case.sure:
+        fastest += f" by medians, one of {len(case.leaders)} that cannot be told apart"
     text = (
         f"{len(relation.runs)} mappings; the slowest runs {percent(g.spread)} longer than the "
-        f"fastest ({g.fastest}). "
+        f"fastest ({fastest}). "
     )
     if g.ties > 1:
         text += f"The {g.ties} mappings with the fewest hop-bytes run "
@@ -234,7 +243,8 @@ def of_variation(cases: Sequence[Case]) -> str:
     kept = order_kept(first, last)
     names = [case.variant for case in (first, last)]
     (best, before), (best_then, after) = (_fastest(case) for case in (first, last))
-    text = f"From {names[0]} to {names[1]} the shortest run changes by {change(after, before)}"
+    run = "run" if first.times is None else "median run"
+    text = f"From {names[0]} to {names[1]} the shortest {run} changes by {change(after, before)}"
     text += (
         f", by {best} throughout" if best == best_then else f", by {best_then} instead of {best}"
     )

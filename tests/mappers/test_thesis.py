@@ -12,7 +12,7 @@ from support import ROOT
 
 CURVES = ("sweep", "scan", "peano", "gray", "hilbert")
 SEARCHES = ("bokhari", "minmd", "genetic", "random_sampling")
-with (ROOT / "scenarios" / "haec_thesis_lu_c_64.csv").open() as stream:
+with (ROOT / "scenarios" / "tables" / "haec_thesis_lu_c_64.csv").open() as stream:
     ROWS = list(csv.DictReader(stream))
 
 

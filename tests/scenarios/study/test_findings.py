@@ -1,5 +1,6 @@
 """Sentences about a study: they say what the figures say, and turn when the figures turn."""
 
+import numpy as np
 import pytest
 
 from hopmap.scenarios.study.correlation import relation
@@ -87,6 +88,19 @@ def test_choosing_by_hop_bytes_is_measured_on_the_worst_case(found):
     choosing = next(text for text in sentences if text.startswith("Choosing"))
     assert "in 1 of 2 cases" in choosing
     assert "(m0) runs 49\u00a0% longer than m1, which has 100\u00a0% more hop-bytes" in choosing
+
+
+def test_with_noise_medians_name_no_winner_that_is_not_one(found):
+    noise = np.random.default_rng(0).normal(1, 0.05, (4, 20))
+    times = noise * [[1.0], [1.0], [2.0], [2.0]]
+    tied = found([1.0, 1.01, 2.0, 2.0], MANY[:4], makespans=[*times])
+    assert "(m0 by medians, one of 2 that cannot be told apart)" in of_case(tied)
+    times = noise[:1] * [[1.5], [1.0], [2.0], [2.0]]
+    sure = found([1.5, 1.0, 2.0, 2.0], MANY[:4], makespans=[*times])
+    assert "longer than the fastest (m1). " in of_case(sure)
+    told = next(text for text in overall([tied, sure]) if text.startswith("That is of medians"))
+    assert told.endswith("among those that no other is known to beat in 1 of 2 cases.")
+    assert not any("medians" in text for text in overall([found(TIMES, MANY)]))
 
 
 def test_a_gap_knows_all_mappings_of_fewest_hop_bytes(found):
