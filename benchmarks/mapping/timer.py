@@ -8,7 +8,8 @@ PART is of partitions, hierarchies, dose; all by default. OPTION is of
 - ``--even``: blocks of one size; else they are up to 3 % apart, as in the paper.
 - ``--starts NAME,NAME``: of scotch, bisection, recursive_bisection (of vertices) and other mappers
   (of blocks); c1 to c4 by default. Scotch takes minutes on half a million edges with hubs.
-- ``--seeds N``: 1 by default.
+- ``--seeds N``: 1 by default; the paper has 5.
+- ``--specs SPEC,SPEC``: of partitions; five by default.
 
 Starts as in the paper's section 7.1: c1 Scotch, where `scotch_gmap` is installed, and else
 bisections of ranks and boxes with KaHIP, c2 identity, c3 GreedyAllC and c4 GreedyMin on KaHIP's
@@ -203,7 +204,13 @@ def enhanced(
     return Measured(*np.array(rows, dtype=np.float64).swapaxes(0, 1))
 
 
-def table(instances: dict[str, Traffic], names: tuple[str, ...], seeds: int, even: bool) -> None:
+def table(
+    instances: dict[str, Traffic],
+    names: tuple[str, ...],
+    seeds: int,
+    even: bool,
+    specs: tuple[str, ...] = SPECS,
+) -> None:
     """Quotients by network and start: minima, means and maxima; over graphs with their deviation.
 
     Means over graphs are geometric, and so is the standard deviation, a factor.
@@ -211,7 +218,7 @@ def table(instances: dict[str, Traffic], names: tuple[str, ...], seeds: int, eve
     rows: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     cached = cache(Starts)
     print(f"{'':<44}{'qCo min  mean   max':>21}{'qCut mean':>11}{'qT min  mean   max':>22}")
-    for spec in SPECS:
+    for spec in specs:
         nodes = topology_from_spec(spec).nodes
         for label, traffic in instances.items():
             if traffic.ranks < VERTICES and traffic.ranks != nodes:
@@ -303,17 +310,18 @@ def main(words: list[str]) -> None:
     map_ranks(small, topology_from_spec("mesh:4x4*2"), "greedy_all_c | timer")  # compile
     options = dict(pairwise(words))
     names = tuple(options["--starts"].split(",")) if "--starts" in options else STARTS
+    specs = tuple(options["--specs"].split(",")) if "--specs" in options else SPECS
     seeds, even = int(options.get("--seeds", 1)), "--even" in words
     chosen = [word for word in words if word in PARTS]
     if "--instances" in options:
         print("\nCommunication graphs, a rank a node")
-        table(graphs_in(options["--instances"]), names, seeds, even)
+        table(graphs_in(options["--instances"]), names, seeds, even, specs)
     elif not chosen:
         chosen = list(PARTS)
     if "partitions" in chosen:
         print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % apart'}")
         named = graphs_in(options["--networks"]) if "--networks" in options else graphs()
-        table(named, names, seeds, even)
+        table(named, names, seeds, even, specs)
     if "hierarchies" in chosen:
         hierarchies()
     if "dose" in chosen:

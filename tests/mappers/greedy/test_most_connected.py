@@ -83,9 +83,7 @@ def test_on_hierarchies_greedy_all_c_and_mueller_merbach_fill_the_cores_in_order
         map_ranks(traffic, topology, name).tolist() for name in ("mueller_merbach", "greedy_all_c")
     )
     assert first == second
-    part = Traffic.from_pairs(
-        ranks, [0], [1], [1], [1]
-    )  # so do few ranks that talk, and silent ones
+    part = Traffic.from_pairs(ranks, [0], [1], [1], [1])  # 0, 1, then the silent ones
     made = map_ranks(part, topology, "greedy_all_c")
     assert made.tolist() == np.repeat(np.arange(topology.nodes), topology.slots).tolist()
 
