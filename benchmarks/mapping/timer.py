@@ -1,6 +1,6 @@
 """What TiMEr takes off hop-bytes: ``python benchmarks/mapping/timer.py [PART ...] [OPTION ...]``.
 
-PART is of partitions, hierarchies; both by default. OPTION is of
+PART is of partitions, hierarchies, dose; all by default. OPTION is of
 
 - ``--networks FOLDER``: METIS graphs of many vertices in place of the generated ones of partitions.
 - ``--instances FOLDER``: METIS graphs of 256 and 512 vertices (communication graphs, a rank a node)
@@ -8,34 +8,40 @@ PART is of partitions, hierarchies; both by default. OPTION is of
 - ``--even``: blocks of one size; else they are up to 3 % apart, as in the paper.
 - ``--starts NAME,NAME``: of scotch, bisection, recursive_bisection (of vertices) and other mappers
   (of blocks); c1 to c4 by default. Scotch takes minutes on half a million edges with hubs.
-- ``--seeds N``: 1 by default.
+- ``--seeds N``: 1 by default; the paper has 5.
+- ``--specs SPEC,SPEC``: of partitions; five by default.
 
 Starts as in the paper's section 7.1: c1 Scotch, where `scotch_gmap` is installed, and else
 bisections of ranks and boxes with KaHIP, c2 identity, c3 GreedyAllC and c4 GreedyMin on KaHIP's
 blocks. The paper's 15 complex networks are not among our files; generated are ones of 4,096
 vertices, with hubs (preferential attachment, without and with triangles), small worlds and random
 geometric graphs.
-Figures are quotients after/before of means over seeds, and geometric means of these over graphs.
-Seconds are processor seconds, compilers apart.
+Figures are quotients after/before of minima, means and maxima over seeds, qT being TiMEr's
+processor seconds over KaHIP's (over those of the start for c1), and geometric means of these over
+graphs. Compilers are apart.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from functools import cache
 from itertools import pairwise
 from math import exp, fsum, log
 from pathlib import Path
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from hopmap.errors import HopmapWarning
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.partitions.model_creation import bisection_model, multisection_model
@@ -47,6 +53,7 @@ from hopmap.traces import Traffic, load_traffic
 VERTICES = 4096
 SPECS = ("mesh:16x16", "mesh:8x8x8", "torus:16x16", "torus:8x8x8", "hypercube:8")
 C1 = "scotch" if shutil.which("scotch_gmap") else "bisection"
+PARTS = ("partitions", "hierarchies", "dose")
 STARTS = (C1, "identity", "greedy_all_c", "greedy_min")
 
 
@@ -161,48 +168,112 @@ def mean(values: list[float]) -> float:
     return exp(fsum(map(log, values)) / len(values))
 
 
-def table(instances: dict[str, Traffic], names: tuple[str, ...], seeds: int, even: bool) -> None:
-    """Quotients of Coco and of the cut, and seconds, by network and start."""
-    print(f"{'':<30}" + "".join(f"{name:>22}" for name in names))
-    print(f"{'':<30}" + f"{'Coco   Cut  TiMEr s':>22}" * len(names) + "   KaHIP s")
+class Measured(NamedTuple):
+    """Of one graph, network and start, an entry for each seed: after and before TiMEr.
+
+    The seconds are TiMEr's, and those of what it is compared with: KaHIP's, or Scotch's for c1.
+    """
+
+    coco: NDArray[np.float64]
+    cut: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
+    def quotients(self) -> NDArray[np.float64]:
+        """qCo, qCut and qT, each of minima, means and maxima over the seeds (section 7.1)."""
+        return np.array(
+            [
+                [over(after) / over(before) for over in (np.min, np.mean, np.max)]
+                for after, before in (self.coco.T, self.cut.T, self.seconds.T)
+            ]
+        )
+
+
+def enhanced(
+    traffic: Traffic, spec: str, starts: list[tuple[NDArray[np.int64], float]]
+) -> Measured:
+    """Run TiMEr from mappings, each with the seconds it took; a seed each."""
+    rows = []
+    for seed, (first, took) in enumerate(starts):
+        fullest = np.bincount(first).max()
+        topology = topology_from_spec(spec + f"*{fullest}" * bool(fullest > 1))
+        begin = time.process_time()
+        last = map_ranks(traffic, topology, "timer", initial=first, seed=seed)
+        seconds = time.process_time() - begin
+        coco = [objective_value(traffic, topology, m, "hop_bytes") for m in (last, first)]
+        rows.append((coco, [cut(traffic, m) for m in (last, first)], (seconds, took)))
+    return Measured(*np.array(rows, dtype=np.float64).swapaxes(0, 1))
+
+
+def table(
+    instances: dict[str, Traffic],
+    names: tuple[str, ...],
+    seeds: int,
+    even: bool,
+    specs: tuple[str, ...] = SPECS,
+) -> None:
+    """Quotients by network and start: minima, means and maxima; over graphs with their deviation.
+
+    Means over graphs are geometric, and so is the standard deviation, a factor.
+    """
     rows: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     cached = cache(Starts)
-    for spec in SPECS:
+    print(f"{'':<44}{'qCo min  mean   max':>21}{'qCut mean':>11}{'qT min  mean   max':>22}")
+    for spec in specs:
         nodes = topology_from_spec(spec).nodes
         for label, traffic in instances.items():
             if traffic.ranks < VERTICES and traffic.ranks != nodes:
                 continue
-            measured = {name: np.zeros((seeds, 5)) for name in names}
-            kahip = 0.0
-            for seed in range(seeds):
-                starts = cached(traffic, nodes, seed, even)
-                kahip += starts.seconds / seeds
-                for name in names:
-                    first = starts.on(topology_from_spec(f"{spec}*{starts.slots}"), name)
-                    fullest = np.bincount(first).max()
-                    topology = topology_from_spec(spec + f"*{fullest}" * bool(fullest > 1))
-                    begin = time.process_time()
-                    last = map_ranks(traffic, topology, "timer", initial=first, seed=seed)
-                    seconds = time.process_time() - begin
-                    coco = [
-                        objective_value(traffic, topology, m, "hop_bytes") for m in (last, first)
-                    ]
-                    cuts = [cut(traffic, m) for m in (last, first)]
-                    measured[name][seed] = *coco, *cuts, seconds
-            cells = ""
             for name in names:
-                coco_after, coco, cut_after, cut_before, seconds = measured[name].mean(axis=0)
-                quotients = np.array([coco_after / coco, cut_after / cut_before])
-                rows.setdefault((spec, name), []).append(quotients)
-                cells += "{:>9.3f}{:>6.2f}{:>7.2f}".format(*quotients, seconds)
-            print(f"{spec:<12}{label:<18}{cells}{kahip:>10.2f}", flush=True)
-    print("geometric means over graphs")
-    means = {key: np.exp(np.log(quotients).mean(axis=0)) for key, quotients in rows.items()}
-    for spec in SPECS:
-        cells = "".join("{:>9.3f}{:>6.2f}{:>7}".format(*means[spec, n], "") for n in names)
-        print(f"{spec:<30}{cells}")
-    every = [mean([means[spec, name][0] for spec in SPECS]) for name in names]
-    print(f"{'all networks':<30}" + "".join(f"{v:>9.3f}{'':>13}" for v in every), flush=True)
+                began = []
+                for seed in range(seeds):
+                    starts = cached(traffic, nodes, seed, even)
+                    begin = sum(os.times()[:4])  # with other processes: Scotch is one
+                    first = starts.on(topology_from_spec(f"{spec}*{starts.slots}"), name)
+                    took = sum(os.times()[:4]) - begin
+                    began.append((first, took if name == C1 else starts.seconds))
+                found = enhanced(traffic, spec, began).quotients()
+                rows.setdefault((spec, name), []).append(found)
+                print(f"{spec:<12}{label:<14}{name:<20}{_cells(found)}", flush=True)
+    print("geometric means over graphs, and the deviation of qCo")
+    for (spec, name), found in rows.items():
+        logs = np.log(np.array(found))
+        deviation = np.exp(logs[:, 0, 1].std())
+        print(f"{spec:<26}{name:<20}{_cells(np.exp(logs.mean(axis=0)))}{deviation:>8.3f}")
+    for name in names:
+        logs = np.log([q for (_, n), found in rows.items() if n == name for q in found])
+        print(f"{'all networks':<26}{name:<20}{_cells(np.exp(logs.mean(axis=0)))}", flush=True)
+
+
+def _cells(quotients: NDArray[np.float64]) -> str:
+    coco, cuts, seconds = quotients
+    numbers = "".join(f"{q:>7.3f}" for q in coco) + f"{cuts[1]:>11.3f} "
+    return numbers + "".join(f"{q:>7.2f}" for q in seconds)
+
+
+def dose() -> dict[float, float]:
+    """Print what is gained where a share of the vertices has been dealt anew; return means, %.
+
+    The others are in KaHIP's blocks, block i on node i; sizes of blocks stay as they are.
+    """
+    shares = (0.0, 0.1, 0.3, 1.0)
+    print("\nCoco taken off [%] (and cut) by the share of vertices shuffled over KaHIP's blocks")
+    print(f"{'':<12}{'':<14}" + "".join(f"{share:>16.0%}" for share in shares))
+    gained: dict[float, list[float]] = {share: [] for share in shares}
+    for spec in ("mesh:16x16", "torus:16x16"):
+        for label, traffic in graphs().items():
+            starts = Starts(traffic, topology_from_spec(spec).nodes, 0, even=False)
+            cells = ""
+            for share in shares:
+                first, rng = starts.block.copy(), np.random.default_rng(1)
+                moved = rng.choice(len(first), round(share * len(first)), replace=False)
+                first[moved] = first[rng.permutation(moved)]
+                coco, cuts, _ = enhanced(traffic, spec, [(first, 1.0)]).quotients()[:, 1]
+                gained[share].append(coco)
+                cells += f"{100 * (1 - coco):>9.1f} ({100 * (1 - cuts):>4.1f})"
+            print(f"{spec:<12}{label:<14}{cells}", flush=True)
+    means = {share: 100 * (1 - mean(values)) for share, values in gained.items()}
+    print(f"{'all':<26}" + "".join(f"{value:>9.1f}{'':>7}" for value in means.values()))
+    return means
 
 
 def hierarchies() -> None:
@@ -234,23 +305,27 @@ def hierarchies() -> None:
 
 def main(words: list[str]) -> None:
     """Run the parts."""
+    warnings.simplefilter("ignore", HopmapWarning)  # cuts are printed
     small = graph(np.array(nx.cycle_graph(20).edges), 20)
     map_ranks(small, topology_from_spec("mesh:4x4*2"), "greedy_all_c | timer")  # compile
     options = dict(pairwise(words))
     names = tuple(options["--starts"].split(",")) if "--starts" in options else STARTS
+    specs = tuple(options["--specs"].split(",")) if "--specs" in options else SPECS
     seeds, even = int(options.get("--seeds", 1)), "--even" in words
-    chosen = [word for word in words if word in ("partitions", "hierarchies")]
+    chosen = [word for word in words if word in PARTS]
     if "--instances" in options:
         print("\nCommunication graphs, a rank a node")
-        table(graphs_in(options["--instances"]), names, seeds, even)
+        table(graphs_in(options["--instances"]), names, seeds, even, specs)
     elif not chosen:
-        chosen = ["partitions", "hierarchies"]
+        chosen = list(PARTS)
     if "partitions" in chosen:
         print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % apart'}")
         named = graphs_in(options["--networks"]) if "--networks" in options else graphs()
-        table(named, names, seeds, even)
+        table(named, names, seeds, even, specs)
     if "hierarchies" in chosen:
         hierarchies()
+    if "dose" in chosen:
+        dose()
 
 
 def graphs_in(folder: str) -> dict[str, Traffic]:

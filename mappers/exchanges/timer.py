@@ -163,7 +163,7 @@ def _warn_of_cut(
     if grown > cut and grown * coco > cut * (2 * coco - least):
         warnings.warn(
             f"mapper timer: Coco fell by {1 - least / coco:.1%}, but what crosses between nodes "
-            f"grew by {grown / max(cut, 1) - 1:.1%}: another partition, no better one",
+            f"grew by {grown / max(cut, 1) - 1:.1%}",
             HopmapWarning,
             stacklevel=3,
         )

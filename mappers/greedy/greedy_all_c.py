@@ -3,8 +3,10 @@
 Source: Glantz, Meyerhenke and Noe, Algorithms for mapping parallel processes onto grid and torus
 architectures (PDP 2015), as told in the TiMEr paper, section 7.1. The next rank is the one with
 most traffic with all placed ranks, its node the one with the least sum of traffic times distance.
-What is left open, see `most_connected_kernels`. O(ranks^2) time and O(nodes) for every pair, linear
-memory. `minmd(rule=connected)` is the same with other ties.
+On trees and fat trees it is Mueller-Merbach's mapping: both fill the cores in order, since a core
+of the subsystem filled last is no farther from any placed rank than one of another subsystem, and
+the order of the ranks is the same. What is left open, see `most_connected_kernels`. O(ranks^2) time
+and O(nodes) for every pair, linear memory. `minmd(rule=connected)` is the same with other ties.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """VieM's tables and figures at their smallest sizes, on smaller graphs of the same kinds."""
 
-import numpy as np
 import pytest
 from viem import NAMES, gains, neighbourhoods
-from viem_figures import figures, machine, oracle
-from viem_graphs import inputs
-
-from hopmap.mappers import map_ranks
-from hopmap.mappers.partitions.model_creation import bisection_model
+from viem_figures import figures, oracle
 
 
 def test_table_2_sparse_and_dense_gains_make_the_same_mappings(compiled, capsys):
@@ -39,14 +34,3 @@ def test_figures_3_and_4_the_machine_in_the_model_is_worth_as_much_as_a_mapper(c
 
 def test_distances_from_a_matrix_or_computed_make_the_same_mappings(compiled, capsys):
     assert min(oracle([1], 10).values()) > 0
-
-
-def test_greedy_all_c_is_mueller_merbach_on_every_hierarchy(compiled):
-    """On trees both fill the cores in order, and the order of the ranks is the same anyway."""
-    for graph in inputs(10).values():
-        traffic = bisection_model(graph, 64 * 3, np.random.default_rng(1)).traffic
-        first, second = (
-            map_ranks(traffic, machine(3), name) for name in ("mueller_merbach", "greedy_all_c")
-        )
-        assert np.array_equal(first, second)
-        assert len(set(first)) == len(first)

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopmap.errors import HopmapWarning
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges.timer import extended, timer
 from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.mappers.partitions.model_creation import bisection_model
+from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, partial_cube, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from support.slow import examples
@@ -318,6 +320,31 @@ def test_it_changes_the_partition_but_not_the_sizes_of_its_blocks():
     together = (end[src] == end[dst]).sum()
     assert (start[src] == start[dst]).sum() == 0
     assert together >= len(src) // 2
+
+
+def cliques_and_chords(chords: int):
+    """Eight cliques of four on a line of nodes, and far pairs of three bytes between them."""
+    u, v = np.triu_indices(4, 1)
+    first = np.arange(0, 32, 4)[:, None]
+    far = np.random.default_rng(61).permutation(32).reshape(2, -1)[:, :chords]
+    src = np.concatenate(((first + u).ravel(), far[0]))
+    dst = np.concatenate(((first + v).ravel(), far[1]))
+    size = np.where(np.arange(len(src)) < 48, 1, 3)
+    return Traffic.from_pairs(32, src, dst, np.ones_like(src), size), np.arange(32) // 4
+
+
+def test_a_cut_that_grows_more_than_coco_falls_is_warned_of(recwarn):
+    topology = topology_from_spec("mesh:8*4")
+    traffic, start = cliques_and_chords(14)
+    with pytest.warns(HopmapWarning, match=r"mapper timer: Coco fell by 1\d.\d%, but what .* by 2"):
+        end = map_ranks(traffic, topology, "timer", initial=start)
+    costs = [evaluate(traffic, topology, m).bytes for m in (start, end)]
+    fallen = 1 - costs[1].dilation.sum / costs[0].dilation.sum
+    assert 0 < fallen < costs[1].ienlc.total / costs[0].ienlc.total - 1
+    recwarn.clear()
+    traffic, start = cliques_and_chords(0)
+    map_ranks(traffic, topology, "timer", initial=np.roll(start, 1))
+    assert not recwarn.list
 
 
 def test_ranks_go_to_free_slots_only_if_told():

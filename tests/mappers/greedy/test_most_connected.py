@@ -67,6 +67,27 @@ def test_every_step_is_that_of_the_rule(spec, name, seed):
     assert map_ranks(traffic, topology, name).tolist() == constructed(traffic, topology, name)
 
 
+@examples(60)
+@given(
+    st.sampled_from(["tree:2:3:2", "tree:4:4@1:100", "fattree:3x3", "tree:2:2*3"]),
+    st.integers(0, 999),
+)
+def test_on_hierarchies_greedy_all_c_and_mueller_merbach_fill_the_cores_in_order(spec, seed):
+    """A core beside those filled last is as near to every placed rank as any other, or nearer."""
+    topology, rng = topology_from_spec(spec), np.random.default_rng(seed)
+    ranks = int(topology.slots.sum())
+    src, dst = np.nonzero(np.triu(rng.random((ranks, ranks)) < 0.3, 1))
+    volume = rng.integers(1, 4, len(src))
+    traffic = Traffic.from_pairs(ranks, src, dst, np.ones_like(src), volume)
+    first, second = (
+        map_ranks(traffic, topology, name).tolist() for name in ("mueller_merbach", "greedy_all_c")
+    )
+    assert first == second
+    part = Traffic.from_pairs(ranks, [0], [1], [1], [1])  # 0, 1, then the silent ones
+    made = map_ranks(part, topology, "greedy_all_c")
+    assert made.tolist() == np.repeat(np.arange(topology.nodes), topology.slots).tolist()
+
+
 def test_a_path_of_falling_weights_is_laid_out_along_a_ring():
     topology = topology_from_spec("torus:8")
     traffic = Traffic.from_pairs(8, range(7), range(1, 8), [1] * 7, range(9, 2, -1))

@@ -88,3 +88,17 @@ def test_a_network_without_subsystems_is_refused(name, spec):
     words = f"mapper {name}: {spec} is not made of nested subsystems: expected a tree"
     with pytest.raises(MappingError, match=words):
         map_ranks(lu_traffic("S", 16), topology_from_spec(spec), name)
+
+
+@pytest.mark.parametrize("name", MAPPERS)
+def test_the_order_of_the_ranks_is_a_candidate_unless_told_otherwise(name):
+    """A path in order is cut least by taking it in order, which KaHIP's blocks do not keep to."""
+    rank = np.arange(29)
+    traffic = Traffic.from_pairs(30, rank, rank + 1, [1] * 29, [1] * 29)
+    topology = topology_from_spec("tree:5:6")
+    ordered, free = (
+        map_ranks(traffic, topology, f"{name}(preset=fast, in_order={value})").tolist()
+        for value in ("true", "false")
+    )
+    assert ordered == list(range(30))
+    assert free != ordered
