@@ -7,10 +7,12 @@ all partial partitions that agree in that the cheapest are kept, none that canno
 the mapping to begin with (`exact_bounds`). What is left at the end is the optimum, or else that
 mapping was. Nothing is assumed of the shapes of parts, which may fall apart.
 
-Time and memory grow exponentially with the border: all grids up to 6 x 6 with 5 points on 2 to 6
-nodes take a second at most each; what is too large is refused. The problem is NP-hard even on grids
-(Lehr 2019, chapter 3). Dynamic programming along a border is how graphs of small pathwidth are
-solved; that nodes are alike and the bounds are ours.
+Time and memory grow exponentially with the border, and what is too large is refused. All grids up
+to 6 x 6 with 5 points on 2 to 6 nodes take a second at most each, so does 8 x 8 on 4. Borders are
+longer where a grid closes or has three dimensions: 6 x 6 closed both ways and 4 x 3 x 3 are solved
+on 3 nodes and refused on 4. The problem is NP-hard even on grids (Lehr 2019, chapter 3). Dynamic
+programming along a border is how graphs of small pathwidth are solved; that nodes are alike and the
+bounds are ours.
 """
 
 from __future__ import annotations
@@ -242,5 +244,6 @@ def _distinct(some: Partials, border: Ints, slots: Ints) -> Partials:
 
 def _too_large(what: str) -> MappingError:
     return MappingError(
-        f"mapper exact_partition: {what}: expected a small grid, like 6x6 on six nodes"
+        f"mapper exact_partition: {what}: expected a small grid, like 6x6 on six nodes, or on "
+        "three if it is periodic both ways or 4x3x3"
     )

@@ -135,8 +135,36 @@ def test_large_grids_are_refused_in_one_line(dims, spec, said):
     with pytest.raises(MappingError) as refused:
         map_ranks(stencil_traffic(dims, "5pt"), topology_from_spec(spec), "exact_partition")
     assert str(refused.value) == (
-        f"mapper exact_partition: {said}: expected a small grid, like 6x6 on six nodes"
+        f"mapper exact_partition: {said}: expected a small grid, like 6x6 on six nodes, or on "
+        "three if it is periodic both ways or 4x3x3"
     )
+
+
+@pytest.mark.parametrize(
+    ("dims", "stencil", "periodic", "spec", "total", "worst"),
+    [
+        ((6, 6), "5pt", True, "cluster:3*12", 36, 12),  # two rows each
+        ((6, 6), "5pt", [True, False], "cluster:4*9", 36, 9),
+        ((3, 3, 3), "7pt", False, "cluster:3*9", 36, None),  # three layers
+        ((4, 3, 3), "7pt", False, "cluster:3*12", 36, None),
+        ((8, 8), "5pt", False, "cluster:4*16", 32, 8),
+    ],
+)
+def test_its_reach_is_as_stated(dims, stencil, periodic, spec, total, worst):
+    traffic = stencil_traffic(dims, stencil, periodic=periodic)
+    found = measures(traffic, topology_from_spec(spec), "exact_partition")
+    assert found[0] == total
+    assert worst is None or found[1] == worst
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dims", "stencil", "periodic"), [((6, 6), "5pt", True), ((4, 3, 3), "7pt", False)]
+)
+def test_what_is_beyond_it_is_refused_in_one_line(dims, stencil, periodic):
+    traffic = stencil_traffic(dims, stencil, periodic=periodic)
+    with pytest.raises(MappingError, match=r"^mapper exact_partition: \d+ partial partitions of"):
+        map_ranks(traffic, topology_from_spec("cluster:4*9"), "exact_partition")
 
 
 def test_case_3_of_section_3_3_of_the_thesis_is_wrong():

@@ -104,6 +104,14 @@ def test_the_order_of_figure_7_22_comes_out() -> None:
         assert worst["gropp"] == worst["squarest_strips"] < worst["kd_tree"]
 
 
+def test_on_28_nodes_the_metrics_speak_for_strips_against_the_thesis_explanation() -> None:
+    """Figure 7.4: measured behind the k-d tree, "as it tunes to the one node of 9"."""
+    (case,) = [c for c in suite_cases("partitions,bytes=1") if c.topology == "cluster:1*9+27*8"]
+    worst = {m: off_node(case.trace, case.topology, m) for m in ("squarest_strips", "kd_tree")}
+    assert worst == {"squarest_strips": 14, "kd_tree": 16}
+    assert off_node(case.trace, case.topology, "stencil_strips") == 12  # tuned to the mean, 8
+
+
 def test_skews_go_in_steps_of_a_tenth_each_grid_once() -> None:
     cases = [c for c in suite_cases("skew,bytes=1") if c.panel == "10 nodes of 30, 2-D"]
     assert len({case.trace for case in cases}) == len(cases)
