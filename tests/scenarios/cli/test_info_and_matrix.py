@@ -195,3 +195,8 @@ def test_what_cannot_be_or_is_not_looked_through_is_said(ring, monkeypatch):
         "hopmap: ring: 24 events, more than 10: what a replay leaves out is not looked for, "
         "but for ignored records: hopmap simulate says it\n"
     )
+
+
+def test_info_of_a_collective_counts_what_it_sends():
+    facts = as_json("info", "collective:allreduce=ring,8,1KiB")
+    assert (facts["messages"], facts["bytes"]) == (8 * 14, 8 * 14 * 128)
