@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hopmap.simulator import DeadlockError, Op, lower, simulate
+from hopmap.simulator import DeadlockError, Op, Parameters, lower, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Collective, TraceError, traffic_of
 from support.made_traces import K, barrier, collective, operations, recv, send, trace_of
@@ -86,6 +86,19 @@ def test_non_blocking_collectives_go_on_in_the_background():
     # All is done long before the waits: 4.75 and 8.75 s of computation and no waiting.
     assert result.finish.tolist() == [4.75, 8.75]
     assert result.wait.tolist() == [0.0, 0.0]
+
+
+def test_what_a_background_collective_adds_up_takes_time_beside_its_rank():
+    begin, end = iallreduce(3)
+    wait = [[(0.0, "MPI_Iallreduce", begin), (5.0, "MPI_Wait", end)]] * 2
+    program = lower(trace_of(wait), {"allreduce": "recursive_doubling"})
+
+    def finish(seconds):
+        working = Parameters(collective_reduce_per_byte=seconds / 32)
+        return simulate(program, mesh((2,)), range(2), parameters=working).finish
+
+    assert finish(4.0).tolist() == finish(0.0).tolist()  # done before the wait
+    assert finish(7.0) == pytest.approx(7.0, rel=1e-4)
 
 
 def test_a_background_collective_does_not_hold_up_the_rank_that_others_need():
