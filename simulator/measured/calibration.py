@@ -112,8 +112,8 @@ def fit_collectives(
     keys = tuple(keys or USUAL)
     chosen = np.array(
         [
-            not not_simulated(measured, k, known(measured.collective[k], measured.algorithm[k]))
-            for k in range(len(measured))
+            not not_simulated(measured, k, known(c, a))
+            for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
         ]
     )
     table = measured.part(chosen)

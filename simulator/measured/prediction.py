@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -70,10 +71,10 @@ def predict(
     time, why = np.full(len(measured), np.nan), []
     for k in range(len(measured)):
         progress(k, len(measured))
-        entry = known(measured.collective[k], measured.algorithm[k])
+        file = int(measured.file[k])
+        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
         reason = not_simulated(measured, k, entry)
         if not reason and entry is not None:
-            file = int(measured.file[k])
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
             time[k] = call_time(entry, int(measured.size[k]), network, node_of, given[file])
@@ -109,6 +110,18 @@ def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> NDA
     return np.repeat(there[: nodes or len(there)], tasks)
 
 
+def dims_of(network: Topology) -> str:
+    """Lengths of a torus, or of a job's on TofuD, the one that nodes are numbered along first last.
+
+    Empty of other networks.
+    """
+    job = re.match(r"tofud:job=(\d+(?:x\d+)*)(?:.*order=([XYZ]+))?", network.spec)
+    if job:
+        lengths = dict(zip("XYZ", job[1].split("x"), strict=False))
+        return "x".join(lengths[axis] for axis in reversed(job[2] or "".join(lengths)))
+    return "x".join(map(str, reversed(network.dims or ())))
+
+
 def not_simulated(measured: Measured, k: int, entry: Known | None) -> str:
     """Say why an entry is not simulated, "" if it is."""
     if measured.on_gpu[k]:
@@ -137,4 +150,4 @@ def call_time(
 
 @lru_cache(KEPT)
 def _program(entry: Known, members: int, size: int) -> Program:
-    return call_program(entry.operation, entry.algorithm, members, size)
+    return call_program(entry.operation, entry.algorithm, members, size, puts=entry.puts)
