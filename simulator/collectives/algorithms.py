@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from hopmap.traces import Collective
 
-from .allgathers import bruck, doubling_allgather, neighbour_exchange, ring, sparbit
 from .allreduces import (
     linear_allreduce,
     rabenseifner_allreduce,
@@ -21,13 +20,6 @@ from .allreduces import (
     ring_allreduce,
     segmented_ring_allreduce,
 )
-from .alltoalls import (
-    bine_alltoall,
-    bruck_alltoall,
-    linear_exchange,
-    linear_sync_exchange,
-    pairwise,
-)
 from .barriers import (
     dissemination,
     double_ring,
@@ -35,23 +27,32 @@ from .barriers import (
     linear_barrier,
     tree_barrier,
 )
-from .bine_exchanges import (
-    bine_allgather,
-    bine_allgather_blocks,
-    bine_allgather_sending,
-    bine_allreduce,
+from .bine_blocks import (
     bine_gather,
     bine_gather_increasing,
-    bine_halving_allreduce,
-    bine_reduce_scatter,
     bine_reduce_then_gather,
     bine_scatter,
     bine_scatter_decreasing,
     bine_scatter_then_allgather,
+)
+from .bine_exchanges import (
+    bine_allgather,
+    bine_allgather_blocks,
+    bine_allgather_ranges,
+    bine_allgather_sending,
+    bine_allreduce,
+    bine_halving_allreduce,
+    bine_reduce_scatter,
     torus_doubling_allreduce,
     torus_halving_allreduce,
 )
-from .bine_trees import bine_bcast, bine_bcast_with_buffer, bine_reduce
+from .bine_trees import (
+    bine_bcast,
+    bine_bcast_blocking,
+    bine_bcast_increasing,
+    bine_bcast_with_buffer,
+    bine_reduce,
+)
 from .broadcasts import BCAST
 from .composed import (
     allgather_then_reduce,
@@ -60,6 +61,18 @@ from .composed import (
     reduce_then_bcast,
     reduce_then_scatter,
     reduce_then_scatterv,
+)
+from .exchanges import (
+    bine_alltoall,
+    bruck,
+    bruck_alltoall,
+    doubling_allgather,
+    linear_exchange,
+    linear_sync_exchange,
+    neighbour_exchange,
+    pairwise,
+    ring,
+    sparbit,
 )
 from .gathers import GATHER, SCATTER
 from .naming import named
@@ -87,6 +100,7 @@ _ALLGATHER = {
     "bine": bine_allgather,
     "bine_sending": bine_allgather_sending,
     "bine_blocks": bine_allgather_blocks,
+    "bine_ranges": bine_allgather_ranges,
 }
 _EXCHANGE = {
     "pairwise": pairwise,
@@ -104,6 +118,8 @@ _REDUCE_SCATTER = {
 }
 _BCAST = BCAST | {
     "bine": bine_bcast,
+    "bine_increasing": bine_bcast_increasing,
+    "bine_blocking": bine_bcast_blocking,
     "bine_with_buffer": bine_bcast_with_buffer,
     "bine_scatter_allgather": bine_scatter_then_allgather,
 }

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .allgathers import ring
 from .broadcasts import linear_bcast
+from .exchanges import ring
 from .reduce_scatters import folded, ring_reduce
 from .reduces import linear_reduce
 from .schedules import (

@@ -3,7 +3,8 @@
 In step k a member talks to the one (1 - (-2)^(k+1)) / 3 further on, or back if its number is odd:
 1, -1, 3, -5, 11, ... On a torus every dimension takes its steps in turn, by coordinate. For powers
 of two. A buffer may be cut for several ports, each of which begins with a dimension of its own, and
-half of them go the other way; they take their steps together.
+half of them go the other way; they take their steps together. With `puts` data go straight into
+memory (uTofu), where no receive is posted; else as messages.
 
 Source: D. De Sensi et al., Bine Trees: Enhancing Collective Operations by Optimizing Communication
 Locality, SC25, arXiv 2508.17311; lib/libbine_coll.cc in HLC-Lab/bine_trees_fugaku (compute_peers,
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import Ints, Schedule, expect, together, work
+from .schedules import Ints, Schedule, expect, schedule, together, work
 
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 
@@ -133,26 +134,33 @@ def bine_bcast(
     dims: tuple[int, ...] = (),
     ports: int = 1,
     segment: int = 0,
+    puts: int = 0,
 ) -> Schedule:
     """Bine tree, farthest first; each segment to all children at once: bine_bcast_l."""
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
-        child = _in_order(tree)
-        size = _segments(int(part[0]), segment)
-        which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
-        taken = 2 * which + 1
-        return Schedule(
-            round=taken + 1,
-            src=tree.parent[dst],
-            dst=dst,
-            size=np.repeat(size, len(child)),
-            posted=_from_the_start(taken, len(size)),
-            taken=taken,
-            work=work(),
-        )
+        return _down(tree, _segments(int(part[0]), segment))
 
-    return by_port(ports, volume[:1], of)
+    return early(by_port(ports, volume[:1], of), puts)
+
+
+def bine_bcast_increasing(
+    members: int, root: int, volume: Ints, /, *, dims: tuple[int, ...] = ()
+) -> Schedule:
+    """Bine tree, nearest first: bcast_bine_lat of the authors' library in HLC-Lab/pico."""
+    tree = tree_from(root, ways(members, dims), nearest_first=True)
+    return _down(tree, volume[:1])
+
+
+def bine_bcast_blocking(
+    members: int, root: int, volume: Ints, /, *, dims: tuple[int, ...] = ()
+) -> Schedule:
+    """Bine tree, farthest first, child after child: bine_bcast_l_mpi, bcast_bine_lat_new."""
+    tree = tree_from(root, ways(members, dims), nearest_first=False)
+    child = _in_order(tree)
+    step = tree.reached[child]
+    return Schedule(step, tree.parent[child], child, volume[0] + 0 * child, step, step, work())
 
 
 def bine_bcast_with_buffer(
@@ -164,11 +172,21 @@ def bine_bcast_with_buffer(
     dims: tuple[int, ...] = (),
     ports: int = 1,
     segment: int = 0,
+    puts: int = 0,
 ) -> Schedule:
     """As the Bine tree, by way of a buffer from which everyone copies: bine_bcast_l_tmpbuf."""
-    given = bine_bcast(members, root, volume, dims=dims, ports=ports, segment=segment)
+    given = bine_bcast(members, root, volume, dims=dims, ports=ports, segment=segment, puts=puts)
     others = np.delete(np.arange(members), root)
     return given._replace(work=work([(given.steps, others, volume[:1])]))
+
+
+def _down(tree: BineTree, size: Ints) -> Schedule:
+    child = _in_order(tree)
+    which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
+    taken = 2 * which + 1
+    return Schedule(
+        taken + 1, tree.parent[dst], dst, np.repeat(size, len(child)), taken, taken, work()
+    )
 
 
 def bine_reduce(
@@ -180,12 +198,14 @@ def bine_reduce(
     dims: tuple[int, ...] = (),
     ports: int = 1,
     segment: int = 0,
+    puts: int = 0,
 ) -> Schedule:
-    """Bine tree towards the root, nearest first; a segment goes on when the last child's is added.
+    """Bine tree towards the root, nearest first: bine_reduce_utofu, bine_reduce_mpi.
 
-    Above 1 KiB a parent first tells each child that it may send: bine_reduce_utofu.
+    A segment goes on when the last child's is added. With puts above 1 KiB a parent first tells
+    each child that it may send; without, everyone copies the buffer first.
     """
-    asks = int(volume[0]) > 1024
+    asks = puts > 0 and int(volume[0]) > 1024
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
@@ -197,31 +217,29 @@ def bine_reduce(
         # A member's children come in the last steps but those before it was reached itself.
         turn = (steps - 1 - tree.reached) * count  # of each member as a child, and when it sends
         taken = 4 * (turn[src] + which) + 1
-        behind = np.maximum(turn[src] - count, 0)  # where its last child's segments come in
+        behind = np.maximum(turn - count, 0)  # where its last child's segments come in
         data = Schedule(
-            round=4 * (behind + which) + 3,
+            round=4 * (behind[src] + which) + 3,
             src=src,
             dst=tree.parent[src],
             size=size[which],
-            posted=_from_the_start(taken, count * len(child) + asks),
+            posted=taken,
             taken=taken,
             work=work(reduced=[(taken, tree.parent[src], size[which])]),
         )
         if not asks:
             return data
-        first = 4 * np.maximum(turn[child] - count, 0) + 2
-        ready = Schedule(
-            round=4 * turn[child],
-            src=tree.parent[child],
-            dst=child,
-            size=np.zeros_like(child),
-            posted=np.zeros_like(first),
-            taken=first,
-            work=work(),
+        told = 4 * behind[child] + 2
+        zero = np.zeros_like(child)
+        return together(
+            Schedule(4 * turn[child], tree.parent[child], child, zero, told, told, work()), data
         )
-        return together(ready, data)
 
-    return by_port(ports, volume[:1], of)
+    given = early(by_port(ports, volume[:1], of), puts)
+    if puts:
+        return given
+    copied = schedule([], [(-1, np.arange(members), volume[:1])])
+    return together(given, copied)
 
 
 def gathered(tree: BineTree, volume: Ints) -> Schedule:
@@ -229,9 +247,7 @@ def gathered(tree: BineTree, volume: Ints) -> Schedule:
     child = _in_order(tree)[::-1]
     below = bytes_below(tree, volume)
     step = int(tree.reached.max(initial=-1)) - tree.reached[child]
-    return Schedule(
-        step, child, tree.parent[child], below[child], np.zeros_like(step), step, work()
-    )
+    return Schedule(step, child, tree.parent[child], below[child], step, step, work())
 
 
 def scattered(tree: BineTree, volume: Ints) -> Schedule:
@@ -256,6 +272,6 @@ def _segments(whole: int, segment: int) -> Ints:
     return size
 
 
-def _from_the_start(taken: Ints, count: int) -> Ints:
-    """Where receives are posted that wait for nobody: puts go into memory that is there."""
-    return taken if count == 1 else np.zeros_like(taken)
+def early(given: Schedule, puts: int) -> Schedule:
+    """Post all receives in the beginning if data are put into memory that is there."""
+    return given._replace(posted=np.zeros_like(given.posted)) if puts else given

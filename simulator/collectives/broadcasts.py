@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import tree_shapes as shapes
-from .allgathers import ring
+from .exchanges import ring
 from .schedules import (
     Ints,
     Schedule,

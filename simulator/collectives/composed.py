@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .allgathers import bruck, doubling_allgather, neighbour_exchange, ring
 from .allreduces import rabenseifner_reduce
 from .broadcasts import BCAST
+from .exchanges import bruck, doubling_allgather, neighbour_exchange, ring
 from .gathers import GATHER, SCATTER, linear_gather, linear_scatter
 from .reduces import REDUCE
 from .schedules import Algorithm, Ints, Schedule, one_after_another, schedule

@@ -27,6 +27,7 @@ OPTIONS: Mapping[str, Option] = {
     "radix": Option("1", 2),
     "window": Option("1", 0),
     "ports": Option("1", 1),
+    "puts": Option("1", 0),
     "dims": Option("x", 1),
 }
 

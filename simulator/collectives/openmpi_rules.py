@@ -6,13 +6,12 @@ are linear. Bytes are those that Open MPI looks at: the whole buffer of a bcast,
 allreduce; the block of one member, of allgatherv the mean, of alltoall that for one other member;
 of reduce_scatter all blocks together.
 
-What is not there is replaced by what is nearest: split and in-order binary trees by binary trees;
-butterflies, and recursive doubling of reduce_scatter_block, by recursive halving; synchronised and
-non-blocking linear algorithms, and a segmented ring, by plain ones, which with Open MPI's own
-settings the ring and alltoall are; what it has for two members by what does the same for any. The
-rules set no segments, so that Open MPI's pipeline is a chain here. Where it nests operations
-(reduce and bcast for allreduce, gatherv and bcast for allgatherv) the inner reduce and bcast are
-binomial. Non-blocking collectives take the same algorithms.
+What is not there is replaced by what is nearest: recursive doubling of reduce_scatter_block by
+recursive halving. What is the same is one: alltoall's synchronised and plain linear ones as long as
+requests are not limited, a segmented and a plain ring, what it has for two members and what does
+the same for any. The rules set no segments and no fan-out, so that Open MPI's pipeline and its
+chain are one chain here. Where it nests operations (reduce and bcast for allreduce, ...) these
+rules are asked again. Non-blocking collectives take the same algorithms.
 """
 
 from __future__ import annotations
@@ -45,24 +44,25 @@ DECISIONS: Mapping[str, Mapping[float, str]] = {
         64: "<2K binomial, knomial",
         128: "knomial",
         256: "<2 binomial, <16K binary, <32K linear, <64K binary, knomial",
-        1024: "<16K knomial, <32K binary, knomial",
+        1024: "<16K knomial, <32K split_binary, knomial",
         2048: "<512K knomial, scatter_allgather",
         4096: "<256K knomial, scatter_allgather",
         ANY: "<8K knomial, <16K binary, <256K knomial, scatter_allgather",
     },
     "gather": {
-        4: "<4 linear, <32K binomial, <64K linear, <128K binomial, linear",
-        8: "<1K binomial, <8K linear, <32K binomial, linear",
+        4: "<2 linear_sync, <4 linear, <32K binomial, <64K linear, <128K binomial, linear_sync",
+        8: "<1K binomial, <8K linear, <32K binomial, <256K linear, linear_sync",
         256: "binomial",
         512: "<2K binomial, <8K linear, binomial",
         ANY: "binomial",
     },
     "scatter": {
-        4: "linear",
-        8: "<2K binomial, <4K linear, <8K binomial, linear",
-        32: "<16K binomial, linear",
-        64: "<512 binomial, <8K linear, <16K binomial, linear",
-        ANY: "<512 binomial, linear",
+        4: "<2 linear_nb, <128K linear, <256K linear_nb, linear",
+        8: "<2K binomial, <4K linear, <8K binomial, <32K linear, <1M linear_nb, linear",
+        16: "<16K binomial, <1M linear_nb, linear",
+        32: "<16K binomial, <32K linear, linear_nb",
+        64: "<512 binomial, <8K linear_nb, <16K binomial, linear_nb",
+        ANY: "<512 binomial, linear_nb",
     },
     "allgather": {
         32: "recursive_doubling",
@@ -148,31 +148,57 @@ DECISIONS: Mapping[str, Mapping[float, str]] = {
         16: "<8K binary, binomial",
         32: "<4K binary, binomial",
         256: "binomial",
-        512: "<8K binomial, <16K binary, binomial",
+        512: "<8K binomial, <16K in_order_binary, binomial",
         2048: "binomial",
-        4096: "<512 binomial, <1K binary, <8K binomial, <16K binary, binomial",
+        4096: "<512 binomial, <1K in_order_binary, <8K binomial, <16K in_order_binary, binomial",
         ANY: (
-            "<16 binomial, <32 binary, <1K binomial, <2K binary, <8K binomial, <16K binary, "
-            "binomial"
+            "<16 binomial, <32 in_order_binary, <1K binomial, <2K in_order_binary, <8K binomial, "
+            "<16K in_order_binary, binomial"
         ),
     },
     "reduce_scatter": {
-        4: "<64K ring, <128K recursive_halving, ring",
+        4: "<64K ring, <128K butterfly, ring",
         8: "<8 reduce_scatter, <256K recursive_halving, ring",
         32: "<256K recursive_halving, ring",
-        64: "<64 reduce_scatter, <512K recursive_halving, ring",
-        512: "<256 reduce_scatter, recursive_halving",
-        4096: "<512 reduce_scatter, recursive_halving",
-        ANY: "<1K reduce_scatter, recursive_halving",
+        64: "<64 reduce_scatter, <2K recursive_halving, <512K butterfly, ring",
+        128: (
+            "<256 reduce_scatter, <512 recursive_halving, <2K butterfly, <4K recursive_halving, "
+            "butterfly"
+        ),
+        256: "<256 reduce_scatter, <512 recursive_halving, butterfly",
+        512: "<256 reduce_scatter, <1K recursive_halving, butterfly",
+        1024: (
+            "<512 reduce_scatter, <2K recursive_halving, <8K butterfly, <16K recursive_halving, "
+            "butterfly"
+        ),
+        2048: (
+            "<512 reduce_scatter, <4K recursive_halving, <16K butterfly, <32K recursive_halving, "
+            "butterfly"
+        ),
+        4096: "<512 reduce_scatter, <4K recursive_halving, butterfly",
+        ANY: "<1K reduce_scatter, <8K recursive_halving, butterfly",
     },
     "reduce_scatter_block": {
-        4: "<128K recursive_halving, reduce_scatter",
-        8: "<1M recursive_halving, reduce_scatter",
-        16: "<4 reduce_scatter, <512K recursive_halving, <4M reduce_scatter, recursive_halving",
-        32: "<32 reduce_scatter, <512K recursive_halving, <2M reduce_scatter, recursive_halving",
+        4: (
+            "<4 recursive_halving, <8 butterfly, <16 recursive_halving, <128 butterfly, "
+            "<256 recursive_halving, <4K butterfly, <8K recursive_halving, <128K butterfly, "
+            "reduce_scatter"
+        ),
+        8: (
+            "<32 recursive_halving, <256 butterfly, <8K recursive_halving, <16K butterfly, "
+            "<1M recursive_halving, reduce_scatter"
+        ),
+        16: (
+            "<4 reduce_scatter, <32 recursive_halving, <128 butterfly, <512K recursive_halving, "
+            "<4M reduce_scatter, butterfly"
+        ),
+        32: (
+            "<32 reduce_scatter, <512K recursive_halving, <2M reduce_scatter, "
+            "<4M recursive_halving, butterfly"
+        ),
         ANY: (
-            "<4 recursive_halving, <16 reduce_scatter, <64K recursive_halving, "
-            "<256K reduce_scatter, recursive_halving"
+            "<4 recursive_halving, <16 reduce_scatter, <64K butterfly, <256K reduce_scatter, "
+            "butterfly"
         ),
     },
     "gatherv": {ANY: "linear"},

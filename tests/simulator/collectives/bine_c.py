@@ -250,9 +250,8 @@ def allreduce_b_cont(rank, count, dims, recdoub=False):
         half = count >> (step + 1)
         peer = peer_of(rank, step, 0, dims, recdoub)
         given.append((peer, half, half, lambda half=half: do.reduce(half)))
-    exchanges(do, given)
     back = [(peer, out, into, nothing) for peer, out, into, _ in reversed(given)]
-    return exchanges(do, back)
+    return exchanges(do, given + back)
 
 
 def alltoall(rank, block, dims):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters
-from hopmap.simulator.collectives import allreduces, bine_exchanges, broadcasts
+from hopmap.simulator.collectives import allreduces, bine_blocks, bine_exchanges, broadcasts
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
 from hopmap.simulator.programs.from_collectives import template_of
@@ -56,7 +56,8 @@ def carried(size):
 @pytest.fixture
 def cut_like_blocks(monkeypatch):
     """Cut whole buffers into blocks whose sizes tell them apart."""
-    cutting = ((allreduces, "cut"), (broadcasts, "shares"), (bine_exchanges, "shares"))
+    cutting = [(allreduces, "cut")]
+    cutting += [(module, "shares") for module in (broadcasts, bine_blocks, bine_exchanges)]
     for module, function in cutting:
         monkeypatch.setattr(module, function, lambda _whole, parts: blocks(parts))
 

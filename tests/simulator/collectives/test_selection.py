@@ -62,13 +62,17 @@ K, M = 1024, 1024 * 1024
         ("gather", 4, K - 1, "binomial"),
         ("gather", 4, K, "linear"),
         ("gatherv", 4, 8, "linear"),
+        ("scatter", 64, 512, "linear_nb"),
         ("scatter", 64, 511, "binomial"),
-        ("scatter", 64, 512, "linear"),
+        ("gather", 3, 128 * K, "linear_sync"),
+        ("bcast", 512, 16 * K, "split_binary"),
+        ("reduce", 300, 8 * K, "in_order_binary"),
+        ("reduce_scatter", 32, 2 * K, "butterfly"),
         ("reduce_scatter", 16, 256 * K - 1, "recursive_halving"),
         ("reduce_scatter", 16, 256 * K, "ring"),
         ("reduce_scatter", 64, 255, "reduce_scatter"),
         ("reduce_scatter_block", 32, 64 * K, "reduce_scatter"),
-        ("reduce_scatter_block", 32, 256 * K, "recursive_halving"),
+        ("reduce_scatter_block", 32, 256 * K, "butterfly"),
         ("scan", 64, 8, "linear"),
     ],
 )
@@ -99,9 +103,9 @@ def test_the_table_is_whole_and_every_row_can_be_reached():
 
 def test_rows_of_the_table():
     assert SELECTION["scatter"][1:4] == (
-        Row(8, 2 * K, "binomial"),
-        Row(8, 4 * K, "linear"),
-        Row(8, 8 * K, "binomial"),
+        Row(4, 128 * K, "linear"),
+        Row(4, 256 * K, "linear_nb"),
+        Row(4, np.inf, "linear"),
     )
 
 
