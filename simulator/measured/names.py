@@ -128,17 +128,23 @@ OPEN_MPI: Mapping[str, Mapping[str, str]] = {
 # Of the authors' own library and of Cray's MPICH those that are the same messages.
 OTHERS: Mapping[str, Mapping[str, str]] = {
     "allgather": {
+        "bine_2_blocks": "bine_ranges",
         "brucks": "bruck",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
         "sparbit": "sparbit",
     },
     "allreduce": {
+        "bine_lat": "bine",
         "rabenseifner": "rabenseifner",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
     },
-    "bcast": {"scatter_allgather": "scatter_allgather"},
+    "bcast": {
+        "bine_lat": "bine_increasing",
+        "bine_lat_new": "bine_blocking",
+        "scatter_allgather": "scatter_allgather",
+    },
     "reduce": {"binomial": "binomial(segment=0)", "rabenseifner": "rabenseifner"},
     "reduce_scatter": {
         "pairwise": "pairwise",
@@ -211,12 +217,13 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
     if match is None or found is None:
         return None
     known_options = options_of(ALGORITHMS[collective][found])
-    given = {"dims": dims, "segment": match[3], "ports": match[4]}
-    plain = {"dims": "", "segment": "0", "ports": "1"}
+    puts = match[2] == "UTOFU"
+    given = {"dims": dims, "segment": match[3], "ports": match[4], "puts": str(int(puts))}
+    plain = {"dims": "", "segment": "0", "ports": "1", "puts": "0"}
     if match[1].endswith("-L"):  # sent whole, whatever is asked for
         given["segment"] = "0"
     if any(given[key] != plain[key] and key not in known_options for key in ("segment", "ports")):
         return None
     words = [f"{k}={v}" for k, v in given.items() if v != plain[k] and k in known_options]
     options = f"({', '.join(words)})" if words else ""
-    return Known(collective, found + options, puts=match[2] == "UTOFU")
+    return Known(collective, found + options, puts=puts)

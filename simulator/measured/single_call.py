@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,8 +59,8 @@ def call_program(
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members
 
-    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[np.generic]:
-        filled = np.full(count, otherwise, dtype=kind)
+    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[Any]:
+        filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
         filled[rows] = values
         return filled
 
