@@ -21,11 +21,13 @@ from hopmap.topologies import (
     Router,
     Topology,
     dragonfly,
+    dragonfly_plus,
     fat_tree,
     from_networkx,
     from_routes,
     haec,
     mesh,
+    renumbered,
     tree,
 )
 from hopmap.topologies.graph_kernels import GraphRouter
@@ -120,5 +122,8 @@ def _small(kind: tuple[type, int | None]) -> Topology:
     if kind[0] is RouteRouter:
         routes = {pair: cube.routes(*pair)[1].tolist() for pair in permutations(range(8), 2)}
         return from_routes([1] * 8, [(1.0, 0.0)] * cube.links, routes, "routes")
-    known = (cube, haec((2, 1, 4)), fat_tree((2, 4)), dragonfly(2, 2, 1, 2), tree((2, 4)))
+    known = (
+        *(cube, renumbered(cube, np.arange(8)), haec((2, 1, 4)), tree((2, 4))),
+        *(fat_tree((2, 4)), dragonfly(2, 2, 1, 2), dragonfly_plus(2, 2, 1, 2)),
+    )
     return next(n for n in known if _kind(n.router) == kind)

@@ -1,5 +1,6 @@
 """What the machine is: nodes, switches, links, distances, routes, and ranks placed on nodes."""
 
+from hopmap.topologies.families.dragonfly_plus import dragonfly_plus as dragonfly_plus
 from hopmap.topologies.families.graph import from_networkx as from_networkx
 from hopmap.topologies.families.grid import both_ways as both_ways
 from hopmap.topologies.families.grid import haec as haec
@@ -14,6 +15,9 @@ from hopmap.topologies.families.routed import from_routes as from_routes
 from hopmap.topologies.families.switched import cluster as cluster
 from hopmap.topologies.families.switched import dragonfly as dragonfly
 from hopmap.topologies.families.switched import fat_tree as fat_tree
+from hopmap.topologies.families.tofu import renumbered as renumbered
+from hopmap.topologies.families.tofu import tofud as tofud
+from hopmap.topologies.families.tofu import tofud_job as tofud_job
 from hopmap.topologies.readers.files import NETWORK_FORMATS as NETWORK_FORMATS
 
 from .placement import Mapping as Mapping

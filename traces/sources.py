@@ -1,4 +1,4 @@
-"""Where traffic comes from: an OTF2 archive, a file, a NAS benchmark or a stencil by name."""
+"""Where traffic comes from: an OTF2 archive, a file; a benchmark, stencil or collective by name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from hopmap.traces.nas.benchmarks import (
     nas_trace,
     nas_traffic,
 )
+from hopmap.traces.patterns.collectives import collective_trace, parse_collective
 from hopmap.traces.patterns.stencils import parse_stencil, traffic_of_stencil
 
 from .folded import Folded
 from .trace import Trace, TraceError
 from .traffic import Traffic
 
-STENCIL = "stencil:"
+STENCIL, COLLECTIVE = "stencil:", "collective:"
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,21 @@ class Source:
     ----------
     name : str
         Short name for reports, like "mg.S.16" or "stencil:8x8,5pt".
-    kind : {"archive", "traffic", "benchmark", "stencil"}
-        An OTF2 archive, a file of traffic, a benchmark or the traffic of a stencil to generate.
+    kind : {"archive", "traffic", "benchmark", "stencil", "collective"}
+        An OTF2 archive, a file of traffic, a benchmark, the traffic of a stencil or the call of a
+        collective to generate.
     path : Path or None
         Archive folder (or anchor file) or traffic file.
     """
 
     name: str
-    kind: Literal["archive", "traffic", "benchmark", "stencil"]
+    kind: Literal["archive", "traffic", "benchmark", "stencil", "collective"]
     path: Path | None = None
 
     @property
     def has_program(self) -> bool:
         """Whether the order of messages is known, so that it can be replayed."""
-        return self.kind in ("archive", "benchmark")
+        return self.kind in ("archive", "benchmark", "collective")
 
     @property
     def is_monitored(self) -> bool:
@@ -64,6 +66,14 @@ class Source:
         """Whether it is known what its collectives send."""
         return self.has_program or self.is_monitored
 
+    @property
+    def algorithms(self) -> dict[str, str]:
+        """Algorithms that it names, by operation."""
+        if self.kind != "collective":
+            return {}
+        call = parse_collective(self.name.removeprefix(COLLECTIVE))
+        return {call.operation: call.algorithm}
+
     def traffic(self) -> Traffic:
         """Read or compute who sends how much to whom.
 
@@ -76,6 +86,9 @@ class Source:
             return nas_traffic(self.name)
         if self.kind == "stencil":
             return traffic_of_stencil(parse_stencil(self.name.removeprefix(STENCIL)))
+        if self.kind == "collective":
+            call = parse_collective(self.name.removeprefix(COLLECTIVE))
+            return Traffic.from_pairs(call.ranks, [], [], [], [])
         assert self.path is not None
         if self.kind == "archive":
             from hopmap.traces.otf2.read import read_traffic
@@ -98,6 +111,8 @@ class Source:
         """
         if self.kind == "benchmark":
             return nas_folded(self.name, steps=steps)
+        if self.kind == "collective":
+            return collective_trace(parse_collective(self.name.removeprefix(COLLECTIVE)))
         if not self.has_program:
             raise TraceError(
                 f"{self.path or self.name}: only traffic, without the order of messages: expected "
@@ -159,7 +174,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     ----------
     text : str or Path
         "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64",
-        "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`).
+        "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
+        "collective:allreduce=ring,64,1MiB" (`parse_collective`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
 
@@ -180,6 +196,9 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     if str(text).startswith(STENCIL):
         parse_stencil(str(text).removeprefix(STENCIL))
         return Source(str(text), "stencil")
+    if str(text).startswith(COLLECTIVE):
+        parse_collective(str(text).removeprefix(COLLECTIVE))
+        return Source(str(text), "collective")
     if is_nas_name(str(text)):
         benchmark, nas_class, ranks = str(text).split(".")
         if benchmark.lower() not in BENCHMARKS:

@@ -164,9 +164,17 @@ def _parameters() -> Entries:
 
 def _algorithms() -> Entries:
     from hopmap.simulator import ALGORITHMS
+    from hopmap.simulator.collectives.naming import OPTIONS, options_of
 
     return [
-        _entry(f"{operation}={name}", _first_line(algorithm.__doc__))
+        _entry(
+            f"{operation}={name}",
+            _first_line(algorithm.__doc__),
+            parameters=[
+                {"name": option, "type": OPTIONS[option].kind, "default": default}
+                for option, default in options_of(algorithm).items()
+            ],
+        )
         for operation, table in ALGORITHMS.items()
         for name, algorithm in table.items()
     ]

@@ -20,6 +20,11 @@ class Option(NamedTuple):
     unit: str
     least: int
 
+    @property
+    def kind(self) -> str:
+        """What a value is."""
+        return {"bytes": "bytes", "1": "int"}.get(self.unit, "lengths")
+
 
 OPTIONS: Mapping[str, Option] = {
     "segment": Option("bytes", 0),
@@ -80,9 +85,10 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
 
 
 def options_of(function: Callable[..., object]) -> dict[str, object]:
-    """Return the options of an algorithm with their defaults."""
+    """Return the options of an algorithm with their defaults, lengths that are not given as ""."""
     parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    given = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return {name: "" if default == () else default for name, default in given.items()}
 
 
 def _value(text: str, key: str, value: str) -> int | tuple[int, ...]:

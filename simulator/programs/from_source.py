@@ -1,6 +1,7 @@
 """What a source is as a program, and as traffic: the one place where that is decided.
 
-An archive or a benchmark is its calls, lowered. Files of traffic say how much, and not in which
+An archive or a benchmark is its calls, lowered; so is one collective, by the algorithm that it
+names. Files of traffic say how much, and not in which
 order: they are sent in rounds. A stencil's iteration posts all receives, then all sends, and waits
 for all of them (Lehr, listing 7.2): one round.
 """
@@ -79,6 +80,7 @@ def program_of_source(
     TraceError
         As `Source.calls` and `program_of_traffic`.
     """
+    algorithms = {**(algorithms or {}), **source.algorithms}
     if steps is not None and source.kind != "benchmark":
         raise ParameterError(
             f"steps {steps}: {source.name} has none: only a benchmark, like lu.C.64"
@@ -128,7 +130,8 @@ def traffic_of_source(
         monitoring have collectives.
     """
     check_collectives(collectives, algorithms)
-    expand = collectives == "expand"
+    expand = collectives == "expand" or source.kind == "collective"  # which sends nothing else
+    algorithms = {**(algorithms or {}), **source.algorithms}
     if not expand and source.kind == "archive":
         from hopmap.traces.otf2.read import read_summary
 

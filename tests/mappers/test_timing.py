@@ -9,7 +9,7 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 from hopmap.mappers import mapper, timing
-from hopmap.topologies import FAMILIES, mesh
+from hopmap.topologies import FAMILIES, mesh, topology_from_spec
 from hopmap.traces import Traffic
 
 # In a process of its own, where no other test has compiled anything.
@@ -48,6 +48,8 @@ NETWORKS = {
     "fattree:4x4,routing=ecmp,seed=1": NESTED,
     "tree:4:4": NESTED,
     "dragonfly:2x2x2x4": NESTED,
+    "dragonfly+:2x2x2x4": NESTED,
+    "tofud:2x1x1": FLAT,
     "cluster:4*4": NESTED,
     "cluster:2*3+5*2": FLAT,
     "preset:hgx-h100*2": NESTED,
@@ -59,7 +61,7 @@ FEW = ("tree:4:4",)
 
 def test_these_networks_are_of_every_family():
     named = {network.partition(":")[0] for network in NETWORKS}
-    assert set(FAMILIES) - named == {"file"}  # the last two are what files make
+    assert set(FAMILIES) - named == {"file", "job", "names"}  # the last two are what files make
 
 
 @pytest.mark.parametrize(
@@ -102,3 +104,13 @@ def test_a_mapper_that_is_made_for_one_case_only_is_timed():
         Traffic.from_pairs(3, [0], [1], [1], [1]), mesh((3,)), "mine", seed=0
     )
     assert node_of.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "spec", ["tofud:1x1x1", "tofud:job=2x2x2", "dragonfly+:2x2x2x2", "dragonfly:2x2x1"]
+)
+def test_a_mapping_is_timed_on_every_sort_of_network(spec):
+    ranks = np.arange(7)
+    traffic = Traffic.from_pairs(8, ranks, ranks + 1, ranks + 1, ranks + 1)
+    node_of, _ = timing.timed_mapping(traffic, topology_from_spec(spec), "greedy", seed=0)
+    assert len(set(node_of.tolist())) == 8

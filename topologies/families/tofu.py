@@ -150,7 +150,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
     place = np.asarray(np.ravel_multi_index(tuple(places.T), (*groups, *GROUP), order="F"))
     suffix = (f"*{slots}" if slots > 1 else "") + (f",order={order}" if order != axes else "")
     return replace(
-        _renumbered(block, place),
+        renumbered(block, place),
         spec=f"tofud:job={_text(sizes)}{suffix}",
         kinds=(TOFU_LINK,),
         parameters=INTERFACES,
@@ -215,8 +215,8 @@ def _wound(size: int) -> NDArray[np.int64]:
     return places
 
 
-def _renumbered(block: Topology, first: NDArray[np.int64]) -> Topology:
-    """Return the block with these nodes first; the others have no slots."""
+def renumbered(block: Topology, first: NDArray[np.int64]) -> Topology:
+    """Return a box with its nodes numbered anew, these first; the others have no slots."""
     rest = np.ones(block.nodes, dtype=np.bool_)
     rest[first] = False
     node_at = np.concatenate((first, np.flatnonzero(rest)))

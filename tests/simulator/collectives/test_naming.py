@@ -65,7 +65,7 @@ def test_every_option_is_known_and_has_a_default():
         for function in table.values():
             for name, default in options_of(function).items():
                 assert name in OPTIONS
-                assert default == () if name == "dims" else default >= 0
+                assert default == "" if name == "dims" else default >= 0
 
 
 def test_a_call_remembers_how_its_algorithm_was_named():

@@ -332,6 +332,19 @@ def test_non_blocking_collectives_go_on_in_the_background():
     assert result.wait.tolist() == [0.0, 0.0]
 
 
+def test_what_a_background_collective_adds_up_takes_time_beside_its_rank():
+    begin, end = iallreduce(3)
+    wait = [[(0.0, "MPI_Iallreduce", begin), (5.0, "MPI_Wait", end)]] * 2
+    program = lower(trace_of(wait), {"allreduce": "recursive_doubling"})
+
+    def finish(seconds):
+        working = Parameters(collective_reduce_per_byte=seconds / 32)
+        return simulate(program, mesh((2,)), range(2), parameters=working).finish
+
+    assert finish(4.0).tolist() == finish(0.0).tolist()  # done before the wait
+    assert finish(7.0) == pytest.approx(7.0, rel=1e-4)
+
+
 def test_a_background_collective_does_not_hold_up_the_rank_that_others_need():
     # Rank 1 completes the collective first and sends then; rank 0 receives before it completes.
     begin, end = iallreduce(1)

@@ -1,0 +1,92 @@
+"""One call of a collective by all ranks, with its algorithm: "allreduce=ring,64,1MiB".
+
+Bytes are the whole buffer, as benchmarks of collectives count them: what bcast, reduce and
+allreduce carry; for allgather what is gathered in all, for alltoall what each rank splits.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from hopmap.traces.trace import Collective, Kind, Records, Trace, TraceError
+from hopmap.traces.traffic import MOST_RANKS
+from hopmap.units import UnitError, parse_quantity
+
+OPERATIONS = ("allgather", "allreduce", "alltoall", "bcast", "reduce")
+SPLIT = ("allgather", "alltoall")
+_FORM = re.compile(r"([a-z]+)=([a-z_0-9]+),(\d{1,9}),([^,]+)")
+
+
+class Call(NamedTuple):
+    """A collective: its operation, algorithm, ranks, and the bytes of the whole buffer."""
+
+    operation: str
+    algorithm: str
+    ranks: int
+    size: int
+
+
+def parse_collective(text: str) -> Call:
+    """Read OPERATION=ALGORITHM,RANKS,BYTES.
+
+    Raises
+    ------
+    TraceError
+        Not of that form, an operation that is none of `OPERATIONS`, too few or many ranks, or
+        bytes that do not split among the ranks.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise TraceError(
+            f"collective {text}: expected OPERATION=ALGORITHM,RANKS,BYTES, like "
+            f"allreduce=ring,64,1MiB"
+        )
+    operation, algorithm, ranks = match[1], match[2], int(match[3])
+    try:
+        size = int(parse_quantity(match[4], "bytes"))
+    except UnitError as error:
+        raise TraceError(f"collective {text}: {error}") from None
+    if operation not in OPERATIONS:
+        raise TraceError(f"collective {text}: {operation}: expected {', '.join(OPERATIONS)}")
+    if not 1 <= ranks <= MOST_RANKS or size < 1:
+        raise TraceError(f"collective {text}: expected 1 to {MOST_RANKS:,} ranks and some bytes")
+    if operation in SPLIT and size % ranks:
+        raise TraceError(f"collective {text}: {size} bytes: expected as many for each of the ranks")
+    return Call(operation, algorithm, ranks, size)
+
+
+def collective_trace(call: Call) -> Trace:
+    """Trace of the call, with bytes as Score-P records them: see `volumes.py` of the simulator."""
+    ranks, size = call.ranks, call.size
+    part = size // ranks if call.operation in SPLIT else size
+    sent = np.full(ranks, part * ranks, dtype=np.int64)
+    received = sent.copy()
+    rooted = call.operation in ("bcast", "reduce")
+    if rooted:
+        other = sent if call.operation == "bcast" else received
+        other[1:] = 0
+        (received if call.operation == "bcast" else sent)[:] = size
+    every = np.full(ranks, -1, dtype=np.int32)
+    order = np.arange(ranks, dtype=np.int32)
+    zeros = np.zeros_like(order)
+    return Trace(
+        name=f"{call.operation}={call.algorithm},{ranks},{size}B",
+        offsets=np.arange(ranks + 1, dtype=np.int64) * 3,
+        kind=np.tile(np.array([Kind.ENTER, Kind.COLLECTIVE_END, Kind.LEAVE], np.uint8), ranks),
+        time=np.zeros(3 * ranks),
+        ref=np.stack((zeros, order, zeros), axis=1).ravel(),
+        records=Records(
+            peer=zeros if rooted else every,
+            comm=zeros,
+            tag=every,
+            operation=np.full(ranks, Collective[call.operation.upper()], dtype=np.uint8),
+            size=sent,
+            received=received,
+            request=every,
+        ),
+        regions=(f"MPI_{call.operation.capitalize()}",),
+        communicators=(order,),
+    )
