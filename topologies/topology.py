@@ -130,7 +130,7 @@ class Topology:
         Vertices that host no ranks, nodes..vertices-1; direct networks have none.
     names : tuple of str
         What the file that describes the machine calls its nodes; empty where there is none.
-    parameters : mapping of str to float
+    parameters : mapping of str to float or str
         What it says of the model's parameters, by key ("injection.bandwidth").
     order : ndarray(int64)
         Nodes in the order in which a job lists them; empty where that is their numbers'.
@@ -145,7 +145,7 @@ class Topology:
     router: Router = field(repr=False)
     switches: int = 0
     names: tuple[str, ...] = field(default=(), repr=False)
-    parameters: Mapping[str, float] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, float | str] = field(default_factory=dict, repr=False)
     order: NDArray[np.int64] = field(default_factory=_no_order, repr=False)
 
     @property

@@ -15,11 +15,20 @@ from hopmap.topologies import Topology
 
 from .errors import LARGE, Error, Group, by_algorithm, error_of
 from .files import Measured, MeasuredError
-from .fitting import UNEXPLAINED, Fit, Floats, Model, fit
+from .fitting import UNEXPLAINED, Fit, Floats, Model, fit, loss_of
 from .names import known
 from .prediction import Prediction, not_simulated, predict
 
-USUAL = ("link.bandwidth", "overhead.send", "overhead.recv", "link.latency")
+USUAL = (
+    "link.bandwidth",
+    "overhead.send",
+    "overhead.recv",
+    "overhead.per_byte",
+    "overhead.control",
+    "collective.copy_per_byte",
+    "collective.reduce_per_byte",
+)
+LIMITS = (8192, 16384, 32768, 65536, 131072)  # eager limits that are tried, where none is set
 LEAST = 3  # calls for every parameter
 MOST = 240  # calls that are fitted to: of every algorithm as evenly over its sizes as can be
 # Where to begin with what is 0 by default.
@@ -112,8 +121,8 @@ def fit_collectives(
     keys = tuple(keys or USUAL)
     chosen = np.array(
         [
-            not not_simulated(measured, k, known(measured.collective[k], measured.algorithm[k]))
-            for k in range(len(measured))
+            not not_simulated(measured, k, known(c, a))
+            for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
         ]
     )
     table = measured.part(chosen)
@@ -140,15 +149,20 @@ def fit_collectives(
     first = times(dict(zip(keys, start.tolist(), strict=True)))
     calls = fitted = table.part(_sample(table, np.isfinite(first)))
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
-    found = fit(
-        Model(keys, start, times),
-        fitted.time,
+    groups = (
         np.unique(algorithms, return_inverse=True)[1],
         np.unique(fitted.size, return_inverse=True)[1],
     )
+    given = dict(normalised(tuple(settings.items())))
+    if "eager_limit" not in given:
+        nearly = fit(Model(keys, start, times), fitted.time, *groups, roughly=True).parameters
+        given["eager_limit"] = min(
+            LIMITS, key=lambda limit: loss_of(times({**nearly, "eager_limit": limit}), fitted.time)
+        )
+        settings, start = given, np.array(list(nearly.values()))
+    found = fit(Model(keys, start, times), fitted.time, *groups)
     calls = table
     predicted = times(found.parameters)
-    given = normalised(tuple(settings.items()))
     return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})
 
 

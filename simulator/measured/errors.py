@@ -94,15 +94,19 @@ def error_of(predicted: Floats, measured: Floats) -> Error:
     """Sum up the errors of predictions; those that are NaN are left out."""
     there = np.isfinite(predicted)
     signed = predicted[there] / measured[there] - 1
-    if not signed.size:
-        return Error(0, *[float("nan")] * 6)
-    size = np.abs(signed)
+    size = np.abs(signed) if signed.size else np.full(1, np.nan)
+    within_5, within_10, within_25 = (
+        float((size <= bound).mean()) if signed.size else float("nan")
+        for bound in (0.05, 0.10, 0.25)
+    )
     return Error(
-        len(size),
-        float(np.median(size)),
-        float(np.quantile(size, 0.9)),
-        *(float((size <= bound).mean()) for bound in (0.05, 0.10, 0.25)),
-        float(np.median(signed)),
+        rows=len(signed),
+        median=float(np.median(size)),
+        p90=float(np.quantile(size, 0.9)),
+        within_5=within_5,
+        within_10=within_10,
+        within_25=within_25,
+        bias=float(np.median(signed)) if signed.size else float("nan"),
     )
 
 

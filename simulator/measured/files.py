@@ -65,12 +65,16 @@ class Measured:
     def part(self, which: NDArray[Any]) -> Measured:
         """Keep some entries, by place or mask."""
         places = np.arange(len(self))[which].tolist()
-        columns = (self.size, self.time, self.nodes, self.tasks, self.on_gpu, self.file)
         return Measured(
-            tuple(self.collective[k] for k in places),
-            tuple(self.algorithm[k] for k in places),
-            *(column[places] for column in columns),
-            self.files,
+            collective=tuple(self.collective[k] for k in places),
+            algorithm=tuple(self.algorithm[k] for k in places),
+            size=self.size[places],
+            time=self.time[places],
+            nodes=self.nodes[places],
+            tasks=self.tasks[places],
+            on_gpu=self.on_gpu[places],
+            file=self.file[places],
+            files=self.files,
         )
 
     def cells(self) -> NDArray[np.int64]:
@@ -115,14 +119,19 @@ Row = tuple[str, str, int, float, int, int, bool]
 
 
 def _measured(rows: Sequence[tuple[int, Row]], files: tuple[str, ...]) -> Measured:
-    columns = list(zip(*(row for _, row in rows), strict=True)) or [()] * 7
-    kinds = (np.int64, np.float64, np.int64, np.int64, np.bool_)
+    collective, algorithm, size, time, nodes, tasks, on_gpu = (
+        zip(*(row for _, row in rows), strict=True) if rows else ((),) * 7
+    )
     return Measured(
-        columns[0],
-        columns[1],
-        *(np.array(c, dtype=kind) for c, kind in zip(columns[2:], kinds, strict=True)),  # type: ignore[arg-type]
-        np.array([place for place, _ in rows], dtype=np.int64),
-        files,
+        collective=tuple(map(str, collective)),
+        algorithm=tuple(map(str, algorithm)),
+        size=np.array(size, dtype=np.int64),
+        time=np.array(time, dtype=np.float64),
+        nodes=np.array(nodes, dtype=np.int64),
+        tasks=np.array(tasks, dtype=np.int64),
+        on_gpu=np.array(on_gpu, dtype=np.bool_),
+        file=np.array([place for place, _ in rows], dtype=np.int64),
+        files=files,
     )
 
 

@@ -1,17 +1,19 @@
 """A handful of parameters fitted to measured collectives, robustly, on logarithms.
 
-The sum over all calls of rho(log(predicted / measured)) is made small, rho being Huber's: quadratic
-up to `SCALE` and linear beyond, so that what the model cannot explain pulls no harder the further
-it is. Gauss and Newton's steps with Levenberg and Marquardt's damping on the logarithms of the
-parameters; derivatives by differences, one run of all calls for each parameter.
+The sum over all calls of rho(log(predicted / measured)) is made small: rho is Huber's first,
+quadratic up to `SCALE` and linear beyond, then Cauchy's, under which what the model cannot explain
+pulls the less the further it is. Gauss and Newton's steps with Levenberg and Marquardt's damping on
+the logarithms of the parameters; derivatives by differences, one run of all calls for each
+parameter.
 
 Intervals are of a jackknife over the algorithms: each is left out once, and the fit redone with the
 derivatives at the end. So is what is predicted for an algorithm, or a size, from all the others
 (cross-validation). Both are of first order; they cost no simulation.
 
-Sources: Huber, Robust Statistics (1981), 7; Quenouille and Tukey's jackknife over groups as in
-Efron, The Jackknife, the Bootstrap and Other Resampling Plans (1982), 3. Cost: some ten times
-(parameters + 2) runs of all calls.
+Sources: Huber, Robust Statistics (1981), 7; Holland and Welsch, Robust regression using iteratively
+reweighted least-squares (1977), for Cauchy's weights; the jackknife over groups as in Efron, The
+Jackknife, the Bootstrap and Other Resampling Plans (1982), 3. Cost: some five times (parameters +
+2) runs of all calls.
 """
 
 from __future__ import annotations
@@ -80,6 +82,8 @@ def fit(
     measured: Floats,
     algorithm: NDArray[np.int64],
     size: NDArray[np.int64],
+    *,
+    roughly: bool = False,
 ) -> Fit:
     """Fit parameters to measured times.
 
@@ -89,6 +93,8 @@ def fit(
         Seconds.
     algorithm, size : ndarray(int64)
         Group of each call, to leave out together.
+    roughly : bool
+        Whether Huber's rule is enough.
     """
     at, target = np.log(model.start), np.log(measured)
     count = 0
@@ -99,21 +105,22 @@ def fit(
         values = dict(zip(model.keys, np.exp(x).tolist(), strict=True))
         return np.asarray(np.log(model.times(values)) - target)
 
-    error, damping = residual(at), 1e-2
+    error = residual(at)
     slopes = _slopes(residual, at, error)
-    for _ in range(ROUNDS):
-        step = _newton(slopes, error, _weight(error), damping)
-        trial = residual(at + step)
-        if _loss(trial) < _loss(error):
-            gained = _loss(error) - _loss(trial)
-            at, error, damping = at + step, trial, damping / 10
-            if gained < SETTLED * _loss(error) or np.abs(step).max() < STEP / 5:
+    for loss, weight in ((_huber, _huber_weight), (_cauchy, _weight))[: 1 if roughly else 2]:
+        damping = 1e-2
+        for _ in range(ROUNDS):
+            step = _newton(slopes, error, weight(error), damping)
+            trial = residual(at + step)
+            gained = loss(error) - loss(trial)
+            if gained > 0:
+                at, error, damping = at + step, trial, damping / 10
+            else:
+                damping = max(damping, 1e-3) * 10
+            if np.abs(step).max() < STEP / 5 or 0 < gained < SETTLED * loss(error):
                 break
-            slopes = _slopes(residual, at, error)
-        elif np.abs(step).max() < STEP / 5:
-            break
-        else:
-            damping = max(damping, 1e-3) * 10
+            if gained > 0:
+                slopes = _slopes(residual, at, error)
     values = np.exp(at)
     return Fit(
         parameters=dict(zip(model.keys, values.tolist(), strict=True)),
@@ -135,13 +142,26 @@ def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> 
     return np.stack(columns, axis=1) if columns else np.zeros((len(error), 0))
 
 
-def _weight(error: Floats) -> Floats:
+def loss_of(predicted: Floats, measured: Floats) -> float:
+    """Return the mean of Huber's rho."""
+    return _huber(np.log(predicted / measured))
+
+
+def _huber_weight(error: Floats) -> Floats:
     return np.asarray(np.minimum(1.0, SCALE / np.maximum(np.abs(error), 1e-12)))
 
 
-def _loss(error: Floats) -> float:
+def _huber(error: Floats) -> float:
     size = np.abs(error)
     return float(np.where(size < SCALE, size**2 / 2, SCALE * (size - SCALE / 2)).mean())
+
+
+def _weight(error: Floats) -> Floats:
+    return np.asarray(1 / (1 + (error / SCALE) ** 2))
+
+
+def _cauchy(error: Floats) -> float:
+    return float(np.log1p((error / SCALE) ** 2).mean())
 
 
 def _newton(slopes: Floats, error: Floats, weight: Floats, damping: float) -> Floats:

@@ -12,8 +12,12 @@ _mpich those of Cray MPICH.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.naming import options_of
 
 
 class Known(NamedTuple):
@@ -25,10 +29,14 @@ class Known(NamedTuple):
         A key of `ALGORITHMS`.
     algorithm : str
         With its options, as `naming.named` reads them.
+    puts : bool
+        Whether messages are puts into memory that the receiver has named before: they wait for no
+        receive, like those of MPI's ready mode.
     """
 
     operation: str
     algorithm: str
+    puts: bool = False
 
 
 FUJITSU: Mapping[str, Mapping[str, str]] = {
@@ -42,10 +50,11 @@ FUJITSU: Mapping[str, Mapping[str, str]] = {
         "basic_linear": "linear",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
+        "segmented_ring": "segmented_ring",
     },
     "alltoall": {
         "linear": "linear",
-        "linear-sync": "linear",
+        "linear-sync": "linear_sync",
         "modified-bruck": "bruck",
         "pairwise": "pairwise",
     },
@@ -83,10 +92,12 @@ OPEN_MPI: Mapping[str, Mapping[str, str]] = {
         "rabenseifner": "rabenseifner",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
+        "ring_segmented": "segmented_ring",
+        "allgather_reduce": "allgather_reduce",
     },
     "alltoall": {
         "linear": "linear",
-        "linear_sync": "linear",
+        "linear_sync": "linear_sync",
         "modified_bruck": "bruck",
         "pairwise": "pairwise",
     },
@@ -116,13 +127,24 @@ OPEN_MPI: Mapping[str, Mapping[str, str]] = {
 }
 # Of the authors' own library and of Cray's MPICH those that are the same messages.
 OTHERS: Mapping[str, Mapping[str, str]] = {
-    "allgather": {"recursive_doubling": "recursive_doubling", "ring": "ring", "brucks": "bruck"},
+    "allgather": {
+        "bine_2_blocks": "bine_ranges",
+        "brucks": "bruck",
+        "recursive_doubling": "recursive_doubling",
+        "ring": "ring",
+        "sparbit": "sparbit",
+    },
     "allreduce": {
+        "bine_lat": "bine",
         "rabenseifner": "rabenseifner",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
     },
-    "bcast": {"scatter_allgather": "scatter_allgather"},
+    "bcast": {
+        "bine_lat": "bine_increasing",
+        "bine_lat_new": "bine_blocking",
+        "scatter_allgather": "scatter_allgather",
+    },
     "reduce": {"binomial": "binomial(segment=0)", "rabenseifner": "rabenseifner"},
     "reduce_scatter": {
         "pairwise": "pairwise",
@@ -132,16 +154,76 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def known(collective: str, algorithm: str) -> Known | None:
-    """Find an algorithm by its name in measured data; None if it has no public definition."""
-    found = None
+# NAME-LIBRARY-SEGMENT-PORTS, of HLC-Lab/bine_trees_fugaku: along the dimensions of the job's torus.
+BINE: Mapping[str, Mapping[str, str]] = {
+    "allgather": {
+        "BINE-VEC_DOUBLING_BLOCKS": "bine_blocks",
+        "BINE-VEC_DOUBLING_CONT_PERMUTE": "bine",
+        "BINE-VEC_DOUBLING_CONT_SEND": "bine_sending",
+    },
+    "allreduce": {
+        "BINE-B_CONT": "bine_halving",
+        "BINE-L": "bine",
+        "RECDOUB-B_CONT": "torus_halving",
+        "RECDOUB-L": "torus_doubling",
+    },
+    "alltoall": {"BINE-LOG": "bine", "BRUCK-LOG": "bruck"},
+    "bcast": {
+        "BINE-BINOMIAL_TREE": "bine",
+        "BINE-BINOMIAL_TREE_TMPBUF": "bine_with_buffer",
+        "BINE-SCATTER_ALLGATHER": "bine_scatter_allgather",
+    },
+    "gather": {
+        "BINE-BINOMIAL_TREE_CONT_PERMUTE": "bine",
+        "BINE-BINOMIAL_TREE_CONT_PERMUTE-DEC": "bine",
+        "BINE-BINOMIAL_TREE_CONT_PERMUTE-INC": "bine_increasing",
+    },
+    "reduce": {
+        "BINE-BINOMIAL_TREE": "bine",
+        "BINE-REDUCE_SCATTER_GATHER": "bine_reduce_scatter_gather",
+    },
+    "reduce_scatter": {"BINE-VEC_HALVING_CONT_PERMUTE": "bine"},
+    "scatter": {
+        "BINE-BINOMIAL_TREE_CONT_PERMUTE": "bine",
+        "BINE-BINOMIAL_TREE_CONT_PERMUTE-DEC": "bine_decreasing",
+        "BINE-BINOMIAL_TREE_CONT_PERMUTE-INC": "bine",
+    },
+}
+
+
+def known(collective: str, algorithm: str, dims: str = "") -> Known | None:
+    """Find an algorithm by its name in measured data; None if it has no public definition.
+
+    Parameters
+    ----------
+    dims : str
+        Lengths of the job's torus, like 4x4x2, of which the ranks' numbers follow the last first.
+    """
     name, _, library = algorithm.rpartition("_")
     if algorithm.startswith("default-"):
         found = FUJITSU.get(collective, {}).get(algorithm.removeprefix("default-"))
-    elif algorithm == "BRUCK-LOG-MPI-0-1":
-        found = "bruck"
     elif library == "ompi":
         found = OPEN_MPI.get(collective, {}).get(name)
     elif library in ("over", "mpich"):
         found = OTHERS.get(collective, {}).get(name)
+    else:
+        return _bine(collective, algorithm, dims)
     return Known(collective, found) if found else None
+
+
+def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
+    match = re.fullmatch(r"(.+)-(MPI|UTOFU)-(\d+)-(\d+)", algorithm)
+    found = BINE.get(collective, {}).get(match[1]) if match else None
+    if match is None or found is None:
+        return None
+    known_options = options_of(ALGORITHMS[collective][found])
+    puts = match[2] == "UTOFU"
+    given = {"dims": dims, "segment": match[3], "ports": match[4], "puts": str(int(puts))}
+    plain = {"dims": "", "segment": "0", "ports": "1", "puts": "0"}
+    if match[1].endswith("-L"):  # sent whole, whatever is asked for
+        given["segment"] = "0"
+    if any(given[key] != plain[key] and key not in known_options for key in ("segment", "ports")):
+        return None
+    words = [f"{k}={v}" for k, v in given.items() if v != plain[k] and k in known_options]
+    options = f"({', '.join(words)})" if words else ""
+    return Known(collective, found + options, puts=puts)

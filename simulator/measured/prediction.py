@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
+from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.packets import compiled_engine
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
@@ -23,10 +25,12 @@ from .single_call import call_program
 PACKETS = 64  # of the largest message of a call, at most
 FEWEST = 8  # where that would be more than so many packets in all
 ENOUGH = 50_000
+SEGMENTS = 1024  # of a buffer that is simulated
 MOST = 20_000_000  # packets of a call that is simulated: some 20 s
 KEPT = 256  # programs
 
-ON_GPU, NO_NAME, TOO_LARGE = "buffers on GPUs", "no public definition", "too large to simulate"
+ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
+TOO_LARGE, NOT_SO_MANY = "too large to simulate", "not for so many ranks"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +74,17 @@ def predict(
     time, why = np.full(len(measured), np.nan), []
     for k in range(len(measured)):
         progress(k, len(measured))
-        entry = known(measured.collective[k], measured.algorithm[k])
+        file = int(measured.file[k])
+        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
         reason = not_simulated(measured, k, entry)
         if not reason and entry is not None:
-            file = int(measured.file[k])
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
-            time[k] = call_time(entry, int(measured.size[k]), network, node_of, given[file])
-            reason = TOO_LARGE if np.isnan(time[k]) else ""
+            try:
+                time[k] = call_time(entry, int(measured.size[k]), network, node_of, given[file])
+                reason = TOO_LARGE if np.isnan(time[k]) else ""
+            except AlgorithmError:
+                reason = NOT_SO_MANY
         why.append(reason)
     return Prediction(time, tuple(why))
 
@@ -109,6 +116,18 @@ def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> NDA
     return np.repeat(there[: nodes or len(there)], tasks)
 
 
+def dims_of(network: Topology) -> str:
+    """Lengths of a torus, or of a job's on TofuD, the one that nodes are numbered along first last.
+
+    Empty of other networks.
+    """
+    job = re.match(r"tofud:job=(\d+(?:x\d+)*)(?:.*order=([XYZ]+))?", network.spec)
+    if job:
+        lengths = dict(zip("XYZ", job[1].split("x"), strict=False))
+        return "x".join(lengths[axis] for axis in reversed(job[2] or "".join(lengths)))
+    return "x".join(map(str, reversed(network.dims or ())))
+
+
 def not_simulated(measured: Measured, k: int, entry: Known | None) -> str:
     """Say why an entry is not simulated, "" if it is."""
     if measured.on_gpu[k]:
@@ -123,13 +142,23 @@ def call_time(
     node_of: NDArray[np.int64],
     parameters: Parameters,
 ) -> float:
-    """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large."""
+    """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
+
+    Of very many segments, all but the first `SEGMENTS` take as long as the last half of these.
+    """
+    segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
+    enough = SEGMENTS * int(segment[1]) if segment else size
+    if size > enough:
+        half, all_of_them = (
+            call_time(entry, part, network, node_of, parameters) for part in (enough // 2, enough)
+        )
+        return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)
     program = _program(entry, len(node_of), size)
-    size = program.size[program.sends()]
-    largest, whole = int(size.max(initial=1)), int(size.sum())
+    sent = program.size[program.sends()]
+    largest, whole = int(sent.max(initial=1)), int(sent.sum())
     most = max(FEWEST, min(PACKETS, ENOUGH * largest // max(whole, 1)))
     packet = max(parameters.packet_size, -(-largest // most))
-    if len(size) + whole // packet > MOST:
+    if len(sent) + whole // packet > MOST:
         return float("nan")
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
     return float(compiled_engine.run(plan).finish.max(initial=0.0))
@@ -137,4 +166,4 @@ def call_time(
 
 @lru_cache(KEPT)
 def _program(entry: Known, members: int, size: int) -> Program:
-    return call_program(entry.operation, entry.algorithm, members, size)
+    return call_program(entry.operation, entry.algorithm, members, size, puts=entry.puts)

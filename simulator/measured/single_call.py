@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from hopmap.simulator.collectives.schedules import cut
 from hopmap.simulator.collectives.selection import enough, suited
 from hopmap.simulator.programs.from_collectives import Worked, template_of
 from hopmap.simulator.programs.program import LocalWork, Op, Program
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.traces import Collective
 
 ELEMENT = 4  # bytes of an element in the measured calls, an int
@@ -31,7 +34,9 @@ def moved(operation: str, size: int, members: int) -> NDArray[np.int64]:
     return cut(size, members)
 
 
-def call_program(operation: str, algorithm: str, members: int, size: int) -> Program:
+def call_program(
+    operation: str, algorithm: str, members: int, size: int, *, puts: bool = False
+) -> Program:
     """Lower one call on all ranks, rank 0 the root.
 
     Parameters
@@ -42,6 +47,8 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
         With its options, as `named` reads them.
     size : int
         Bytes of the whole buffer, see `moved`.
+    puts : bool
+        Whether messages go into memory that is there, and wait for no receive.
     """
     volume = moved(operation, size, members)
     name, schedule_of = named(algorithm, ALGORITHMS[operation])
@@ -52,8 +59,8 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members
 
-    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[np.generic]:
-        filled = np.full(count, otherwise, dtype=kind)
+    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[Any]:
+        filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
         filled[rows] = values
         return filled
 
@@ -70,6 +77,7 @@ def call_program(operation: str, algorithm: str, members: int, size: int) -> Pro
         context=column(1, -1, np.int32),
         size=column(template.size, 0, np.int64),
         target=column(target, -1, np.int64),
+        mode=np.full(count, SendMode.READY if puts else SendMode.STANDARD, dtype=np.uint8),
         work=_work(template.worked, rows),
         collectives={1: np.array([Collective[operation.upper()]], dtype=np.uint8)},
         algorithms={operation: algorithm},

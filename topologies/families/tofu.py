@@ -27,7 +27,7 @@ interconnect technology for the K computer and the supercomputer Fugaku (Fujitsu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from math import ceil, prod
@@ -41,6 +41,13 @@ from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_
 from .grid import box, torus
 
 GROUP = (2, 3, 2)
+# Six interfaces of 6.8 GB/s each (Ajima et al.); a message uses one, and they take turns.
+INTERFACES: Mapping[str, str | float] = {
+    "nic": "round_robin",
+    "nic.rails": 6,
+    "injection.bandwidth": 6.8e9,
+    "ejection.bandwidth": 6 * 6.8e9,
+}
 LONGEST_X, LONGEST_YB = 24, 69  # groups of Fugaku along X, nodes along Y and B
 ORDERS = tuple("".join(axes) for axes in (*permutations("XYZ"), *permutations("XY"), "X"))
 TOFU_LINK = LinkKind(
@@ -146,6 +153,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
         renumbered(block, place),
         spec=f"tofud:job={_text(sizes)}{suffix}",
         kinds=(TOFU_LINK,),
+        parameters=INTERFACES,
     )
 
 

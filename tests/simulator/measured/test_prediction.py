@@ -106,4 +106,4 @@ def test_names_without_a_public_definition_are_not_known(name):
 
 def test_known_names_are_algorithms_that_exist_with_their_options():
     assert known("bcast", "default-chain") == Known("bcast", "chain(fanout=4, segment=0)")
-    assert known("alltoall", "default-linear-sync") == Known("alltoall", "linear")
+    assert known("alltoall", "default-linear-sync") == Known("alltoall", "linear_sync")
