@@ -5,8 +5,7 @@ of METIS graphs in instances/ and of peers.csv (instance, topology, tool, settin
 mean_cpu_s), what topdown and N_10 reach on its hierarchies against the best of all tools.
 Seconds are processor seconds, compilers apart. Graphs are random geometric ones, 8 edges a vertex,
 but for Table 3 models of graphs of 2^17 vertices, as in the paper (viem_graphs.py);
-``--largest RANKS --exponent E`` limits ranks, and the graphs to 2^E vertices. Figures 3 and 4 are in
-viem_figures.py.
+``--largest RANKS --exponent E`` limits both. Figures 3 and 4 are in viem_figures.py.
 """
 
 from __future__ import annotations
