@@ -5,7 +5,7 @@ PART is of partitions, hierarchies, dose; all by default. OPTION is of
 - ``--networks FOLDER``: METIS graphs of many vertices in place of the generated ones of partitions.
 - ``--instances FOLDER``: METIS graphs of 256 and 512 vertices (communication graphs, a rank a node)
   in place of the parts.
-- ``--even``: blocks of one size; else they are up to 3 % apart, as in the paper.
+- ``--even``: blocks of one size; else KaHIP is told 3 %, as in the paper.
 - ``--starts NAME,NAME``: of scotch, bisection, recursive_bisection (of vertices) and other mappers
   (of blocks); c1 to c4 by default. Scotch takes minutes on half a million edges with hubs.
 - ``--seeds N``: 1 by default; the paper has 5.
@@ -319,7 +319,7 @@ def main(words: list[str]) -> None:
     elif not chosen:
         chosen = list(PARTS)
     if "partitions" in chosen:
-        print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % apart'}")
+        print(f"\nGraphs of many vertices on KaHIP's blocks, {'even' if even else '3 % of slack'}")
         named = graphs_in(options["--networks"]) if "--networks" in options else graphs()
         table(named, names, seeds, even, specs)
     if "hierarchies" in chosen:

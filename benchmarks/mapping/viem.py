@@ -1,10 +1,11 @@
-"""The tables of the VieM paper: ``python benchmarks/mapping/viem.py [PART ...] [--peers FOLDER]``.
+"""The tables of the VieM paper: ``python benchmarks/mapping/viem.py [PART ...] [OPTION ...]``.
 
 PART is of gains, neighbourhoods, models, scale; all but scale by default. With --peers, a folder
 of METIS graphs in instances/ and of peers.csv (instance, topology, tool, settings, best_J,
 mean_cpu_s), what topdown and N_10 reach on its hierarchies against the best of all tools.
 Seconds are processor seconds, compilers apart. Graphs are random geometric ones, 8 edges a vertex,
-but for Table 3 models of larger graphs, as in the paper (viem_graphs.py).
+but for Table 3 models of graphs of 2^17 vertices, as in the paper (viem_graphs.py);
+``--largest RANKS --exponent E`` limits both. Figures 3 and 4 are in viem_figures.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import csv
 import resource
 import sys
 import time
+from itertools import pairwise
 from math import exp, fsum, log
 from pathlib import Path
 from typing import NamedTuple
@@ -215,8 +217,12 @@ def main(words: list[str]) -> None:
     chosen = [word for word in words if word in PARTS]
     if not chosen and folder is None:
         chosen = ["gains", "neighbourhoods", "models"]
+    options = dict(pairwise(words))
+    sizes = {
+        name[2:]: int(options[name]) for name in ("--largest", "--exponent") if name in options
+    }
     for part in chosen:
-        PARTS[part]()
+        PARTS[part](**(sizes if part == "neighbourhoods" else {}))
     if folder is not None:
         peers(folder)
 

@@ -179,6 +179,32 @@ def test_labels_are_kept_by_coco_plus_and_the_mapping_of_least_coco_is_returned(
     assert end.tolist() == labels.node[least].tolist()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_coco_plus_decides_where_coco_would_end_elsewhere(seed):
+    """64 ranks on 16 nodes of a line: Coco rises on the way, while Coco+ falls."""
+    rng, topology = np.random.default_rng(seed), topology_from_spec("mesh:16*4")
+    src, dst = rng.integers(0, 64, (2, 240))
+    traffic = Traffic.from_pairs(64, src, dst, np.ones_like(src), np.ones_like(src))
+    start = rng.permutation(64) // 4
+    labels, label_of = extended(partial_cube(topology), start)
+    model = cost_model(traffic, topology, "hop_bytes")
+    graph = model.indptr[:65], model.peer, model.weight
+    ends = []
+    for decides in ("Coco", "Coco+"):
+        rng, now = np.random.default_rng(seed), label_of
+        kept = [(*values(*graph, labels.bits, labels.price, labels.inner, now), now)]
+        for _ in range(20):
+            digits = rng.permutation(len(labels.price))
+            now = swapped(*graph, labels.bits, labels.node, labels.price, kept[-1][2], digits)
+            costs = values(*graph, labels.bits, labels.price, labels.inner, now)
+            if costs[decides == "Coco+"] <= kept[-1][decides == "Coco+"]:
+                kept.append((*costs, now))
+        ends.append(labels.node[min(kept, key=lambda found: found[0])[2]].tolist())
+    rng = np.random.default_rng(seed)
+    made = timer(traffic, topology, rng=rng, initial=start, hierarchies=20).tolist()
+    assert made == ends[1] != ends[0]
+
+
 @examples(100)
 @given(st.data(), st.integers(1, 70))
 def test_assembled_labels_are_a_permutation_and_nobody_goes_where_he_did_not_want(data, dimension):

@@ -29,7 +29,7 @@ from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.simulator import Parameters, Steady, evaluate, lower, simulate
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import TraceError, parse_stencil, save_traffic, traffic_of_stencil
+from hopmap.traces import TraceError, Traffic, parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2.read import read_trace, read_traffic
 from support import DATA
 from support.slow import slow
@@ -336,6 +336,19 @@ def test_energy_is_in_the_row_if_a_figure_of_it_is_set(done, tmp_path):
     # 8 links and 4 nodes, of which what they compute is for free here
     idle = 4 * row["makespan"] - 4 * row["compute"]
     assert row["energy"] == pytest.approx(2 * 8 * row["makespan"] + 3 * idle, rel=1e-12)
+
+
+def test_sums_that_no_table_holds_fail_their_run_in_words(tmp_path):
+    half = np.arange(64)
+    heavy = Traffic.from_pairs(128, half, half + 64, [1] * 64, [160_000_000_000] * 64)
+    save_traffic(tmp_path / "heavy.npz", heavy)
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name = "s"\ntraces = ["{tmp_path / "heavy.npz"}"]\ntopologies = ["tree:2:2:2:2:2:2:2"]\n'
+        'mappers = ["identity"]\n[replay]\nengine = false'
+    )
+    ((_, error),) = sweep(file, tmp_path / "out").failed.items()
+    assert "hop_bytes 10,240,000,000,000,000,000: expected below 2^63" in error
 
 
 def test_a_run_that_fails_is_kept_with_its_error_and_tried_again_when_asked(tmp_path):
