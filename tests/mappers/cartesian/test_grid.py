@@ -222,6 +222,11 @@ def test_levels_are_factorised_from_the_coarsest():
     assert level_factors((16, 16), (4, 2, 32), (2, 2)) == [[2, 2], [1, 2], [8, 4]]
 
 
+def test_of_equal_costs_the_factors_that_differ_least_are_taken():
+    """4 x 8 ranks: a cut across the first dimension is twice as large, 2 + 4 = 2 2 + 2."""
+    assert level_factors((4, 8), (4, 8), (2, 2))[0] == [2, 2]
+
+
 def test_factors_follow_what_crosses_a_cut():
     cheap_in_x = [(1, 0), (-1, 0), (0, 1), (0, -1)]
     traffic = stencil_traffic((16, 16), cheap_in_x, size=[1, 1, 1000, 1000])

@@ -180,7 +180,9 @@ def test_every_rank_of_many_grids_has_the_coordinates_of_the_python(coordinates,
     check(coordinates, list(random_grids(grids)))
 
 
-@pytest.mark.parametrize("dims", [(12, 11, 8), (5, 4, 3, 2, 2, 2), *slow((30, 7, 10), (64, 81))])
+@pytest.mark.parametrize(
+    "dims", [(4, 8), (12, 11, 8), (5, 4, 3, 2, 2, 2), *slow((30, 7, 10), (64, 81))]
+)
 def test_every_node_size_that_divides_a_grid_does(coordinates, dims):
     """Exact roots among them, like 27 on three dimensions."""
     check(coordinates, [(dims, sizes, star(len(dims))) for sizes in equal_nodes(dims)])
