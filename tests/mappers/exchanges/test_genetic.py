@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.exchanges import genetic
 from hopmap.mappers.exchanges.genetic import _above_the_worst, _roulette
 from hopmap.mappers.exchanges.genetic_kernels import breed, ordered_crossover, string_costs
 from hopmap.mappers.objectives import cost_model
@@ -46,6 +47,7 @@ def test_it_beats_random_sampling_clearly(compiled, spec, seeds):
 
 
 LINE = np.arange(8)
+ROULETTE = _roulette
 MIXED = [0, 4, 1, 5, 2, 6, 3, 7]  # no two that talk are neighbours
 TURNED = MIXED[::-1]
 SWAPPED = [1, 0, 2, 3, 4, 5, 6, 7]  # six of seven are
@@ -100,6 +102,21 @@ def test_shares_of_the_roulette_grow_with_what_a_string_is_worth():
     assert _roulette(np.zeros(4)).tolist() == [0.25, 0.5, 0.75, 1]
     # Costs 6, 4, 2: 0, 2 and 4 above the worst, and a third of 4 for each.
     assert _above_the_worst(np.array([6, 4, 2])) == pytest.approx([4 / 3, 10 / 3, 16 / 3])
+
+
+def test_a_plain_roulette_has_the_cardinalities_themselves(monkeypatch):
+    """Eight ranks on a line: a random order has 7 * 2 / 8 pairs that are near, on average."""
+    shares = []
+    monkeypatch.setattr(
+        genetic, "_roulette", lambda fitness: shares.append(fitness) or ROULETTE(fitness)
+    )
+    traffic = Traffic.from_pairs(8, LINE[:-1], LINE[1:], [1] * 7, [1] * 7)
+    for roulette in ("plain", "scaled"):
+        pipeline = f"genetic(generations=1, tries=1, population=400, roulette={roulette})"
+        map_ranks(traffic, topology_from_spec("mesh:8"), pipeline)
+    plain, scaled = shares
+    assert plain.mean() == pytest.approx(7 * 2 / 8, rel=0.1)
+    assert scaled.tolist() == (plain - plain.min() + (plain.max() - plain.min()) / 400).tolist()
 
 
 def test_the_best_lives_on_only_where_there_is_an_elite():
