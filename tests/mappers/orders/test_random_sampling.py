@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.orders import random_sampling
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 
@@ -24,6 +25,34 @@ def test_more_samples_of_a_seed_are_never_worse_and_soon_better():
     ]  # fmt: skip
     assert values == sorted(values)
     assert values[0] < values[1] < values[2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_is_kept_over_all_batches(seed):
+    """Samples are drawn a thousand at a time."""
+    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    values = [
+        objective_value(
+            traffic, topology,
+            map_ranks(traffic, topology, f"random_sampling(samples={n})", seed=seed), "cardinality",
+        )
+        for n in range(1001, 8001, 1000)
+    ]  # fmt: skip
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 700, 2500])
+def test_it_looks_at_as_many_mappings_as_it_is_told(monkeypatch, samples):
+    looked = [1]  # the first, by itself
+    costs = random_sampling.cost_kernels.total_costs
+
+    def counted(model, drawn):
+        looked.append(len(drawn))
+        return costs(model, drawn)
+
+    monkeypatch.setattr(random_sampling.cost_kernels, "total_costs", counted)
+    map_ranks(line_of(9), topology_from_spec("mesh:3x3"), f"random_sampling(samples={samples})")
+    assert sum(looked) == samples
 
 
 @pytest.mark.parametrize("objective", ["cardinality", "hop_bytes"])
