@@ -70,6 +70,8 @@ def test_what_makes_no_sense_is_refused_in_one_line(text, message):
 def test_an_algorithm_that_does_not_exist_is_refused_in_one_line():
     source = open_source("collective:allreduce=rings,4,4096", Path())
     for read in (program_of_source, traffic_of_source):
-        with pytest.raises(ParameterError, match="collective.allreduce.*rings.*expected") as caught:
+        with pytest.raises(
+            ParameterError, match=r"collective.allreduce.*rings.*expected"
+        ) as caught:
             read(source)
         assert "\n" not in str(caught.value)
