@@ -64,9 +64,8 @@ def table(found: pd.DataFrame) -> str:
     """Markdown: a row for every machine, pattern and mapper."""
     header = ["machine", "pattern", "jobs", "mapper", *QUANTITIES.values(), "faster", "slower"]
     lines = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
-    order = [list(MACHINES.values()), list(PATTERNS.values())]
-    for machine in order[0]:
-        for pattern in order[1]:
+    for machine in MACHINES.values():
+        for pattern in PATTERNS.values():
             cell = found[(found["machine"] == machine) & (found["pattern"] == pattern)]
             for mapper, rows in cell.groupby("mapper", sort=False):
                 spans = [spread(rows[quantity]) for quantity in QUANTITIES]
@@ -74,6 +73,11 @@ def table(found: pd.DataFrame) -> str:
                 words = [machine, pattern, str(len(rows)), f"`{mapper}`", *spans]
                 lines.append(f"| {' | '.join(words)} | {faster:.0%} | {slower:.0%} |")
     return "\n".join(lines)
+
+
+def order(machine: str, pattern: str) -> tuple[int, int]:
+    """Where a machine's pattern stands."""
+    return list(MACHINES.values()).index(machine), list(PATTERNS.values()).index(pattern)
 
 
 def spread(values: pd.Series) -> str:
@@ -85,5 +89,5 @@ def spread(values: pd.Series) -> str:
 if __name__ == "__main__":
     results, figure = map(Path, sys.argv[1:])
     found = ratios(results)
-    draw(found, figure)
+    draw(found, figure, order)
     print(table(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -31,13 +32,15 @@ LIMITS = (0.25, 4.0)
 ROW, BAR = 1.0, 0.17
 
 
-def draw(found: pd.DataFrame, path: Path) -> None:
-    """Write the figure: a row for every machine and pattern, a bar for every mapper."""
-    cells = list(dict.fromkeys(zip(found["machine"], found["pattern"], strict=True)))
+def draw(found: pd.DataFrame, path: Path, order: Callable[[str, str], tuple[int, int]]) -> None:
+    """Write the figure: a row for every machine and pattern in order, a bar for every mapper."""
+    cells = sorted(
+        set(zip(found["machine"], found["pattern"], strict=True)), key=lambda cell: order(*cell)
+    )
     with style():
         height = 0.9 + 0.42 * len(cells)
         figure = new_figure(height, 2 * WIDTH)
-        left, right, foot, head = 0.265, 0.985, 0.62 / height, 0.3 / height
+        left, right, foot, head = 0.345, 0.985, 0.62 / height, 0.3 / height
         width = (right - left - 0.03) / 2
         for place, (quantity, title) in enumerate(PANELS.items()):
             box = (left + place * (width + 0.03), foot, width, 1 - foot - head)
