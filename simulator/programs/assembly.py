@@ -14,7 +14,7 @@ from .from_collectives import Carried, Worked
 from .mpi_calls import Calls
 from .operation_rows import REST, Rows
 from .program import LocalWork, Op, Program
-from .send_modes import modes_of
+from .send_modes import SendMode, modes_of
 
 Ints = NDArray[np.int64]
 
@@ -32,6 +32,7 @@ def assemble(
     calls: Calls,
     rows: Rows,
     worked: Worked,
+    putting: Ints,
     background: Background,
     bodies: Ints,
     algorithms: dict[str, str],
@@ -92,6 +93,7 @@ def assemble(
     recorded = column(rows.event, -1)
     mode = np.zeros(len(kind), dtype=np.uint8)
     mode[sends] = modes_of(trace, recorded[sends])
+    mode[place[putting]] = SendMode.READY
     return Program(
         name=trace.name,
         offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),

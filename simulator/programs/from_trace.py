@@ -95,7 +95,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     left_out = left_out_of(recorded, timed, dropped)
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
-    made, worked, carried = collective_rows(trace, found, algorithms)
+    made, worked, putting, carried = collective_rows(trace, found, algorithms)
     beside, made, background = _beside_rows(trace, calls, made, found, carried)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
@@ -111,9 +111,10 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, beside, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    worked = worked._replace(row=worked.row + len(loops.event) + len(messages.event))
+    before = len(loops.event) + len(messages.event)
+    worked, putting = worked._replace(row=worked.row + before), putting + before
     return assemble(
-        trace, calls, rows, worked, background, folded.begin, algorithms, dropped, left_out
+        trace, calls, rows, worked, putting, background, folded.begin, algorithms, dropped, left_out
     )
 
 
