@@ -191,6 +191,9 @@ BINE: Mapping[str, Mapping[str, str]] = {
 }
 
 
+SEVERAL_PORTS = re.compile(r"-(MPI|UTOFU)-\d+-(?!1$)\d+$")
+
+
 def known(collective: str, algorithm: str, dims: str = "") -> Known | None:
     """Find an algorithm by its name in measured data; None if it has no public definition.
 
@@ -212,17 +215,17 @@ def known(collective: str, algorithm: str, dims: str = "") -> Known | None:
 
 
 def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
-    match = re.fullmatch(r"(.+)-(MPI|UTOFU)-(\d+)-(\d+)", algorithm)
+    match = re.fullmatch(r"(.+)-(MPI|UTOFU)-(\d+)-1", algorithm)
     found = BINE.get(collective, {}).get(match[1]) if match else None
     if match is None or found is None:
         return None
     known_options = options_of(ALGORITHMS[collective][found])
     puts = match[2] == "UTOFU"
-    given = {"dims": dims, "segment": match[3], "ports": match[4], "puts": str(int(puts))}
-    plain = {"dims": "", "segment": "0", "ports": "1", "puts": "0"}
+    given = {"dims": dims, "segment": match[3], "puts": str(int(puts))}
+    plain = {"dims": "", "segment": "0", "puts": "0"}
     if match[1].endswith("-L"):  # sent whole, whatever is asked for
         given["segment"] = "0"
-    if any(given[key] != plain[key] and key not in known_options for key in ("segment", "ports")):
+    if given["segment"] != "0" and "segment" not in known_options:
         return None
     words = [f"{k}={v}" for k, v in given.items() if v != plain[k] and k in known_options]
     options = f"({', '.join(words)})" if words else ""

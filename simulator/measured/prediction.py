@@ -19,7 +19,7 @@ from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology
 
 from .files import Measured, MeasuredError
-from .names import Known, known
+from .names import SEVERAL_PORTS, Known, known
 from .single_call import call_program
 
 PACKETS = 64  # of the largest message of a call, at most
@@ -31,6 +31,7 @@ KEPT = 256  # programs
 
 ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
 TOO_LARGE, NOT_SO_MANY = "too large to simulate", "not for so many ranks"
+PORTS = "several ports, a thread for each: not modelled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +133,8 @@ def not_simulated(measured: Measured, k: int, entry: Known | None) -> str:
     """Say why an entry is not simulated, "" if it is."""
     if measured.on_gpu[k]:
         return ON_GPU
+    if SEVERAL_PORTS.search(measured.algorithm[k]):
+        return PORTS
     return NO_NAME if entry is None else ""
 
 

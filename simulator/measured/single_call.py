@@ -53,7 +53,7 @@ def call_program(
     volume = moved(operation, size, members)
     name, schedule_of = named(algorithm, ALGORITHMS[operation])
     instead = suited(operation, enough(operation, name, members, size // ELEMENT), members)
-    if instead != name:
+    if instead != name and not name.startswith(("bine", "torus")):  # that is Open MPI's rule
         name, schedule_of = instead, ALGORITHMS[operation][instead]
     template = template_of(schedule_of(members, 0, volume))
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
@@ -73,13 +73,13 @@ def call_program(
         kind=column(template.kind, Op.FINISH, np.uint8),
         compute=np.zeros(count),
         peer=column(template.peer, -1, np.int32),
-        tag=column(0, -1, np.int32),
+        tag=column(template.message, -1, np.int32),
         context=column(1, -1, np.int32),
         size=column(template.size, 0, np.int64),
         target=column(target, -1, np.int64),
         mode=np.full(count, SendMode.READY if puts else SendMode.STANDARD, dtype=np.uint8),
         work=_work(template.worked, rows),
-        collectives={1: np.array([Collective[operation.upper()]], dtype=np.uint8)},
+        collectives={1: np.full(len(rows), Collective[operation.upper()], dtype=np.uint8)},
         algorithms={operation: algorithm},
         chosen={operation: {name: 1}},
     )

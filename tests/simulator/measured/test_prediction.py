@@ -11,9 +11,18 @@ from hopmap.simulator import ALGORITHMS, Parameters, simulate
 from hopmap.simulator.measured import prediction
 from hopmap.simulator.measured.files import MeasuredError, measured_of
 from hopmap.simulator.measured.names import Known, known
-from hopmap.simulator.measured.prediction import NO_NAME, ON_GPU, TOO_LARGE, nodes_of_ranks, predict
+from hopmap.simulator.measured.prediction import (
+    NO_NAME,
+    NOT_SO_MANY,
+    ON_GPU,
+    PORTS,
+    TOO_LARGE,
+    dims_of,
+    nodes_of_ranks,
+    predict,
+)
 from hopmap.simulator.measured.single_call import call_program, moved
-from hopmap.topologies import mesh, torus
+from hopmap.topologies import mesh, topology_from_spec, torus
 
 FREE = Parameters(
     overhead_send=0.0, overhead_recv=0.0, injection_bandwidth=1e300, injection_latency=0.0,
@@ -107,3 +116,34 @@ def test_names_without_a_public_definition_are_not_known(name):
 def test_known_names_are_algorithms_that_exist_with_their_options():
     assert known("bcast", "default-chain") == Known("bcast", "chain(fanout=4, segment=0)")
     assert known("alltoall", "default-linear-sync") == Known("alltoall", "linear_sync")
+
+
+def test_names_of_the_authors_library_take_the_torus_their_segments_and_puts():
+    name = "BINE-BINOMIAL_TREE-UTOFU-65536-1"
+    assert known("bcast", name, "4x2x2") == Known(
+        "bcast", "bine(dims=4x2x2, segment=65536, puts=1)", puts=True
+    )
+    assert known("bcast", name.replace("UTOFU", "MPI"), "4x2x2").puts is False
+    assert known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-UTOFU-0-6", "4x4x4") is None
+
+
+def test_several_ports_are_told_and_not_simulated():
+    found = time_of(torus((2, 2, 2)), "bcast", "BINE-BINOMIAL_TREE-UTOFU-0-6")
+    assert found.why == (PORTS,)
+
+
+def test_lengths_of_a_torus_are_those_that_ranks_follow_last_first():
+    assert dims_of(torus((2, 3, 4))) == "4x3x2"
+    assert dims_of(topology_from_spec("tofud:job=2x4x8,order=YZX")) == "2x8x4"
+    assert dims_of(topology_from_spec("fattree:4x4")) == ""
+
+
+def test_an_algorithm_that_is_not_for_so_many_ranks_is_told():
+    assert time_of(torus((6,)), "allreduce", "bine_lat_over").why == (NOT_SO_MANY,)
+
+
+def test_of_very_many_segments_the_later_ones_take_as_long_as_those_before(monkeypatch):
+    network, call = torus((2, 2)), ("bcast", "BINE-BINOMIAL_TREE-UTOFU-4096-1", 2**20)
+    whole = time_of(network, *call).time
+    monkeypatch.setattr(prediction, "SEGMENTS", 64)
+    assert time_of(network, *call).time == pytest.approx(whole, rel=0.01)
