@@ -87,4 +87,4 @@ def test_the_wheel_works_on_its_own(wheel, tmp_path):
     assert done.returncode == 0, done.stderr
     where, scenarios = done.stdout.split()
     assert Path(where).is_relative_to(tmp_path / "site")
-    assert int(scenarios) == len(list((ROOT / "scenarios").glob("*.toml")))
+    assert int(scenarios) == len(list((ROOT / "scenarios").rglob("*.toml")))
