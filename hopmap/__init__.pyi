@@ -18,6 +18,8 @@ from .scenarios.exports import read_mapping as read_mapping
 from .scenarios.exports import write_mapping as write_mapping
 from .scenarios.given import open as open
 from .scenarios.given import topology as topology
+from .scenarios.measured.validation import calibrate_collectives as calibrate_collectives
+from .scenarios.measured.validation import validate as validate
 from .scenarios.placement import Placement as Placement
 from .scenarios.questions import calibrate as calibrate
 from .scenarios.questions import evaluate as evaluate
@@ -26,7 +28,6 @@ from .scenarios.questions import map_ranks as map_ranks
 from .scenarios.questions import simulate as simulate
 from .scenarios.report.report import write_report as write_report
 from .scenarios.results.query import query as query
-from .scenarios.validation import validate as validate
 from .simulator.explain.explain import Explanation as Explanation
 from .simulator.metrics.metrics import Metrics as Metrics
 from .simulator.parameters.parameters import Parameters as Parameters

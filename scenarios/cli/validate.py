@@ -12,7 +12,7 @@ from .arguments import AsJson, Sets, settings_given
 from .console import print_json, print_table, say, working
 
 if TYPE_CHECKING:
-    from hopmap.scenarios.validation import Validation
+    from hopmap.scenarios.measured.validation import Validation
     from hopmap.simulator.measured.calibration import CollectiveFit
 
 MeasuredFiles = Annotated[
@@ -51,7 +51,7 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Hold the model against measured collectives: errors by algorithm and size, choices."""
-    from hopmap.scenarios.validation import validate as held
+    from hopmap.scenarios.measured.validation import validate as held
 
     if out is not None and out.exists() and not out.is_dir():
         raise typer.BadParameter(f"--out {out}: is a file: expected a folder")
@@ -132,7 +132,7 @@ def calibrate_to_collectives(
     as_json: bool,
 ) -> None:
     """Fit parameters to collectives, print and write them."""
-    from hopmap.scenarios.validation import calibrate_collectives
+    from hopmap.scenarios.measured.validation import calibrate_collectives
     from hopmap.traces.safety.atomic_files import replacing
 
     with working("fitting") as progress:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
 from hopmap.simulator.collectives.schedules import AlgorithmError
+from hopmap.simulator.deadlock import DeadlockError
 from hopmap.simulator.packets import compiled_engine
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
@@ -31,6 +32,7 @@ KEPT = 256  # programs
 
 ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
 TOO_LARGE, NOT_SO_MANY = "too large to simulate", "not for so many ranks"
+STUCK = "gets stuck: its sends wait for each other"
 PORTS = "several ports, a thread for each: not modelled"
 
 
@@ -86,6 +88,8 @@ def predict(
                 reason = TOO_LARGE if np.isnan(time[k]) else ""
             except AlgorithmError:
                 reason = NOT_SO_MANY
+            except DeadlockError:
+                reason = STUCK
         why.append(reason)
     return Prediction(time, tuple(why))
 

@@ -11,15 +11,14 @@ import numpy as np
 
 from hopmap.errors import HopmapError
 from hopmap.progress import Progress, silent
+from hopmap.scenarios.given import GivenSettings, GivenTopology, configured
+from hopmap.scenarios.report.validation import write_validation
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import facts
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import nodes_of, read_hosts
-
-from .given import GivenSettings, GivenTopology, configured
-from .report.validation import write_validation
 
 GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
 GivenNetworks: TypeAlias = GivenTopology | Sequence[GivenTopology]

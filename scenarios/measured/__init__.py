@@ -1,0 +1,1 @@
+"""Measured collectives: how far predictions are from them, and parameters fitted to them."""
