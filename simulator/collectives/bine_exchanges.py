@@ -192,7 +192,7 @@ def _whole(
             rounds.append((me, partner, np.full_like(me, part[0])))
         return schedule(rounds, reduced=reduced)
 
-    around = by_port(ports, volume[:1], of)
+    around = by_port(ports, volume[:1], of)._replace(puts=puts > 0)
     copies: list[Done] = [(-1, me, volume[:1]), (around.steps, me, volume[:1])]
     return with_copies(around, [] if puts else copies)
 

@@ -274,4 +274,4 @@ def _segments(whole: int, segment: int) -> Ints:
 
 def early(given: Schedule, puts: int) -> Schedule:
     """Post all receives in the beginning if data are put into memory that is there."""
-    return given._replace(posted=np.zeros_like(given.posted)) if puts else given
+    return given._replace(posted=np.zeros_like(given.posted), puts=True) if puts else given

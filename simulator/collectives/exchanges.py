@@ -161,4 +161,4 @@ def bine_alltoall(
         rounds.append((me, partner, size))
         at = np.where(leaves, partner[at], at)
     copied.append((len(rounds) - 1, me, volume.sum(axis=0)))
-    return schedule(rounds, copied)
+    return schedule(rounds, copied)._replace(puts=puts > 0)

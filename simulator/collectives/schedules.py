@@ -57,6 +57,8 @@ class Schedule(NamedTuple):
     posted, taken : ndarray(int64)
         Steps of the receiver in which the receive is posted, and in which it is waited for.
     work : Work
+    puts : bool
+        Whether data go straight into memory, so that no send asks whether it may.
     """
 
     round: Ints
@@ -66,11 +68,12 @@ class Schedule(NamedTuple):
     posted: Ints
     taken: Ints
     work: Work
+    puts: bool = False
 
     def of(self, messages: Ints | NDArray[np.bool_]) -> Schedule:
         """Keep these messages only, in this order."""
         columns: list[Ints] = [column[messages] for column in self[:6]]
-        return Schedule(*columns, self.work)  # type: ignore[call-arg, arg-type]
+        return Schedule(*columns, self.work, self.puts)  # type: ignore[call-arg, arg-type]
 
     @property
     def steps(self) -> int:
@@ -134,7 +137,8 @@ def together(*parts: Schedule) -> Schedule:
     order = np.argsort(joined[0], kind="stable")
     joined = [column[order] for column in joined]
     done = Work(*(np.concatenate(each) for each in zip(*(p.work for p in parts), strict=True)))
-    return Schedule(*joined, done)  # type: ignore[call-arg, arg-type]
+    puts = any(part.puts for part in parts)
+    return Schedule(*joined, done, puts)  # type: ignore[call-arg, arg-type]
 
 
 def one_after_another(*parts: Schedule) -> Schedule:

@@ -69,6 +69,7 @@ class Template(NamedTuple):
     target: Ints
     message: Ints
     worked: Worked
+    puts: bool
 
 
 class Carried(NamedTuple):
@@ -127,8 +128,8 @@ def find_collectives(
 
 def collective_rows(
     trace: Trace, found: Found, algorithms: Mapping[str, str]
-) -> tuple[CollectiveRows, Worked, Carried]:
-    """Lower every collective.
+) -> tuple[CollectiveRows, Worked, Ints, Carried]:
+    """Lower every collective; the third result is the rows that send without asking.
 
     Raises
     ------
@@ -139,6 +140,7 @@ def collective_rows(
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
     worked: list[Worked] = []
+    putting = [np.zeros(0, dtype=np.int64)]
     carried = Carried({}, {}, {})
     counted, of_a_group = counted_pairs(trace, found), group_functions(trace)
     sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
@@ -180,13 +182,20 @@ def collective_rows(
                         np.tile(template.worked.reduced, len(calls)),
                     )
                 )
+                sends = np.flatnonzero(np.isin(template.kind, (Op.SEND, Op.ISEND)) & template.puts)
+                putting.append((sends + shift).ravel())
                 listed += entry.size
             first += grid.shape[1]
         carried.operations[context] = np.concatenate(operations)
     all_rows = CollectiveRows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
     worked.append(Worked(none, none.astype(np.bool_), none, none))
-    return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
+    return (
+        all_rows,
+        Worked(*map(np.concatenate, zip(*worked, strict=True))),
+        np.concatenate(putting),
+        carried,
+    )
 
 
 def _background_rows(found: Found) -> CollectiveRows:
@@ -309,6 +318,7 @@ def template_of(schedule: Schedule) -> Template:
         target=np.where(turn > 1, place[posted], -1)[order],
         message=np.where(turn > 1, -1, of)[order],
         worked=_worked(schedule, member, when[order]),
+        puts=schedule.puts,
     )
 
 

@@ -47,7 +47,7 @@ from .left_out import left_out_of
 from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
 from .program import LocalWork, Op, Program
-from .send_modes import modes_of
+from .send_modes import SendMode, modes_of
 
 Ints = NDArray[np.int64]
 
@@ -125,7 +125,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     left_out = left_out_of(recorded, timed, dropped)
     messages = _message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
-    made, worked, carried = collective_rows(trace, found, algorithms)
+    made, worked, putting, carried = collective_rows(trace, found, algorithms)
     beside, made, background = _beside_rows(trace, calls, made, found, carried)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
     collectives = Rows(
@@ -141,9 +141,10 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, beside, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    worked = worked._replace(row=worked.row + len(loops.event) + len(messages.event))
+    before = len(loops.event) + len(messages.event)
+    worked, putting = worked._replace(row=worked.row + before), putting + before
     return _assemble(
-        trace, calls, rows, worked, background, folded.begin, algorithms, dropped, left_out
+        trace, calls, rows, worked, putting, background, folded.begin, algorithms, dropped, left_out
     )
 
 
@@ -366,6 +367,7 @@ def _assemble(
     calls: Calls,
     rows: Rows,
     worked: Worked,
+    putting: Ints,
     background: Background,
     bodies: Ints,
     algorithms: dict[str, str],
@@ -426,6 +428,7 @@ def _assemble(
     recorded = column(rows.event, -1)
     mode = np.zeros(len(kind), dtype=np.uint8)
     mode[sends] = modes_of(trace, recorded[sends])
+    mode[place[putting]] = SendMode.READY
     return Program(
         name=trace.name,
         offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),
