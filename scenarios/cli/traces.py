@@ -293,8 +293,9 @@ def matrix(
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     """Read a source's traffic, with what else is known of it."""
+    from hopmap.simulator.programs.from_source import left_out_of_archive, traffic_of_source
+
     if source.kind == "archive":
-        from hopmap.simulator.programs.from_source import left_out_of_archive
         from hopmap.traces.otf2 import read_kernels
         from hopmap.traces.otf2.files import find_archive
         from hopmap.traces.otf2.read import read_summary
@@ -310,7 +311,7 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
         beside["left_out"] = left_out_of_archive(source.path, read)
         return read.to_dict() | beside | {"wall_seconds": seconds}, read.traffic
     begin = time.perf_counter()
-    traffic = source.traffic()
+    traffic = traffic_of_source(source).traffic
     seconds = time.perf_counter() - begin
     unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))
     unknown |= {"collectives": {}, "ignored": {}, "left_out": []}

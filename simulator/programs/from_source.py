@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.simulator.parameters.parameters import ParameterError, unknown
+from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
 from hopmap.traces.folded import Folded
 from hopmap.traces.formats.openmpi_monitoring import read_monitoring
 from hopmap.traces.left_out import LeftOut, of_records
@@ -80,7 +80,7 @@ def program_of_source(
     TraceError
         As `Source.calls` and `program_of_traffic`.
     """
-    algorithms = {**(algorithms or {}), **source.algorithms}
+    algorithms = _named(source, algorithms)
     if steps is not None and source.kind != "benchmark":
         raise ParameterError(
             f"steps {steps}: {source.name} has none: only a benchmark, like lu.C.64"
@@ -95,6 +95,11 @@ def program_of_source(
     return SourceProgram(
         program_of_traffic(source.traffic(), rounds=rounds, name=source.name), None
     )
+
+
+def _named(source: Source, algorithms: Mapping[str, str] | None) -> dict[str, str]:
+    """Return algorithms by operation, those that the source names before others."""
+    return {**(algorithms or {}), **Parameters(algorithms=source.algorithms).algorithms}
 
 
 def check_collectives(collectives: str, algorithms: Mapping[str, str] | None) -> None:
@@ -131,7 +136,7 @@ def traffic_of_source(
     """
     check_collectives(collectives, algorithms)
     expand = collectives == "expand" or source.kind == "collective"  # which sends nothing else
-    algorithms = {**(algorithms or {}), **source.algorithms}
+    algorithms = _named(source, algorithms)
     if not expand and source.kind == "archive":
         from hopmap.traces.otf2.read import read_summary
 

@@ -85,7 +85,7 @@ def collective_trace(call: Call) -> Trace:
             operation=np.full(ranks, Collective[call.operation.upper()], dtype=np.uint8),
             size=sent,
             received=received,
-            request=every,
+            request=every.astype(np.int64),
         ),
         regions=(f"MPI_{call.operation.capitalize()}",),
         communicators=(order,),

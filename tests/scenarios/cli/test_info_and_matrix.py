@@ -176,3 +176,8 @@ def test_counts_beside_an_archive_are_named_and_taken(ring, tmp_path):
     )
     assert result.exit_code == 2
     assert "rank 7, call 0: 8 bytes in all: expected 800" in result.stderr.replace("\n", " ")
+
+
+def test_info_of_a_collective_counts_what_it_sends():
+    facts = as_json("info", "collective:allreduce=ring,8,1KiB")
+    assert (facts["messages"], facts["bytes"]) == (8 * 14, 8 * 14 * 128)

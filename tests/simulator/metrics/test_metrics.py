@@ -18,7 +18,7 @@ from hopmap.traces import Traffic, load_traffic, lu_traffic
 from support import ROOT
 
 CURVES = ("sweep", "scan", "peano", "gray", "hilbert")
-TABLE = ROOT / "scenarios" / "haec_thesis_lu_c_64.csv"
+TABLE = ROOT / "scenarios" / "published" / "haec_thesis_lu_c_64.csv"
 BOXES = ["mesh:4x3x2", "torus:5x4", "torus:4x4x4", "haec:3x2x3", "torus:6", "mesh:3x3*3"]
 SPECS = [
     *BOXES,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hopmap.simulator import ParameterError
 from hopmap.simulator.programs.from_source import program_of_source, traffic_of_source
 from hopmap.traces import TraceError
 from hopmap.traces.sources import open_source
@@ -64,3 +65,13 @@ def test_what_makes_no_sense_is_refused_in_one_line(text, message):
     with pytest.raises(TraceError, match=message) as caught:
         open_source(f"collective:{text}", Path())
     assert "\n" not in str(caught.value)
+
+
+def test_an_algorithm_that_does_not_exist_is_refused_in_one_line():
+    source = open_source("collective:allreduce=rings,4,4096", Path())
+    for read in (program_of_source, traffic_of_source):
+        with pytest.raises(
+            ParameterError, match=r"collective.allreduce.*rings.*expected"
+        ) as caught:
+            read(source)
+        assert "\n" not in str(caught.value)
