@@ -9,8 +9,9 @@ hardware takes by default is not published.
 A job asks for a torus of one to three dimensions and is given groups of its own. The published
 rule: neighbours in the job's torus are neighbours in TofuD, by a Hamiltonian cycle through one of
 X, Y, Z and one of A, B, C for every dimension. Which cycle is not published. Here it goes out along
-X or Z at A or C = 0 and back at 1, and along Y it winds out through B = 1 and 2 and comes back at
-0, as RIKEN's rank maps for QCD do. Groups are as few as possible; nodes left over stay idle.
+X or Z at A or C = 0 and back at 1, and along Y it goes out at B = 0 and winds back through
+1 and 2, RIKEN's rank maps for QCD turned round. Groups are as few as possible; nodes left over stay
+idle.
 
 That this is near what Fugaku does is seen in measured times (HLC-Lab's, MPI of Fujitsu, at 1 MiB
 and above, in times that a link of 6.34 GB/s takes for the buffer; ``order=YZX`` and ``YX``):
