@@ -22,7 +22,7 @@ def bine_reduce_then_gather(
     def of(port: int, part: Ints) -> Schedule:
         way, blocks = ways(members, dims, port), shares(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
-        return one_after_another(halving(way, blocks), gathered(tree, blocks))
+        return one_after_another(halving(way, blocks, puts=puts), gathered(tree, blocks))
 
     return early(by_port(ports, volume[:1], of), puts)
 

@@ -42,14 +42,18 @@ def doubling(way: Ways, held: Ints) -> Schedule:
     return schedule(rounds)
 
 
-def halving(way: Ways, volume: Ints, segment: int = 0) -> Schedule:
-    """Send the partner what is its part of what is left, nearest first, and add up what comes."""
+def halving(way: Ways, volume: Ints, segment: int = 0, puts: int = 0) -> Schedule:
+    """Send the partner what is its part of what is left, nearest first, and add up what comes.
+
+    A part is cut into segments, all under way at once; a put has its longest.
+    """
     me, held, sizes = np.arange(len(volume)), volume.astype(np.int64), []
     for partner in way.peer[::-1]:
         sizes.append(held[partner])
         held = held + held[partner]
     parts, begin = [], 0
-    length = min(segment or LARGEST_PUT, LARGEST_PUT)
+    whole = max(int(volume.sum()), 1)
+    length = min(segment or whole, LARGEST_PUT if puts else whole)
     for partner, size in zip(way.peer, reversed(sizes), strict=True):
         count = max(-(-int(size.max(initial=0)) // length), 1)
         for k in range(count):
@@ -63,7 +67,7 @@ def halving(way: Ways, volume: Ints, segment: int = 0) -> Schedule:
                     src=src,
                     dst=dst,
                     size=part[src],
-                    posted=taken,
+                    posted=np.full_like(src, begin),
                     taken=taken,
                     work=work(reduced=[(taken, dst, part[src])]),
                 )
@@ -152,7 +156,9 @@ def bine_reduce_scatter(
 ) -> Schedule:
     """Put blocks into order, then halve, nearest first: CONT_PERMUTE."""
     me = np.arange(members)
-    around = by_port(ports, volume, lambda port, part: halving(ways(members, dims, port), part))
+    around = by_port(
+        ports, volume, lambda port, part: halving(ways(members, dims, port), part, puts=puts)
+    )
     around = early(around, puts)
     end = [] if puts else [(around.steps, me, volume)]
     return with_copies(around, [(-1, me, volume.sum(keepdims=True)), *end])
@@ -248,7 +254,7 @@ def _halving_then_doubling(
 
     def of(port: int, part: Ints) -> Schedule:
         way, blocks = way_of(port), shares(int(part[0]), members)
-        return one_after_another(halving(way, blocks, segment), doubling(way, blocks))
+        return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
     return with_copies(early(by_port(ports, volume[:1], of), puts), copies)

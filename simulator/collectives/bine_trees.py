@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import Ints, Schedule, expect, schedule, together, work
+from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, together, work
 
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 
@@ -120,9 +120,14 @@ def bytes_below(tree: BineTree, volume: Ints) -> Ints:
 
 
 def by_port(ports: int, volume: Ints, of: Callable[[int, Ints], Schedule]) -> Schedule:
-    """Cut every block for so many ports, the first ones longer by a byte; all take each step."""
+    """Cut every block for so many ports, the first ones longer by a byte; all take each step.
+
+    Messages of several ports stand in the order of their senders' steps: what one member sends
+    another meets receives that are posted in that order.
+    """
     parts = [volume // ports + (port < volume % ports) for port in range(ports)]
-    return together(*(of(port, part) for port, part in enumerate(parts)))
+    joined = together(*(of(port, part) for port, part in enumerate(parts)))
+    return joined if ports == 1 else joined.of(np.argsort(joined.round, kind="stable"))
 
 
 def bine_bcast(
@@ -203,8 +208,11 @@ def bine_reduce(
     """Bine tree towards the root, nearest first: bine_reduce_utofu, bine_reduce_mpi.
 
     A segment goes on when the last child's is added. With puts above 1 KiB a parent first tells
-    each child that it may send; without, everyone copies the buffer first.
+    each child that it may send; without, everyone copies the buffer first. Several ports need puts,
+    as in the authors' library: parts that wait for receives would wait for each other.
     """
+    if ports > 1 and not puts:
+        raise AlgorithmError(f"reduce=bine(ports={ports}): expected puts=1 with several ports")
     asks = puts > 0 and int(volume[0]) > 1024
 
     def of(port: int, part: Ints) -> Schedule:

@@ -128,14 +128,8 @@ def work(copied: Iterable[Done] = (), reduced: Iterable[Done] = ()) -> Work:
 
 
 def together(*parts: Schedule) -> Schedule:
-    """Join schedules, their steps being the same.
-
-    Messages stand in the order of their senders' steps: what one member sends another in several
-    of these schedules meets receives that are posted in that order.
-    """
+    """Join schedules, their steps being the same."""
     joined = [np.concatenate(columns) for columns in zip(*(p[:6] for p in parts), strict=True)]
-    order = np.argsort(joined[0], kind="stable")
-    joined = [column[order] for column in joined]
     done = Work(*(np.concatenate(each) for each in zip(*(p.work for p in parts), strict=True)))
     puts = any(part.puts for part in parts)
     return Schedule(*joined, done, puts)  # type: ignore[call-arg, arg-type]

@@ -15,11 +15,9 @@ from hopmap.simulator import ALGORITHMS, Parameters
 from hopmap.simulator.collectives import allreduces, bine_blocks, bine_exchanges, broadcasts
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
-from hopmap.simulator.programs.from_collectives import template_of
-from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import mesh
-from support.schedules import depth, played
+from support.schedules import as_program, depth, played
 
 MEMBERS = range(1, 18)
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
@@ -270,32 +268,3 @@ def assert_same(one, other):
         if field.name not in ("engine", "wall_seconds", "compile_seconds", "network"):
             here, there = getattr(one, field.name), getattr(other, field.name)
             assert np.array_equal(np.asarray(here), np.asarray(there)), field.name
-
-
-def as_program(schedule, members):
-    rows = template_of(schedule)
-    count = len(rows.member)
-    end = np.arange(members)
-    order = np.argsort(np.concatenate((rows.member, end)), kind="stable")
-    place = np.argsort(order)
-
-    def column(values, filler):
-        return np.concatenate((values, np.full(members, filler)))[order]
-
-    target = column(rows.target, -1)
-    target[target >= 0] = place[target[target >= 0]]
-    peer = column(rows.peer, -1)
-    return Program(
-        name="collective",
-        offsets=np.searchsorted(
-            np.concatenate((rows.member, end))[order], np.arange(members + 1)
-        ).astype(np.int64),
-        rank_of=end.astype(np.int32),
-        kind=column(rows.kind, Op.FINISH).astype(np.uint8),
-        compute=np.zeros(count + members),
-        peer=peer.astype(np.int32),
-        tag=np.zeros(count + members, dtype=np.int32),
-        context=np.where(peer >= 0, 0, -1).astype(np.int32),
-        size=column(rows.size, 0),
-        target=target,
-    )

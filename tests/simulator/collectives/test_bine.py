@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from inspect import signature
 
 import numpy as np
 import pytest
 
-from hopmap.simulator import ALGORITHMS
+from hopmap.simulator import ALGORITHMS, Parameters, simulate
 from hopmap.simulator.collectives.schedules import AlgorithmError
+from hopmap.topologies import torus
 from support.rank_scripts import assert_same_scripts
+from support.schedules import as_program
 
 from . import bine_c as c
 
@@ -131,3 +134,27 @@ def test_lengths_have_to_be_powers_of_two_and_make_the_members():
     for members, dims in ((12, (4, 3)), (8, (4, 4)), (6, ())):
         with pytest.raises(AlgorithmError, match=rf"{members} members: expected"):
             ALGORITHMS["bcast"]["bine"](members, 0, np.array([1]), dims=dims)
+
+
+@pytest.mark.parametrize("ports", [1, 3])
+@pytest.mark.parametrize("operation", [key for key in ALGORITHMS if "bine" in ALGORITHMS[key]])
+def test_nothing_gets_stuck_where_parts_are_longer_than_a_put_and_wait_for_receives(
+    operation, ports
+):
+    """Without puts every message here is a rendezvous."""
+    size, parameters = 40_000_000, Parameters(eager_limit=0, packet_size=2**30)
+    volume = {
+        **dict.fromkeys(("alltoall", "alltoallv", "alltoallw"), np.full((8, 8), size)),
+        **dict.fromkeys(("bcast", "reduce", "allreduce"), np.array([8 * size])),
+    }.get(operation, np.full(8, size))
+    for name, algorithm in ALGORITHMS[operation].items():
+        if not name.startswith(("bine", "torus")):
+            continue
+        if (operation, name, ports) == ("reduce", "bine", 3):
+            with pytest.raises(AlgorithmError, match="expected puts=1 with several ports"):
+                algorithm(8, 0, volume, ports=ports)
+            continue
+        several = {"ports": ports} if "ports" in signature(algorithm).parameters else {}
+        program = as_program(algorithm(8, 0, volume, dims=(2, 2, 2), **several), 8)
+        result = simulate(program, torus((2, 2, 2)), range(8), parameters=parameters)
+        assert result.messages == len(program.sends()), name
