@@ -14,7 +14,7 @@ def hopmap(*words):
     """Run a command that works; return what it prints."""
     result = CliRunner().invoke(app, [str(word) for word in words])
     assert result.exit_code == 0, result.output
-    assert result.stderr == ""
+    assert result.stderr == "", result.stderr
     return result.stdout
 
 

@@ -35,8 +35,11 @@ static int me;
 
 static void stop(const char *what, const char *value, const char *expected)
 {
-    if (me == 0) fprintf(stderr, "stencil_bench: %s %s: expected %s\n", what, value, expected);
-    MPI_Abort(MPI_COMM_WORLD, 2);
+    if (me == 0) {
+        fprintf(stderr, "stencil_bench: %s %s: expected %s\n", what, value, expected);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* the others wait for the end, or it may come before the line */
 }
 
 /* Numbers joined by any of the separators. */

@@ -168,7 +168,7 @@ def test_files_that_begin_with_a_byte_order_mark_are_read(here):
 def test_host_names_that_are_not_text(here):
     (here / "hosts").write_bytes(b"\xff\xfe\x00n")
     said = complaint("export", "map.csv", "-t", "mesh:4x4", "--to", "slurm", "--hosts", "hosts")
-    assert "hosts: cannot be read as a list of hosts (it is not text)" in said
+    assert "hosts: cannot be read as a list of hosts (it is no text and no whole archive)" in said
 
 
 def axes(count: int, key: str) -> str:
