@@ -41,4 +41,5 @@ def case_of():
 @pytest.fixture(autouse=True)
 def compiled_in_silence(monkeypatch):
     """Keep the compiler's announcement out of what commands print: caches may be cold here."""
-    monkeypatch.setattr("hopmap.scenarios.cli.console.announce_compilation", lambda: None)
+    for where in ("console", "sweep"):
+        monkeypatch.setattr(f"hopmap.scenarios.cli.{where}.announce_compilation", lambda: None)
