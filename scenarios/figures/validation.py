@@ -12,12 +12,13 @@ from hopmap.units import show_seconds
 
 from .style import CYCLE, GREY, WIDTH, new_figure, style
 
-_HEIGHT, _LEFT = 7.0, 0.8  # inches
+_HEIGHT, _LEFT = 7.2, 0.8  # inches
 _MOST = 4.0  # times too long or too short, at the ends of the lower axis
+_BINARY = ("B", "KiB", "MiB", "GiB")
 _TIMES = (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)
 
 
-def validation_figure(measured: Measured, prediction: Prediction, *, title: str) -> Figure:
+def validation_figure(measured: Measured, prediction: Prediction) -> Figure:
     """Draw every collective as a series; what is beyond the lower axis stands at its end."""
     there = np.isfinite(prediction.time) & (prediction.time > 0)
     names = sorted({measured.collective[k] for k in np.flatnonzero(there).tolist()})
@@ -25,9 +26,8 @@ def validation_figure(measured: Measured, prediction: Prediction, *, title: str)
     width, left = (WIDTH - _LEFT - 0.14) / WIDTH, _LEFT / WIDTH
     with style():
         figure = new_figure(_HEIGHT)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / _HEIGHT, title, va="top", weight="bold")
-        top = figure.add_axes((left, 3.1 / _HEIGHT, width, 3.3 / _HEIGHT))
-        below = figure.add_axes((left, 0.5 / _HEIGHT, width, 1.9 / _HEIGHT))
+        top = figure.add_axes((left, 3.15 / _HEIGHT, width, 3.3 / _HEIGHT))
+        below = figure.add_axes((left, 0.7 / _HEIGHT, width, 1.8 / _HEIGHT))
         for place, name in enumerate(names):
             rows = there & np.array([c == name for c in measured.collective])
             colour = CYCLE[place % len(CYCLE)]
@@ -57,10 +57,13 @@ def validation_figure(measured: Measured, prediction: Prediction, *, title: str)
         below.set(xscale="log", yscale="log", ylim=(1 / _MOST / 1.1, _MOST * 1.1))
         below.set_yticks(_TIMES, [f"{t:g}" for t in _TIMES])
         below.yaxis.set_minor_locator(NullLocator())
-        below.set_xlabel("bytes of the whole buffer", labelpad=2)
+        powers = [k for k in range(0, 40, 4) if (measured.size >> k).any()]
+        words = [f"{1 << k % 10} {_BINARY[k // 10]}" for k in powers]
+        below.set_xticks([1 << k for k in powers], words, rotation=45, ha="right")
+        below.xaxis.set_minor_locator(NullLocator())
+        below.set_xlabel("whole buffer", labelpad=2)
         below.set_ylabel("predicted / measured")
         for axes in (top, below):
             axes.grid(True)
-        if names:
-            top.legend(loc="upper left", bbox_to_anchor=(-0.02, 1.17), ncols=4, handlelength=1, columnspacing=1)  # fmt: skip  # noqa: E501
+        figure.legend(loc="upper left", bbox_to_anchor=(0.02, 1.0), ncols=3, handlelength=1)
     return figure

@@ -94,7 +94,7 @@ def _page(measured: Measured, prediction: Prediction, topologies: Sequence[str])
 
     pairs = zip(measured.files, topologies, strict=True)
     names = [f"{Path(file).name} on {topology}" for file, topology in pairs]
-    figure = validation_figure(measured, prediction, title=", ".join(names))
+    figure = validation_figure(measured, prediction)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
