@@ -6,10 +6,12 @@ what `dims`, `ports` and `puts` mean is in `bine_trees.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .bine_exchanges import Dims, doubling, halving, with_copies
-from .bine_trees import by_port, early, gathered, scattered, tree_from, ways
+from .bine_trees import BineTree, by_port, early, gathered, scattered, tree_from, ways
 from .broadcasts import shares
 from .schedules import Ints, Schedule, one_after_another
 
@@ -57,21 +59,30 @@ def bine_gather_increasing(
 def _gather(
     members: int, root: int, volume: Ints, dims: Dims, ports: int, puts: int, nearest_first: bool
 ) -> Schedule:
-    around = early(
-        by_port(
-            ports,
-            volume,
-            lambda port, part: gathered(
-                tree_from(root, ways(members, dims, port), nearest_first), part
-            ),
-        ),
-        puts,
-    )
+    around = _along(gathered, members, root, volume, dims, ports, puts, nearest_first)
     me = np.arange(members)
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, np.array([root]), volume.sum(keepdims=True))],
     )
+
+
+def _along(
+    moved: Callable[[BineTree, Ints], Schedule],
+    members: int,
+    root: int,
+    volume: Ints,
+    dims: Dims,
+    ports: int,
+    puts: int,
+    nearest_first: bool,
+) -> Schedule:
+    """Move the blocks of every port along its tree."""
+
+    def of(port: int, part: Ints) -> Schedule:
+        return moved(tree_from(root, ways(members, dims, port), nearest_first), part)
+
+    return early(by_port(ports, volume, of), puts)
 
 
 def bine_scatter(
@@ -91,16 +102,7 @@ def bine_scatter_decreasing(
 def _scatter(
     members: int, root: int, volume: Ints, dims: Dims, ports: int, puts: int, nearest_first: bool
 ) -> Schedule:
-    around = early(
-        by_port(
-            ports,
-            volume,
-            lambda port, part: scattered(
-                tree_from(root, ways(members, dims, port), nearest_first), part
-            ),
-        ),
-        puts,
-    )
+    around = _along(scattered, members, root, volume, dims, ports, puts, nearest_first)
     me = np.arange(members)
     return with_copies(
         around,

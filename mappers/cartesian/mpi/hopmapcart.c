@@ -20,10 +20,12 @@
  *
  * Part of hopmap. MIT licence.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "hopmap_cart.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define HOPMAP_MOST_VECTORS 1024
 
@@ -41,6 +43,7 @@ static void refuse(MPI_Comm comm, const char *name, const char *expected)
     if (rank) PMPI_Barrier(comm);
     fprintf(stderr, "hopmapcart: %s=%s: expected %s\n", name, getenv(name), expected);
     fflush(stderr);
+    sleep(1); /* MPICH's launcher forgets what it has not read when the end comes */
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
