@@ -20,6 +20,8 @@ from hopmap.simulator.measured.prediction import Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import nodes_of, read_hosts
 
+from .stencil_calls import with_stencils
+
 GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
 GivenNetworks: TypeAlias = GivenTopology | Sequence[GivenTopology]
 GivenAllocations: TypeAlias = str | Path | Sequence[str | Path] | None
@@ -95,6 +97,7 @@ def validate(
         strict=True,
     )
     prediction = predict(table, networks, parameters, progress=progress)
+    prediction = with_stencils(prediction, table, networks, parameters)
     return Validation(table, prediction, tuple(network.spec for network in networks))
 
 
