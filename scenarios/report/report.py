@@ -11,11 +11,13 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from hopmap.progress import Progress
+from hopmap.scenarios.assumed import in_words
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.study.standings import ONE_REPLAY
 from hopmap.scenarios.study.study import DEFAULTS, Study, left_out, load_study, outweighed
+from hopmap.simulator.parameters.parameters import ASSUMED
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__
@@ -155,6 +157,16 @@ def _render(
     )
 
 
+def _validated(study: Study) -> str:
+    """Say on which networks the parameters were held against measured times, on which not."""
+    if study.validated is None:
+        return "by no measurement"
+    on = study.validated["topologies"]
+    others = [name for name in study.topologies() if study.spec_of(name) not in on]
+    error = f"on {', '.join(on)}: error {100 * study.validated['error']:.1f} % (median)"
+    return error + (f"; not on {', '.join(others)}" if others else "")
+
+
 def _facts(study: Study) -> list[tuple[str, str]]:
     """One line each on what was run."""
     runs = study.runs
@@ -194,4 +206,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
             given.setdefault(key, {})[str(value)] = None
     values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
     facts.append(("Parameters", values_of))
+    if engines:
+        default = [key for key in ASSUMED if key not in given]
+        facts += [("Assumed besides", in_words(default)), ("Validated", _validated(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

@@ -154,6 +154,7 @@ class Study:
     published: pd.DataFrame | None
     rounds: int | None = None
     repeat: int | None = None
+    validated: Mapping[str, Any] | None = None
 
     def spec_of(self, topology: str) -> str:
         """Return the spec of what is called so: of a file, where it lies."""
@@ -235,6 +236,7 @@ def load_study(folder: Path) -> Study:
         published=published,
         rounds=rounds if isinstance(rounds, int) else None,
         repeat=len(times.iloc[0]) if len(times) else None,
+        validated=given.get("validated"),
     )
 
 

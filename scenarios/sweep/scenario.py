@@ -166,6 +166,21 @@ class Vary(_Section):
         return axis(self.name, self.labels, self.parameters)
 
 
+class Validated(_Section):
+    """How parameters were held against measured times, as ``hopmap calibrate`` writes it.
+
+    Attributes
+    ----------
+    topologies : list of str
+        Networks on which they were.
+    error : float
+        Median of the relative errors.
+    """
+
+    topologies: Texts
+    error: Annotated[float, Field(ge=0)]
+
+
 class Scenario(_Section):
     """A sweep: every trace on every topology with every mapper and seed.
 
@@ -185,6 +200,8 @@ class Scenario(_Section):
         Engine, and how much of generated benchmarks.
     parameters : dict
         Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
+    validated : Validated, optional
+        Measurements that the parameters were held against; reports say so.
     collectives : {"ignore", "expand"}
         Whether mappers and metrics see what the collectives of a trace send, too.
     spread : bool
@@ -211,6 +228,7 @@ class Scenario(_Section):
     seeds: Seeds = [0]
     replay: Replay = Replay()
     parameters: dict[str, Given] = {}
+    validated: Validated | None = None
     collectives: Literal["ignore", "expand"] = "ignore"
     spread: StrictBool = False
     published: Published | None = None

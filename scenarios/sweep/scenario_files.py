@@ -14,11 +14,26 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hopmap.simulator import KEYS
-from hopmap.simulator.parameters.settings import SettingError, known_keys, parameters_in
+from hopmap.simulator.parameters.settings import (
+    SettingError,
+    known_keys,
+    parameters_in,
+    validated_in,
+)
 from hopmap.topologies import Topology, TopologyError, did_you_mean, topology_from_spec
 
 from .jobs import beside, with_jobs
-from .scenario import Exclude, Include, Jobs, Published, Replay, Scenario, ScenarioError, Vary
+from .scenario import (
+    Exclude,
+    Include,
+    Jobs,
+    Published,
+    Replay,
+    Scenario,
+    ScenarioError,
+    Validated,
+    Vary,
+)
 from .scenario_checks import NOTHING, check_scenario
 
 _FOLDER = Path(__file__).parents[1]
@@ -133,14 +148,14 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
     changes : sequence of str
         "key=value", the key one of the scenario ("seeds", "replay.engine") or else a parameter
         ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs no
-        brackets. Or FILE.toml, for its table [parameters]; the others win over it.
+        brackets. Or FILE.toml, for its tables [parameters] and [validated]; the others win over it.
 
     Raises
     ------
     ScenarioError
         No equals sign, a table that is none, or a parameter that the scenario varies.
     """
-    given = dict(given)
+    given = {**dict(given), **_validated(changes)}
     varied = _varied(given)
     for key, value in _pairs(changes):
         section, dot, name = key.partition(".")
@@ -159,6 +174,17 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
         else:
             given[section] = [value] if section in LISTS and not isinstance(value, list) else value
     return given
+
+
+def _validated(changes: Sequence[str]) -> dict[str, Any]:
+    """Return the table [validated] of the last file that has one, as a scenario has it."""
+    try:
+        found = validated_in(changes)
+    except SettingError as error:
+        raise ScenarioError(str(error)) from None
+    if not found:
+        return {}
+    return {"validated": {"topologies": list(found[-1].topologies), "error": found[-1].error}}
 
 
 def _varied(given: dict[str, Any]) -> set[str]:
@@ -245,6 +271,7 @@ def _one_line(error: ValidationError) -> str:
         sections: dict[str, type[BaseModel]] = {
             "replay": Replay,
             "published": Published,
+            "validated": Validated,
             "include": Include,
             "jobs": Jobs,
             "exclude": Exclude,
