@@ -12,8 +12,7 @@ import numpy as np
 
 from .bine_exchanges import Dims, doubling, halving, with_copies
 from .bine_trees import BineTree, by_port, early, gathered, scattered, tree_from, ways
-from .broadcasts import shares
-from .schedules import Ints, Schedule, one_after_another
+from .schedules import Ints, Schedule, one_after_another, shares
 
 
 def bine_reduce_then_gather(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, together, work
+from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, segments, together, work
 
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 
@@ -33,11 +33,6 @@ class Ways(NamedTuple):
     """
 
     peer: Ints
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return len(self.peer)
 
 
 class BineTree(NamedTuple):
@@ -57,13 +52,24 @@ class BineTree(NamedTuple):
     reached: Ints
     place: Ints
 
-    def below(self, steps: int) -> Ints:
-        """How many members each subtree has."""
-        return 1 << (steps - 1 - self.reached)
-
 
 def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
-    """Return everybody's partners, by coordinate of which the last changes first."""
+    """Return everybody's partners.
+
+    Parameters
+    ----------
+    dims : tuple of int
+        Lengths of the torus, of whose coordinates the last changes first; one ring if left out.
+    port : int
+        Which part of a buffer that is cut for several ports.
+    doubling : bool
+        Whether partners are those of recursive doubling.
+
+    Raises
+    ------
+    AlgorithmError
+        Members or lengths that are no powers of two, or lengths that do not make the members.
+    """
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
     wanted = "as many as the dimensions make, each a power of two" if dims else "a power of two"
@@ -97,7 +103,13 @@ def _is_mirrored(port: int, dimensions: int) -> bool:
 
 
 def tree_from(root: int, way: Ways, nearest_first: bool) -> BineTree:
-    """Let everyone who is reached tell its partner of each step."""
+    """Let everyone who is reached tell its partner of each step.
+
+    Parameters
+    ----------
+    nearest_first : bool
+        Whether the steps are taken as in `way`; else the farthest partner comes first.
+    """
     steps, members = way.peer.shape
     parent, reached = np.full(members, -1), np.full(members, -1)
     place = np.zeros(members, dtype=np.int64)
@@ -273,11 +285,7 @@ def _in_order(tree: BineTree) -> Ints:
 
 
 def _segments(whole: int, segment: int) -> Ints:
-    length = min(segment or LARGEST_PUT, LARGEST_PUT)
-    count = max(-(-whole // length), 1)
-    size = np.full(count, length)
-    size[-1] = whole - length * (count - 1)
-    return size
+    return segments(whole, min(segment or LARGEST_PUT, LARGEST_PUT))
 
 
 def early(given: Schedule, puts: int) -> Schedule:

@@ -9,7 +9,7 @@ import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters, simulate
 from hopmap.simulator.measured import prediction
-from hopmap.simulator.measured.files import MeasuredError, measured_of
+from hopmap.simulator.measured.files import MeasuredError
 from hopmap.simulator.measured.names import Known, known
 from hopmap.simulator.measured.prediction import (
     NO_NAME,
@@ -22,7 +22,9 @@ from hopmap.simulator.measured.prediction import (
     predict,
 )
 from hopmap.simulator.measured.single_call import call_program, moved
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.topologies import mesh, topology_from_spec, torus
+from support.measured_calls import measured_of
 
 FREE = Parameters(
     overhead_send=0.0, overhead_recv=0.0, injection_bandwidth=1e300, injection_latency=0.0,
@@ -73,6 +75,13 @@ def test_every_algorithm_of_a_measured_operation_makes_a_program_that_ends():
             assert simulate(program, torus((2, 2, 2)), np.arange(8)).makespan > 0
 
 
+@pytest.mark.parametrize("puts", [0, 1])
+def test_an_algorithm_that_puts_sends_in_ready_mode(puts):
+    program = call_program("bcast", f"bine(puts={puts})", 8, 4096)
+    sends = program.mode[program.sends()]
+    assert (sends == (SendMode.READY if puts else SendMode.STANDARD)).all()
+
+
 def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
     network = torus((4, 4))
     given = [row("alltoall", "default-pairwise"), row("bcast", "default-binomial")]
@@ -81,6 +90,22 @@ def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
         monkeypatch.setattr(prediction, "PACKETS", packets)
         times.append(predict(measured_of(given), [network], replace(FREE, packet_size=1)).time)
     assert times[0] == pytest.approx(times[1], rel=0.03)
+
+
+@pytest.mark.parametrize(("rows", "made"), [(10**6, 1), (0, 2)])
+def test_programs_are_kept_unless_they_are_large(monkeypatch, rows, made):
+    calls = []
+
+    def call(*given, **more):
+        calls.append(given)
+        return call_program(*given, **more)
+
+    monkeypatch.setattr(prediction, "KEPT_ROWS", rows)
+    monkeypatch.setattr(prediction, "_kept", {})
+    monkeypatch.setattr(prediction, "call_program", call)
+    once, again = (time_of(torus((4,)), "bcast", "default-binomial").time for _ in range(2))
+    assert once == again
+    assert len(calls) == made
 
 
 def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated(monkeypatch):
