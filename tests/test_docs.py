@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
@@ -147,6 +148,12 @@ def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path):
 def test_every_mapper_is_in_the_page_of_mappers():
     page = (ROOT / "docs" / "MAPPERS.md").read_text("utf-8")
     assert [name for name in MAPPERS if f"`{name}`" not in page] == []
+
+
+def test_every_command_is_in_the_readmes_table():
+    rows = re.findall(r"^\| (`.*?`) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    named = re.findall(r"`(\w+)`", "".join(rows))
+    assert sorted(named) == sorted(get_command(app).commands)
 
 
 def test_the_pages_build(tmp_path):

@@ -5,7 +5,8 @@ of METIS graphs in instances/ and of peers.csv (instance, topology, tool, settin
 mean_cpu_s), what topdown and N_10 reach on its hierarchies against the best of all tools.
 Seconds are processor seconds, compilers apart. Graphs are random geometric ones, 8 edges a vertex,
 but for Table 3 models of graphs of 2^17 vertices, as in the paper (viem_graphs.py);
-``--largest RANKS --exponent E`` limits both. Figures 3 and 4 are in viem_figures.py.
+``--largest RANKS`` limits gains and neighbourhoods, ``--exponent E`` the graphs of the latter.
+Figures 3 and 4 are in viem_figures.py.
 """
 
 from __future__ import annotations
@@ -205,6 +206,7 @@ def peers(folder: Path, seeds: int = 3) -> None:
 
 
 PARTS = {"gains": gains, "neighbourhoods": neighbourhoods, "models": models, "scale": scale}
+LIMITS = {"gains": ("largest",), "neighbourhoods": ("largest", "exponent")}
 
 
 def main(words: list[str]) -> None:
@@ -222,7 +224,7 @@ def main(words: list[str]) -> None:
         name[2:]: int(options[name]) for name in ("--largest", "--exponent") if name in options
     }
     for part in chosen:
-        PARTS[part](**(sizes if part == "neighbourhoods" else {}))
+        PARTS[part](**{key: sizes[key] for key in sizes if key in LIMITS.get(part, ())})
     if folder is not None:
         peers(folder)
 

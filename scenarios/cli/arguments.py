@@ -133,6 +133,15 @@ def check_picture(plot: Path | None) -> None:
         raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
 
 
+def expect_folder(flag: str, folder: Path | None) -> None:
+    """Raise `typer.BadParameter` for a folder in whose place, or above it, is a file."""
+    places = () if folder is None else (folder, *folder.parents)
+    there = next((place for place in places if place.exists()), Path())
+    if not there.is_dir():
+        what = "" if there == folder else f"{there} "
+        raise typer.BadParameter(f"{flag} {folder}: {what}is a file: expected a folder")
+
+
 def check_out(*paths: Path | None, folder: bool = False) -> None:
     """Raise `typer.BadParameter` for what cannot be written to, before the work is done.
 

@@ -24,6 +24,7 @@ from .arguments import (
     TrafficArgument,
     check_out,
     check_picture,
+    expect_folder,
     settings_given,
 )
 from .console import note, print_json, print_table, say, working
@@ -240,6 +241,7 @@ def header(
 
     check_out(out)
     check_out(folder, folder=True)
+    expect_folder("--dir", folder)
     if out is not None and folder is not None:
         raise typer.BadParameter(f"--out {out} and --dir {folder}: expected one of them")
     texts = {} if out is None else {out: header_text()}

@@ -30,7 +30,7 @@ def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of hopmap run.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write one self-contained HTML page, and its figures as SVG, into a folder of results."""
+    """Write one self-contained HTML page, and its figures (SVG, PNG), into a folder of results."""
     page = write_report_of(folder)
     if as_json:
         print_json({"report": str(page)})

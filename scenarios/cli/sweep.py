@@ -10,7 +10,7 @@ import typer
 
 from hopmap.units import show_seconds
 
-from .arguments import AsJson
+from .arguments import AsJson, expect_folder
 from .compiling import announce_compilation
 from .console import print_json, print_table, say, warn, warn_of, working
 from .report import write_report_of
@@ -125,6 +125,7 @@ def run(
         raise typer.BadParameter("--slurm-array: expected neither --scheduler nor --share with it")
     if scheduler is not None and workers > 1:
         raise typer.BadParameter("--workers: expected no --scheduler with it, which has its own")
+    expect_folder("--out", out)
     path = scenario_path(scenario)
     changes = sets or []
     loaded = load_scenario(path, changes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import AsJson, Sets, settings_given
+from .arguments import AsJson, Sets, expect_folder, settings_given
 from .console import print_json, print_table, say, working
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def validate(
     """Hold the model against measured collectives: errors by algorithm and size, choices."""
     from hopmap.scenarios.measured.validation import validate as held
 
-    if out is not None and out.exists() and not out.is_dir():
-        raise typer.BadParameter(f"--out {out}: is a file: expected a folder")
+    expect_folder("--out", out)
     with working("simulating") as progress:
         found = held(
             measured,

@@ -58,7 +58,8 @@ def calibration_figure(data: PingPong, fit: Fit, *, title: str) -> Figure:
         below.yaxis.set_major_locator(MaxNLocator(5))
         below.set_ylabel("fitted too long (%)")
         top.set_ylabel("half a round trip")
-        below.set_xlabel("size; points measured, lines fitted, dotted: eager limit", labelpad=2)
+        limit_seen = "" if fit.break_between is None else ", dotted: eager limit"
+        below.set_xlabel(f"size; lines: fitted{limit_seen}", labelpad=2)
         for axes in (top, below):
             _sizes(axes, data)
             if fit.break_between is not None:

@@ -53,7 +53,7 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     until = max(makespan, use.width) * factor
     edge = use.busy.shape[1] * use.width * factor
     with style():
-        height = 4.5
+        height = 4.7
         figure = new_figure(height)
         figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
         top = figure.add_axes((0.52 / WIDTH, 3.12 / height, (WIDTH - 0.7) / WIDTH, 0.8 / height))
@@ -71,7 +71,7 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
         top.tick_params(labelbottom=False)
         colour_bar(figure, bar, norm, cmap, _percent, "busy")
         unused = topology.links - used
-        note = f"{unused:,} of {topology.links:,} links unused" if unused else "all links are used"
+        note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
         figure.text(2.25 / WIDTH, 0.3 / height, note, fontsize=SMALL, color=INK)
     return figure
 

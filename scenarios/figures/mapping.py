@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .layout import coordinates, is_box, slices, stack
+from .layout import Layout, coordinates, is_box, slices, stack
 from .network import DRAWN, LINE, canvas, draw_planes
 from .style import (
     BLUE,
@@ -104,9 +104,6 @@ def _draw(
 ) -> Figure:
     flat = len(topology.dims) < 3
     layout = slices(topology) if flat else stack(topology)
-    figure, axes, span = canvas(layout, title, _HISTOGRAM + 0.6 + _LEGEND)
-    draw_planes(axes, layout)
-
     # each pair once, both directions together
     key = np.minimum(pairs.src, pairs.dst) * np.int64(pairs.ranks) + np.maximum(
         pairs.src, pairs.dst
@@ -123,8 +120,11 @@ def _draw(
     around = flat_pair & (np.hypot(*(ends[:, 1] - ends[:, 0]).T) > 1.6)
     bend = (far > 1) | around
     level = np.minimum(far[chosen], 4) - 1
+    segments = [_line(*ends[i], bent=bool(bend[i])) for i in chosen]
+    figure, axes, span = canvas(_with_room(layout, segments), title, _HISTOGRAM + 0.6 + _LEGEND)
+    draw_planes(axes, layout)
     lines = LineCollection(
-        [_line(*ends[i], bent=bool(bend[i])) for i in chosen],
+        segments,
         colors=[_HOPS[i] for i in level],
         linewidths=np.array([1.3, 1.2, 1.3, 1.5])[level] * (0.8 if span < 0.3 else 1),
         zorder=2,
@@ -166,6 +166,14 @@ def _line(a: NDArray[np.float64], b: NDArray[np.float64], *, bent: bool) -> NDAr
     bulge = np.array([-along[1], along[0]]) * 0.13
     t = np.linspace(0, 1, 9)[:, None]
     return np.asarray(a + along * t + bulge * 4 * t * (1 - t))
+
+
+def _with_room(layout: Layout, lines: Sequence[NDArray[np.float64]]) -> Layout:
+    """Make a layout as high as the bends of its lines need, which reach beyond its planes."""
+    corners = np.concatenate((layout.nodes, *layout.planes))[:, 1]
+    middle = (corners.min() + corners.max()) / 2
+    reach = max((float(np.abs(line[:, 1] - middle).max()) for line in lines), default=0.0)
+    return layout._replace(height=max(layout.height, 2 * reach + 0.1))
 
 
 def _nodes(

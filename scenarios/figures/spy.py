@@ -97,9 +97,15 @@ def spy_plot(
             (0.7 / WIDTH, 0.4 / (WIDTH + 0.75), side / WIDTH, 0.13 / (WIDTH + 0.75))
         )
         if low < high:
+            if text_of(low) == text_of(high):
+                text_of = _exact if what == "bytes" else "{:,.0f}".format
             colour_bar(figure, bar, norm, cmap, text_of, f"{what}{share}, log")
         else:
             bar.set_axis_off()
             text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
             bar.set_title(text + share, fontsize=8.5, fontweight="normal", loc="left")
     return figure
+
+
+def _exact(count: float) -> str:
+    return f"{count:,.0f} B"

@@ -228,6 +228,9 @@ def colour_bar(
     if isinstance(norm, LogNorm):
         decades = math.log10(float(norm.vmax or 1) / float(norm.vmin or 1))
         ends = np.geomspace(norm.vmin or 1, norm.vmax or 1, 3).tolist()
+        first, middle, last = map(text, ends)
+        if middle in (first, last) or len(middle) > 12:  # says nothing, or needs their room
+            ends = [ends[0], ends[2]]
         bar.locator = FixedLocator(ends) if decades < 3 else LogLocator(10, numticks=6)
     else:
         bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])

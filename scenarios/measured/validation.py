@@ -14,7 +14,7 @@ from hopmap.progress import Progress, silent
 from hopmap.scenarios.given import GivenSettings, GivenTopology, configured
 from hopmap.scenarios.report.validation import write_validation
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
-from hopmap.simulator.measured.errors import facts
+from hopmap.simulator.measured.errors import facts, unknown
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec
@@ -89,7 +89,8 @@ def validate(
     Raises
     ------
     MeasuredError, ValidationError, TopologyError, SettingError, ParameterError
-        A file that cannot be read so, or calls on more nodes than there are.
+        A file that cannot be read so, calls on more nodes than there are, or none that can be
+        simulated.
     """
     table = _read(measured)
     networks, parameters = zip(
@@ -98,6 +99,12 @@ def validate(
     )
     prediction = predict(table, networks, parameters, progress=progress)
     prediction = with_stencils(prediction, table, networks, parameters)
+    if all(prediction.why):
+        (collective, algorithm, why), *_ = unknown(table, prediction)
+        raise ValidationError(
+            f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
+            f"({collective} {algorithm}: {why}): expected algorithms that are known"
+        )
     return Validation(table, prediction, tuple(network.spec for network in networks))
 
 

@@ -119,14 +119,18 @@ def parameters_in(file: str) -> dict[str, Value]:
     Raises
     ------
     SettingError
-        Unreadable, no such table, or a value that is neither number nor text.
+        Unreadable, no such table, an unknown key, or a value that is not understood.
     """
     table = _document(file).get("parameters")
     if not isinstance(table, dict):
-        raise SettingError(f"--set {file}: no table [parameters]: expected one")
+        raise SettingError(f"{file}: no table [parameters]: expected one")
     for key, value in table.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise SettingError(f"--set {file}: {key}: {value!r}: expected a number or a text")
+            raise SettingError(f"{file}: {key}: {value!r}: expected a number or a text")
+        try:
+            normalised(((key, value),))
+        except (SettingError, ParameterError) as error:
+            raise SettingError(f"{file}: {error}") from None
     return table
 
 
@@ -162,7 +166,7 @@ def validated_in(given: Iterable[str]) -> list[Validated]:
             continue
         specs, error = (table.get(key) for key in ("topologies", "error"))
         if not isinstance(specs, list) or not isinstance(error, int | float):
-            raise SettingError(f"--set {file}: [validated]: expected topologies and error")
+            raise SettingError(f"{file}: [validated]: expected topologies and error")
         found.append(Validated(file, tuple(map(str, specs)), float(error)))
     return found
 
@@ -171,9 +175,9 @@ def _document(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise SettingError(f"--set {file}: cannot be read ({error.strerror})") from None
+        raise SettingError(f"{file}: cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:
-        raise SettingError(f"--set {file}: cannot be read as TOML ({error})") from None
+        raise SettingError(f"{file}: cannot be read as TOML ({error})") from None
 
 
 def algorithms_from(settings: Settings) -> dict[str, str]:

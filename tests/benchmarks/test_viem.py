@@ -1,13 +1,18 @@
 """VieM's tables and figures at their smallest sizes, on smaller graphs of the same kinds."""
 
 import pytest
-from viem import NAMES, gains, neighbourhoods
+from viem import NAMES, gains, main, neighbourhoods
 from viem_figures import figures, oracle
 
 
 def test_table_2_sparse_and_dense_gains_make_the_same_mappings(compiled, capsys):
     assert gains(largest=256) == [True] * 3
     assert capsys.readouterr().out.count("True") == 3
+
+
+def test_the_command_of_table_2_ends_where_it_is_told_to(compiled, capsys):
+    main(["gains", "--largest", "64"])
+    assert capsys.readouterr().out.count("True") == 1
 
 
 def test_table_3_larger_neighbourhoods_gain_more(compiled, capsys):

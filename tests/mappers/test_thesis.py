@@ -70,7 +70,7 @@ def test_an_unknown_preset_is_refused_and_so_is_one_of_a_mapper_without():
 
 
 def test_by_bytes_minmd_is_worse_on_the_torus_than_by_messages():
-    """The issue's figures, of the printed algorithm: 15.60 and 14.23 million messages on links."""
+    """Of the printed Algorithm 2 (docs/REPRODUCTION.md): 15.60 and 14.23 million messages."""
     traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
     million = [
         objective_value(

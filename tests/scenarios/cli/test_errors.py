@@ -41,6 +41,10 @@ def here(tmp_path, monkeypatch):
     Path("moved.csv").write_text("# hopmap mapping on file:gone.graphml\nrank,node\n0,0\n")
     Path("wrong.toml").write_text(SCENARIO + "seed = [1]\n")
     Path("right.toml").write_text(SCENARIO + "[replay]\nengine = false\n")
+    Path("speeds.toml").write_text('[parameters]\n"link.bandwidth" = "10 GBs"\n')
+    Path("calls.csv").write_text(
+        "collective,algorithm,buffer_bytes,median_ns\nbcst,default-binomial,8,1\n"
+    )
     Path("file").write_text("in the way")
     return tmp_path
 
@@ -156,6 +160,11 @@ BAD = {
     "simulate lu.S.4 map.csv -t mesh:4 --set link.bandwith=1": "did you mean link.bandwidth?",
     "simulate lu.S.4 map.csv -t mesh:4 --set link.bandwidth=1kg": "unknown unit 'kg'",
     "simulate lu.S.4 map.csv -t mesh:4 --engine x": "unknown engine 'x'",
+    "simulate lu.S.4 map.csv -t mesh:4 --set speeds.toml": "speeds.toml: link.bandwidth: '10 GBs'",
+    "run right.toml --set speeds.toml": "speeds.toml: link.bandwidth: '10 GBs'",
+    "validate calls.csv -t mesh:4 --parameters gone.toml": "hopmap: gone.toml: cannot be read",
+    "validate calls.csv -t mesh:4 --out new": "calls.csv: none of 1 calls can be simulated (bcst",
+    "header --dir file": "--dir file: is a file: expected a folder",
     "simulate nan.csv map.csv -t mesh:4": "nan",
     "simulate lu.S.4 map.csv -t mesh:4 --rounds 2": "rounds 2: only for traffic",
     "simulate lu.S.4 map.csv -t mesh:4 --set energy.node.idle=1J": "unknown unit 'J'",
@@ -164,8 +173,8 @@ BAD = {
     "export short.csv --to slurm": "does not name its topology",
     "run wrong.toml": "did you mean seeds?",
     "run gone.toml": "gone.toml",
-    "run right.toml --out file": "file",
-    "run right.toml --out file/below": "file",
+    "run right.toml --out file": "--out file: is a file: expected a folder",
+    "run right.toml --out file/below": "--out file/below: file is a file: expected a folder",
     "report empty": "no results there",
     "mapp": "Did you mean 'map'",
     "info good --jsn": "--json",

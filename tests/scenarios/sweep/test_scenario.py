@@ -254,7 +254,7 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
         ("replay.engin=flow", "unknown key 'replay.engin' (did you mean engine?)"),
         ("link.bandwith=1", "unknown parameter 'link.bandwith' (did you mean link.bandwidth?)"),
         ("gap=3", "--set gap: "),
-        ("nowhere.toml", "--set nowhere.toml: cannot be read"),
+        ("nowhere.toml", "nowhere.toml: cannot be read"),
         ("name.x=3", "--set name.x: 'name' has no keys"),
         ("mapper=sweep", "--set mapper: unknown key (did you mean mappers?)"),
         ("seeds=[]", "seeds: []: expected at least one"),

@@ -114,7 +114,7 @@ def test_the_authors_blocks_are_sent_one_by_one():
         schedule("allgather", name, (4, 2), 0, 2 ** np.arange(8))
         for name in ("bine", "bine_blocks")
     )
-    assert (np.bitwise_count(whole.size.astype(np.uint64)) >= 1).all()
+    assert (np.bitwise_count(whole.size.astype(np.uint64)) > 1).any()
     assert (np.bitwise_count(each.size.astype(np.uint64)) == 1).all()
     for key in zip(whole.round, whole.src, whole.dst, strict=True):
         now, src, dst = key

@@ -1,4 +1,4 @@
-"""Measured on Fugaku: what the page TRUST.md says, where the data are there."""
+"""Measured on Fugaku, where the data are there: trees of 64 MiB by bandwidth and copies alone."""
 
 from __future__ import annotations
 

@@ -24,12 +24,10 @@ from hopmap.simulator.measured.prediction import (
 from hopmap.simulator.measured.single_call import call_program, moved
 from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.topologies import mesh, topology_from_spec, torus
+from support.free_ends import FREE
 from support.measured_calls import measured_of
 
-FREE = Parameters(
-    overhead_send=0.0, overhead_recv=0.0, injection_bandwidth=1e300, injection_latency=0.0,
-    ejection_bandwidth=1e300, ejection_latency=0.0, eager_limit=2**60,
-)  # fmt: skip
+NO_ENDS = Parameters(**FREE)
 SIZE, SPEED = 2**20, 1e9
 
 
@@ -39,7 +37,7 @@ def row(collective, algorithm, size=SIZE, **more):
     } | more  # fmt: skip
 
 
-def time_of(network, *given, parameters=FREE):
+def time_of(network, *given, parameters=NO_ENDS):
     return predict(measured_of([row(*given)]), [network], parameters)
 
 
@@ -88,7 +86,7 @@ def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
     times = []
     for packets in (prediction.FEWEST, 8 * prediction.PACKETS):
         monkeypatch.setattr(prediction, "PACKETS", packets)
-        times.append(predict(measured_of(given), [network], replace(FREE, packet_size=1)).time)
+        times.append(predict(measured_of(given), [network], replace(NO_ENDS, packet_size=1)).time)
     assert times[0] == pytest.approx(times[1], rel=0.03)
 
 
@@ -111,7 +109,7 @@ def test_programs_are_kept_unless_they_are_large(monkeypatch, rows, made):
 def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated(monkeypatch):
     network = torus((4,))
     rows = [row("bcast", "default-trix3"), row("bcast", "default-binomial", gpu_aware="yes")]
-    found = predict(measured_of(rows), [network], FREE)
+    found = predict(measured_of(rows), [network], NO_ENDS)
     assert found.why == (NO_NAME, ON_GPU)
     assert np.isnan(found.time).all()
     monkeypatch.setattr(prediction, "MOST", 2)
@@ -128,7 +126,7 @@ def test_ranks_sit_on_the_nodes_of_the_allocation_one_beside_the_other():
 def test_calls_on_other_numbers_of_nodes_than_there_are_are_refused():
     with pytest.raises(MeasuredError, match="3 nodes: torus:4 has 4: expected as many"):
         calls = measured_of([row("bcast", "default-binomial", nodes=3)])
-        predict(calls, [torus((4,))], FREE)
+        predict(calls, [torus((4,))], NO_ENDS)
     with pytest.raises(MeasuredError, match="4 nodes: mesh:8 has 2: expected at most as many"):
         nodes_of_ranks(replace(mesh((8,)), order=np.array([1, 2])), 4, 1, "times.csv")
 

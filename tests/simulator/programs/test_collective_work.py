@@ -100,6 +100,7 @@ def test_work_before_a_loop_is_done_once(name):
     for bytes_of in ("copied", "reduced"):
         here = getattr(folded.work, bytes_of) * trips[folded.work.row]
         assert here.sum() == getattr(flat.work, bytes_of).sum()
+    assert (flat.work.copied + flat.work.reduced).sum() > 0
     written = lower(nas_trace(name))
     for bytes_of in ("copied", "reduced"):
         assert getattr(flat.work, bytes_of).sum() == getattr(written.work, bytes_of).sum()

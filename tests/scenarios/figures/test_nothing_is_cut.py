@@ -1,0 +1,92 @@
+"""What a figure says is inside it, beside what else it says, and tells values apart."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from hopmap.scenarios.figures.calibration import calibration_figure
+from hopmap.scenarios.figures.link_use import link_use_plot
+from hopmap.scenarios.figures.mapping import mapping_view
+from hopmap.scenarios.figures.spy import spy_plot
+from hopmap.scenarios.figures.style import style
+from hopmap.simulator import LinkUse
+from hopmap.simulator.parameters.calibration import PingPong, calibrate
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic, lu_traffic
+
+
+def drawn(figure: Figure) -> list[Text]:
+    """Words of a figure but for those at ticks, which are drawn only where an axis is."""
+    texts = [*figure.texts, *(t for legend in figure.legends for t in legend.get_texts())]
+    for axes in figure.axes:
+        texts += [*axes.texts, axes.xaxis.label, axes.yaxis.label]
+        texts += axes.get_legend().get_texts() if axes.get_legend() else []
+    return [text for text in texts if text.get_text().strip()]
+
+
+def check(figure: Figure) -> None:
+    with style():
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        boxes = [
+            (text.get_text(), text.get_window_extent(canvas.get_renderer()))
+            for text in drawn(figure)
+        ]
+    assert boxes
+    for words, box in boxes:
+        inside = box.x0 >= 0 and box.y0 >= 0
+        assert inside and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1, words
+    for (words, one), (others, other) in combinations(boxes, 2):
+        assert not one.overlaps(other), (words, others)
+
+
+@pytest.mark.parametrize("slope", [1, 3])
+def test_a_calibration_with_a_break_and_without(slope):
+    size = 2 ** np.arange(16)
+    time = 1e-6 + size * 1e-9 + (size > 4096) * slope * 2e-6
+    data = PingPong(size, time, np.ones(16, dtype=np.int64))
+    check(calibration_figure(data, calibrate(data), title="a long name of a file.csv"))
+
+
+@pytest.mark.parametrize("spec", ["haec:4x4x4", "tofud:2x2x2", "dragonfly:10x18x18x22"])
+def test_the_use_of_many_links_of_many_kinds(spec):
+    topology = topology_from_spec(spec)
+    busy = np.zeros((topology.links, 4))
+    busy[:: topology.links // 40] = 0.25
+    title = f"lu.C.4096 by a_mapping_with_a_name.csv on {spec}, engine compiled"
+    check(link_use_plot(LinkUse(1.0, busy), topology, makespan=4.0, title=title))
+
+
+@pytest.mark.parametrize(
+    ("spec", "ranks"), [("torus:8x8x8", 256), ("haec:4x4x4", 64), ("torus:8x8", 64)]
+)
+def test_lines_between_ranks_are_not_cut_at_the_last_plane(spec, ranks):
+    topology = topology_from_spec(spec)
+    figure = mapping_view(topology, np.arange(ranks), lu_traffic("A", ranks), title=spec)
+    axes = figure.axes[0]
+    lines = next(c for c in axes.collections if type(c).__name__ == "LineCollection")
+    y = np.concatenate([segment[:, 1] for segment in lines.get_segments()])
+    low, high = axes.get_ylim()
+    assert low <= y.min()
+    assert y.max() <= high
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "said"),
+    [
+        (1000, 10**5, ["1 kB", "10 kB", "100 kB"]),
+        (413_000, 413_040, ["413,000 B", "413,020 B", "413,040 B"]),
+        (10**12, 10**12 + 4, ["1,000,000,000,000 B", "1,000,000,000,004 B"]),
+        (5_820_000, 5_834_000, ["5.82 MB", "5.83 MB"]),
+    ],
+)
+def test_ends_of_a_colour_bar_differ(least, most, said):
+    figure = spy_plot(Traffic.from_pairs(4, [0, 1, 2], [1, 2, 3], [1] * 3, [least, most, most]))
+    FigureCanvasAgg(figure).draw()
+    assert [text.get_text() for text in figure.axes[-1].get_xticklabels()] == said
