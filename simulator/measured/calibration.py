@@ -124,7 +124,7 @@ def fit_collectives(
     keys = tuple(keys or USUAL)
     chosen = np.array(
         [
-            not not_simulated(measured, k, known(c, a), ranks)
+            not not_simulated(measured, k, known(c, a), networks[measured.file[k]], ranks)
             for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
         ]
     )

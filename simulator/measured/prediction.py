@@ -85,7 +85,7 @@ def predict(
         progress(k, len(measured))
         file = int(measured.file[k])
         entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
-        reason = not_simulated(measured, k, entry, ranks)
+        reason = not_simulated(measured, k, entry, networks[file], ranks)
         if not reason and entry is not None:
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
@@ -139,7 +139,9 @@ def dims_of(network: Topology) -> str:
     return "x".join(map(str, reversed(network.dims or ())))
 
 
-def not_simulated(measured: Measured, k: int, entry: Known | None, most: int = 0) -> str:
+def not_simulated(
+    measured: Measured, k: int, entry: Known | None, network: Topology, most: int = 0
+) -> str:
     """Say why an entry is not simulated, "" if it is."""
     if measured.on_gpu[k]:
         return ON_GPU
@@ -149,7 +151,8 @@ def not_simulated(measured: Measured, k: int, entry: Known | None, most: int = 0
         return PORTS
     if entry is None:
         return NO_NAME
-    ranks = int(measured.nodes[k] * measured.tasks[k])
+    nodes = measured.nodes[k] or len(network.order) or np.count_nonzero(network.slots)
+    ranks = int(nodes * measured.tasks[k])
     if 0 < most < ranks:
         return TOO_MANY
     few = entry.operation not in WHOLE and measured.size[k] < ELEMENT * ranks
