@@ -196,9 +196,9 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "leonardo",
-            "Leonardo Booster: Dragonfly+, 19 cells of 18 leaves of 10 nodes; jobs need its node table",
+            "Leonardo Booster: Dragonfly+, 19 cells of 18 leaves of 10 nodes",
             "dragonfly+:10x18x18x19",
-            f"{BINE} tracer/maps/leonardo.txt (cells, leaves); assumed: 18 spines, the whole cells",
+            f"{BINE} tracer/maps/leonardo.txt; assumed: 18 spines a cell, whole cells alone",
             (
                 Links("node", Figure(50e9, CINECA), _LATENCY),
                 Links("local", Figure(25e9, CINECA), _LATENCY),
@@ -208,21 +208,21 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "lumi-g",
-            "LUMI-G: dragonfly of 24 cabinets of 124 nodes, by their names; one of four ports a node",
+            "LUMI-G: dragonfly of 24 cabinets of 124 nodes, by their names; one port a node",
             "names:nid[005000-007975]@dragonfly:4x31x17x24",
-            f"{LUMI}; cabinets: xnames in {BINE}; assumed: 4 nodes in order on a switch, 17 global links",
+            f"{LUMI}; cabinets: xnames in {BINE}; assumed: 4 nodes a switch, 17 global links",
             (
                 Links("node", Figure(25e9, LUMI), Figure(175e-9, f"{_ROSETTA}, half")),
                 Links("local", Figure(25e9, LUMI), Figure(350e-9, _ROSETTA)),
-                Links("global", Figure(25e9, f"{ASSUMED}: as in a group"), Figure(350e-9, _ROSETTA)),
+                Links("global", Figure(25e9, f"{ASSUMED}: as local"), Figure(350e-9, _ROSETTA)),
             ),
             _in_turns(Figure(25e9, f"{LUMI}, one port of four")),
         ),
         Preset(
             "marenostrum5",
-            "MareNostrum 5, accelerated: 7 islands of 160 nodes, 2:1 between them; one of four ports",
+            "MareNostrum 5, accelerated: 7 islands of 160 nodes, 2:1 between them; one port a node",
             "names:as[01-07]r[1-5]b[01-32]@fattree:160x7:1x80",
-            f"{ASSUMED}: islands as the nodes' names count, one switch each, 2:1 from memory",
+            f"{ASSUMED}: islands as the nodes' names count, as one switch each; 2:1 from memory",
             (
                 Links("level1", Figure(25e9, f"{ASSUMED}: NDR200 from memory"), _LATENCY),
                 Links("level2", Figure(25e9, f"{ASSUMED}: NDR200 from memory"), _LATENCY),

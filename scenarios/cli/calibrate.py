@@ -70,11 +70,15 @@ def calibrate(
         raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
     check_out(out, plot)
     if is_measured(measured[0]):
-        check_options(context, "a fit to collectives", ("topology", "fit", "alloc", "ranks", "set_"))
+        check_options(
+            context, "a fit to collectives", ("topology", "fit", "alloc", "ranks", "set_")
+        )
         if not topology:
             raise typer.BadParameter("--topology: a fit to collectives needs one: expected SPEC")
         settings = settings_given(set_)
-        calibrate_to_collectives(measured, topology, fit or [], alloc, ranks, settings, out, as_json)
+        calibrate_to_collectives(
+            measured, topology, fit or [], alloc, ranks, settings, out, as_json
+        )
         return
     check_options(context, "a fit to ping-pongs", ("plot", "hops", "round_trip"))
     if len(measured) > 1:

@@ -132,7 +132,9 @@ def calibrate_collectives(
     """
     table, _ = _placed(_read(measured), alloc)
     networks = [configured(spec)[0] for spec in _networks(table, topology, alloc)]
-    return fit_collectives(table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress)
+    return fit_collectives(
+        table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
+    )
 
 
 def _read(measured: GivenMeasured) -> Measured:

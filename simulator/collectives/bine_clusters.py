@@ -123,7 +123,7 @@ def _ranges(tree: BineTree, volume: Ints, child: Ints) -> tuple[Ints, Ints, Ints
 
 
 def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule:
-    """As by ranges, what wraps in one message, packed and unpacked: allgather_bine_2_blocks_dtype."""
+    """As by ranges, what wraps packed, in one message: allgather_bine_2_blocks_dtype."""
     me, way = np.arange(members), ways(members)
     before, first, held = edges(volume), me.copy(), volume
     rounds, copied = [], [(-1, me, volume)]

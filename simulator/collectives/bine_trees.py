@@ -186,6 +186,7 @@ def bine_bcast_with_buffer(
 
 
 def tree_down(tree: BineTree, size: Ints) -> Schedule:
+    """Send segments of these sizes down a tree, each to all children at once."""
     child = reached_order(tree)
     which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
     taken = 2 * which + 1

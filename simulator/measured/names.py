@@ -125,8 +125,8 @@ OPEN_MPI: Mapping[str, Mapping[str, str]] = {
     "reduce_scatter": {"recursive_halving": "recursive_halving", "ring": "ring"},
     "scatter": {"binomial": "binomial", "linear": "linear", "linear_nb": "linear_nb"},
 }
-# Of the authors' own library for clusters, HLC-Lab/pico (libbine), and of Cray's MPICH those that are
-# MPICH's; static and remap differ in where the numbers of blocks are from. Not here: MPICH's
+# Of the authors' own library for clusters, HLC-Lab/pico (libbine), and of Cray's MPICH those that
+# are MPICH's; static and remap differ in where the numbers of blocks are from. Not here: MPICH's
 # recursive doubling of reduce_scatter; bine_bdw_remap_segmented without a size, which has been one
 # segment for every rank in one public version and a single one in the next; default and
 # non_blocking, the libraries' own choice.

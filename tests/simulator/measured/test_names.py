@@ -1,4 +1,4 @@
-"""Names of algorithms in measured data: what they are, and what is said of those that are not known."""
+"""Names of algorithms in measured data: what they are, and which of them are not known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from hopmap.simulator.measured.single_call import call_program
         ("allgather", "bine_block_by_block_over_any_even", "bine_any_even"),
         ("reduce_scatter", "bine_block_by_block_any_even", "bine_any_even"),
         ("allreduce", "bine_block_by_block_any_even", "bine_any_even"),
-        ("allreduce", "bine_bdw_remap_segmented_over_16384", "bine_halving_in_turns(segment=16384)"),
+        (
+            "allreduce",
+            "bine_bdw_remap_segmented_over_16384",
+            "bine_halving_in_turns(segment=16384)",
+        ),
         ("allreduce", "rabenseifner_mpich", "rabenseifner"),
         ("bcast", "bine_lat_reversed_over", "bine_at_once"),
         ("gather", "bine_over", "bine_ranges"),

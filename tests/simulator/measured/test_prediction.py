@@ -14,8 +14,8 @@ from hopmap.simulator.measured.names import Known, known
 from hopmap.simulator.measured.prediction import (
     CHANGED,
     NO_NAME,
-    NOTHING,
     NOT_SO_MANY,
+    NOTHING,
     ON_GPU,
     PORTS,
     TOO_LARGE,
