@@ -22,6 +22,8 @@ SST = "https://github.com/sstsimulator/sst-macro configurations/hopper_amm.ini"
 BGQ = "https://www.oreilly.com/library/view/ibm-system-blue/0738438227/7872ch02.xhtml"
 TOFUD = "https://technodocbox.com/Internet_Technology/122076104-The-tofu-interconnect-d.html"
 BINE = "https://github.com/HLC-Lab/pico"
+CINECA = "https://leonardo-supercomputer.cineca.eu/hpc-system"
+LUMI = "https://docs.lumi-supercomputer.eu/hardware/network"
 TOFU = "https://en.wikipedia.org/wiki/Torus_fusion"
 SLINGSHOT = "https://alcf.anl.gov/support-center/aurora/interconnect"
 CODES = "https://github.com/codes-org/codes modelnet-mpi-fattree-summit-k36-n3564.conf"
@@ -35,6 +37,13 @@ class Figure(NamedTuple):
     """A number in SI units, and where it is from."""
 
     value: float
+    source: str
+
+
+class Word(NamedTuple):
+    """A parameter that is a word, and where it is from."""
+
+    value: str
     source: str
 
 
@@ -68,7 +77,7 @@ class Preset:
     spec: str
     source: str
     links: tuple[Links, ...]
-    parameters: dict[str, Figure]
+    parameters: dict[str, Figure | Word]
 
     def fields(self) -> list[tuple[str, str | float, str]]:
         """Name, value in SI units and source of every field."""
@@ -82,9 +91,15 @@ class Preset:
         return rows + [(key, *figure) for key, figure in self.parameters.items()]
 
 
-def _interface(bandwidth: Figure, latency: Figure | None = None) -> dict[str, Figure]:
+def _interface(bandwidth: Figure, latency: Figure | None = None) -> dict[str, Figure | Word]:
     both = {"bandwidth": bandwidth} | ({} if latency is None else {"latency": latency})
     return {f"{end}.{key}": f for end in ("injection", "ejection") for key, f in both.items()}
+
+
+def _in_turns(bandwidth: Figure) -> dict[str, Figure | Word]:
+    """Return an interface that serves a rank's peers in turn, as broadcasts to all at once say."""
+    turns = Word("round_robin", f"measured: bcast of 64 MiB to several children at once, {BINE}")
+    return {"nic": turns} | _interface(bandwidth)
 
 
 _LATENCY = Figure(100e-9, ASSUMED)
@@ -178,6 +193,41 @@ PRESETS: dict[str, Preset] = {
             f"{ASSUMED}: sizes from memory; 6-D mesh/torus: {TOFU}",
             (Links("link", Figure(5e9, TOFU), _LATENCY),),
             _interface(Figure(20e9, f"{ASSUMED}: four interfaces at link speed")),
+        ),
+        Preset(
+            "leonardo",
+            "Leonardo Booster: Dragonfly+, 19 cells of 18 leaves of 10 nodes",
+            "dragonfly+:10x18x18x19",
+            f"{BINE} tracer/maps/leonardo.txt; assumed: 18 spines a cell, whole cells alone",
+            (
+                Links("node", Figure(50e9, CINECA), _LATENCY),
+                Links("local", Figure(25e9, CINECA), _LATENCY),
+                Links("global", Figure(25e9, f"{ASSUMED}: as between switches"), _LATENCY),
+            ),
+            _in_turns(Figure(24.6e9, f"measured: bcast of 64 MiB, two of four ports, {BINE}")),
+        ),
+        Preset(
+            "lumi-g",
+            "LUMI-G: dragonfly of 24 cabinets of 124 nodes, by their names; one port a node",
+            "names:nid[005000-007975]@dragonfly:4x31x17x24",
+            f"{LUMI}; cabinets: xnames in {BINE}; assumed: 4 nodes a switch, 17 global links",
+            (
+                Links("node", Figure(25e9, LUMI), Figure(175e-9, f"{_ROSETTA}, half")),
+                Links("local", Figure(25e9, LUMI), Figure(350e-9, _ROSETTA)),
+                Links("global", Figure(25e9, f"{ASSUMED}: as local"), Figure(350e-9, _ROSETTA)),
+            ),
+            _in_turns(Figure(25e9, f"{LUMI}, one port of four")),
+        ),
+        Preset(
+            "marenostrum5",
+            "MareNostrum 5, accelerated: 7 islands of 160 nodes, 2:1 between them; one port a node",
+            "names:as[01-07]r[1-5]b[01-32]@fattree:160x7:1x80",
+            f"{ASSUMED}: islands as the nodes' names count, as one switch each; 2:1 from memory",
+            (
+                Links("level1", Figure(25e9, f"{ASSUMED}: NDR200 from memory"), _LATENCY),
+                Links("level2", Figure(25e9, f"{ASSUMED}: NDR200 from memory"), _LATENCY),
+            ),
+            _in_turns(Figure(24.7e9, f"measured: bcast of 64 MiB, one of four ports, {BINE}")),
         ),
         Preset(
             "nvl72",

@@ -12,7 +12,7 @@ from hopmap.units import show_bytes, show_seconds
 
 from .arguments import AsJson, Sets, check_options, check_out, check_picture, settings_given
 from .console import print_json, print_table, say, working
-from .validate import Allocations, calibrate_to_collectives
+from .validate import Allocations, Ranks, calibrate_to_collectives
 
 if TYPE_CHECKING:
     from hopmap.simulator.parameters.calibration import Fit, PingPong
@@ -47,6 +47,7 @@ def calibrate(
         typer.Option(metavar="KEY", help="Of collectives: a parameter to fit; may be repeated."),
     ] = None,
     alloc: Allocations = None,
+    ranks: Ranks = 0,
     set_: Sets = None,
     out: Annotated[
         Path | None, typer.Option(help="TOML to write, for scenarios and --set FILE.toml.")
@@ -69,11 +70,15 @@ def calibrate(
         raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
     check_out(out, plot)
     if is_measured(measured[0]):
-        check_options(context, "a fit to collectives", ("topology", "fit", "alloc", "set_"))
+        check_options(
+            context, "a fit to collectives", ("topology", "fit", "alloc", "ranks", "set_")
+        )
         if not topology:
             raise typer.BadParameter("--topology: a fit to collectives needs one: expected SPEC")
         settings = settings_given(set_)
-        calibrate_to_collectives(measured, topology, fit or [], alloc, settings, out, as_json)
+        calibrate_to_collectives(
+            measured, topology, fit or [], alloc, ranks, settings, out, as_json
+        )
         return
     check_options(context, "a fit to ping-pongs", ("plot", "hops", "round_trip"))
     if len(measured) > 1:

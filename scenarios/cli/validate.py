@@ -33,6 +33,10 @@ Allocations = Annotated[
         help="Hosts of the ranks (rank,host), of all files or of each; else all nodes, in order.",
     ),
 ]
+Ranks = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Leave out calls of more ranks; 0: none."),
+]
 
 
 def validate(
@@ -43,6 +47,7 @@ def validate(
         typer.Option(metavar="FILE", help="TOML with parameters, as calibrate writes it."),
     ] = None,
     alloc: Allocations = None,
+    ranks: Ranks = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for calls.parquet and validation.html."),
@@ -60,6 +65,7 @@ def validate(
             topology,
             settings=settings_given([*(set_ or []), *([str(parameters)] if parameters else [])]),
             alloc=alloc,
+            ranks=ranks,
             progress=progress,
         )
     written = []
@@ -108,6 +114,8 @@ def show_errors(found: Validation) -> None:
             [(f"{c} {a}", why, count) for (c, a, why), count in left.items()],
             left=2,
         )
+    for note in found.notes:
+        say(note)
     say("")
     choice, order = choice_of(measured, prediction), order_of(measured, prediction)
     say(
@@ -126,6 +134,7 @@ def calibrate_to_collectives(
     topology: Sequence[str],
     keys: Sequence[str],
     alloc: Sequence[Path] | None,
+    ranks: int,
     settings: dict[str, str | int | float],
     out: Path | None,
     as_json: bool,
@@ -136,7 +145,13 @@ def calibrate_to_collectives(
 
     with working("fitting") as progress:
         fit = calibrate_collectives(
-            measured, topology, keys=keys, settings=settings, alloc=alloc, progress=progress
+            measured,
+            topology,
+            keys=keys,
+            settings=settings,
+            alloc=alloc,
+            ranks=ranks,
+            progress=progress,
         )
     if out is not None:
         with replacing(out) as partial:

@@ -18,7 +18,7 @@ from hopmap.simulator.measured.errors import facts, unknown
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec
-from hopmap.topologies.readers.hosts import nodes_of, read_hosts
+from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts, text_of
 
 from .stencil_calls import with_stencils
 
@@ -41,16 +41,19 @@ class Validation:
     prediction : Prediction
     topologies : tuple of str
         Of each file.
+    notes : tuple of str
+        Where an allocation says more than its file.
     """
 
     measured: Measured
     prediction: Prediction
     topologies: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
         """All figures as plain values, see `simulator.measured.errors`."""
-        return facts(self.measured, self.prediction)
+        return facts(self.measured, self.prediction) | {"notes": list(self.notes)}
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
         """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths.
@@ -69,6 +72,7 @@ def validate(
     *,
     settings: GivenSettings = None,
     alloc: GivenAllocations = None,
+    ranks: int = 0,
     progress: Progress = silent,
 ) -> Validation:
     """Hold predictions against measured collectives.
@@ -84,7 +88,9 @@ def validate(
         Parameters, as `calibrate` finds them.
     alloc : path or sequence of path, optional
         CSV of the hosts of the ranks, of all files or of each; else ranks sit on the nodes in their
-        order.
+        order. Where it has more ranks than any call of its file, it says how many are on a node.
+    ranks : int
+        Calls of more ranks are listed and not simulated; 0 for any number.
 
     Raises
     ------
@@ -92,12 +98,12 @@ def validate(
         A file that cannot be read so, calls on more nodes than there are, or none that can be
         simulated.
     """
-    table = _read(measured)
+    table, notes = _placed(_read(measured), alloc)
     networks, parameters = zip(
         *(configured(network, settings) for network in _networks(table, topology, alloc)),
         strict=True,
     )
-    prediction = predict(table, networks, parameters, progress=progress)
+    prediction = predict(table, networks, parameters, ranks=ranks, progress=progress)
     prediction = with_stencils(prediction, table, networks, parameters)
     if all(prediction.why):
         (collective, algorithm, why), *_ = unknown(table, prediction)
@@ -105,7 +111,8 @@ def validate(
             f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
             f"({collective} {algorithm}: {why}): expected algorithms that are known"
         )
-    return Validation(table, prediction, tuple(network.spec for network in networks))
+    specs = tuple(network.spec for network in networks)
+    return Validation(table, prediction, specs, notes)
 
 
 def calibrate_collectives(
@@ -115,13 +122,14 @@ def calibrate_collectives(
     keys: Sequence[str] = (),
     settings: GivenSettings = None,
     alloc: GivenAllocations = None,
+    ranks: int = 0,
     progress: Progress = silent,
 ) -> CollectiveFit:
     """Fit a handful of parameters to measured collectives.
 
     Parameters
     ----------
-    measured, topology, alloc : see `validate`
+    measured, topology, alloc, ranks : see `validate`
     keys : sequence of str
         Parameters to fit; those of `simulator.measured.calibration.USUAL` when left out.
     settings : mapping of str to str or float, optional
@@ -132,9 +140,11 @@ def calibrate_collectives(
     MeasuredError, ValidationError, TopologyError, SettingError, ParameterError
         See `validate`; and where nothing is known to fit to.
     """
-    table = _read(measured)
+    table, _ = _placed(_read(measured), alloc)
     networks = [configured(spec)[0] for spec in _networks(table, topology, alloc)]
-    return fit_collectives(table, networks, dict(settings or {}), keys, progress=progress)
+    return fit_collectives(
+        table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
+    )
 
 
 def _read(measured: GivenMeasured) -> Measured:
@@ -143,18 +153,46 @@ def _read(measured: GivenMeasured) -> Measured:
     return read_measured([measured] if isinstance(measured, str | Path) else list(measured))
 
 
+def _placed(table: Measured, alloc: GivenAllocations) -> tuple[Measured, tuple[str, ...]]:
+    """Take ranks a node from an allocation that has more than any call of its file, and say so."""
+    tasks, notes = table.tasks.copy(), []
+    for file, hosts in enumerate(_of_each(alloc, len(table.files), "allocations")):
+        if hosts is None:
+            continue
+        ranks = hosts_of_ranks(text_of(str(hosts)), str(hosts))
+        there, mine = len(set(ranks)), table.file == file
+        if np.any(table.nodes[mine] * tasks[mine] >= len(ranks)) or len(ranks) % there:
+            continue
+        whole = mine & (table.nodes == there)
+        if whole.any() and len(ranks) > there:
+            tasks[whole] = len(ranks) // there
+            notes.append(
+                f"{table.files[file]}: {len(ranks)} ranks on {there} nodes in {hosts}: taken as "
+                f"{len(ranks) // there} a node"
+            )
+    return replace(table, tasks=tasks), tuple(notes)
+
+
 def _networks(
     table: Measured, topology: GivenNetworks, alloc: GivenAllocations
 ) -> list[GivenTopology]:
     """Return the network of each file, with the hosts of its job."""
     count = len(table.files)
-    given = [topology] if isinstance(topology, str | Topology) else list(topology)
-    lists = [alloc] if alloc is None or isinstance(alloc, str | Path) else list(alloc)
-    for what, many in (("topologies", given), ("allocations", lists)):
-        if len(many) not in (1, count):
-            raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
-    pairs = zip((given * count)[:count], (lists * count)[:count], strict=True)
+    pairs = zip(
+        _of_each(topology, count, "topologies"),
+        _of_each(alloc, count, "allocations"),
+        strict=True,
+    )
     return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
+
+
+def _of_each(given: Any, count: int, what: str) -> list[Any]:
+    """Return what is given for each of so many files."""
+    one = given is None or isinstance(given, str | Path | Topology)
+    many = [given] if one else list(given)
+    if len(many) not in (1, count):
+        raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
+    return (many * count)[:count]
 
 
 def _job(spec: GivenTopology, hosts: str | Path) -> Topology:

@@ -35,6 +35,22 @@ from .bine_blocks import (
     bine_scatter_decreasing,
     bine_scatter_then_allgather,
 )
+from .bine_clusters import (
+    bine_allgather_any_even,
+    bine_allgather_joined,
+    bine_allreduce_any_even,
+    bine_allreduce_folded,
+    bine_bcast_at_once,
+    bine_gather_ranges,
+    bine_in_turns,
+    bine_reduce_scatter_any_even,
+    bine_reduce_scatter_gather_copied,
+    bine_reduce_scatter_sending,
+    bine_reduce_whole,
+    bine_scatter_allgather_blocking,
+    bine_scatter_allgather_once,
+    bine_scatter_ranges,
+)
 from .bine_exchanges import (
     bine_allgather,
     bine_allgather_blocks,
@@ -101,6 +117,8 @@ _ALLGATHER = {
     "bine_sending": bine_allgather_sending,
     "bine_blocks": bine_allgather_blocks,
     "bine_ranges": bine_allgather_ranges,
+    "bine_joined": bine_allgather_joined,
+    "bine_any_even": bine_allgather_any_even,
 }
 _EXCHANGE = {
     "pairwise": pairwise,
@@ -115,6 +133,8 @@ _REDUCE_SCATTER = {
     "butterfly": butterfly_reduce_scatter,
     "ring": ring_reduce_scatter,
     "bine": bine_reduce_scatter,
+    "bine_sending": bine_reduce_scatter_sending,
+    "bine_any_even": bine_reduce_scatter_any_even,
 }
 _BCAST = BCAST | {
     "bine": bine_bcast,
@@ -122,9 +142,20 @@ _BCAST = BCAST | {
     "bine_blocking": bine_bcast_blocking,
     "bine_with_buffer": bine_bcast_with_buffer,
     "bine_scatter_allgather": bine_scatter_then_allgather,
+    "bine_at_once": bine_bcast_at_once,
+    "bine_scatter_allgather_once": bine_scatter_allgather_once,
+    "bine_scatter_allgather_blocking": bine_scatter_allgather_blocking,
 }
-_GATHER = GATHER | {"bine": bine_gather, "bine_increasing": bine_gather_increasing}
-_SCATTER = SCATTER | {"bine": bine_scatter, "bine_decreasing": bine_scatter_decreasing}
+_GATHER = GATHER | {
+    "bine": bine_gather,
+    "bine_increasing": bine_gather_increasing,
+    "bine_ranges": bine_gather_ranges,
+}
+_SCATTER = SCATTER | {
+    "bine": bine_scatter,
+    "bine_decreasing": bine_scatter_decreasing,
+    "bine_ranges": bine_scatter_ranges,
+}
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     "barrier": {
@@ -153,7 +184,10 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
         "linear": linear_allreduce,
         "allgather_reduce": allgather_then_reduce,
         "bine": bine_allreduce,
+        "bine_folded": bine_allreduce_folded,
         "bine_halving": bine_halving_allreduce,
+        "bine_halving_in_turns": bine_in_turns,
+        "bine_any_even": bine_allreduce_any_even,
         "torus_doubling": torus_doubling_allreduce,
         "torus_halving": torus_halving_allreduce,
     },
@@ -162,6 +196,8 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
         "rabenseifner": rabenseifner_reduce,
         "bine": bine_reduce,
         "bine_reduce_scatter_gather": bine_reduce_then_gather,
+        "bine_whole": bine_reduce_whole,
+        "bine_reduce_scatter_gather_copied": bine_reduce_scatter_gather_copied,
     },
     "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatterv},
     "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatter},

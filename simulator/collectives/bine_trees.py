@@ -157,7 +157,7 @@ def bine_bcast(
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
-        return _down(tree, _segments(int(part[0]), segment))
+        return tree_down(tree, _segments(int(part[0]), segment))
 
     return early(by_port(ports, volume[:1], of), puts)
 
@@ -167,7 +167,7 @@ def bine_bcast_increasing(
 ) -> Schedule:
     """Bine tree, nearest first: bcast_bine_lat of the authors' library in HLC-Lab/pico."""
     tree = tree_from(root, ways(members, dims), nearest_first=True)
-    return _down(tree, volume[:1])
+    return tree_down(tree, volume[:1])
 
 
 def bine_bcast_blocking(
@@ -175,7 +175,7 @@ def bine_bcast_blocking(
 ) -> Schedule:
     """Bine tree, farthest first, child after child: bine_bcast_l_mpi, bcast_bine_lat_new."""
     tree = tree_from(root, ways(members, dims), nearest_first=False)
-    child = _in_order(tree)
+    child = reached_order(tree)
     step = tree.reached[child]
     return Schedule(step, tree.parent[child], child, volume[0] + 0 * child, step, step, work())
 
@@ -197,8 +197,9 @@ def bine_bcast_with_buffer(
     return given._replace(work=work([(given.steps, others, volume[:1])]))
 
 
-def _down(tree: BineTree, size: Ints) -> Schedule:
-    child = _in_order(tree)
+def tree_down(tree: BineTree, size: Ints) -> Schedule:
+    """Send segments of these sizes down a tree, each to all children at once."""
+    child = reached_order(tree)
     which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
     taken = 2 * which + 1
     return Schedule(
@@ -229,7 +230,7 @@ def bine_reduce(
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
-        child = _in_order(tree)[::-1]
+        child = reached_order(tree)[::-1]
         size = _segments(int(part[0]), segment)
         count, src = len(size), np.repeat(child, len(size))
         which = np.tile(np.arange(count), len(child))
@@ -264,7 +265,7 @@ def bine_reduce(
 
 def gathered(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees towards the root, last reached first."""
-    child = _in_order(tree)[::-1]
+    child = reached_order(tree)[::-1]
     below = bytes_below(tree, volume)
     step = int(tree.reached.max(initial=-1)) - tree.reached[child]
     return Schedule(step, child, tree.parent[child], below[child], step, step, work())
@@ -272,13 +273,13 @@ def gathered(tree: BineTree, volume: Ints) -> Schedule:
 
 def scattered(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees from the root; all children at once."""
-    child = _in_order(tree)
+    child = reached_order(tree)
     below = bytes_below(tree, volume)
     zero = np.zeros_like(child)
     return Schedule(zero + 1, tree.parent[child], child, below[child], zero, zero, work())
 
 
-def _in_order(tree: BineTree) -> Ints:
+def reached_order(tree: BineTree) -> Ints:
     """All members but the root, as they are reached."""
     order = np.argsort(tree.reached, kind="stable")
     return order[tree.reached[order] >= 0]

@@ -33,12 +33,16 @@ _FEW: Mapping[tuple[str, str], str] = {
 }
 
 # Algorithms that do not suit any number of members, whoever chose them.
-_EVEN_ONLY = {"neighbour_exchange": "ring"}
+_EVEN_ONLY = {"neighbour_exchange": "ring", "bine_any_even": "ring"}
+_FOLDING = ("bine_folded", "bine_halving_in_turns")
 _POWERS_ONLY = {
     ("allgather", "recursive_doubling"): "bruck",
     ("allgatherv", "recursive_doubling"): "bruck",
     ("bcast", "bine_scatter_allgather"): "scatter_allgather",
+    ("bcast", "bine_scatter_allgather_once"): "scatter_allgather",
+    ("bcast", "bine_scatter_allgather_blocking"): "scatter_allgather",
     ("reduce", "bine_reduce_scatter_gather"): "rabenseifner",
+    ("reduce", "bine_reduce_scatter_gather_copied"): "rabenseifner",
     ("allreduce", "bine_halving"): "rabenseifner",
     ("allreduce", "torus_halving"): "rabenseifner",
     ("allreduce", "torus_doubling"): "recursive_doubling",
@@ -109,7 +113,7 @@ def suited(operation: str, algorithm: str, members: int) -> str:
     """Return the algorithm, or what replaces it if it is not for so many members."""
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
-    if members & (members - 1):
+    if members & (members - 1) and algorithm not in (*_EVEN_ONLY, *_FOLDING):
         instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
         return _POWERS_ONLY.get((operation, algorithm), instead)
     return algorithm

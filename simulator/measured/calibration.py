@@ -98,6 +98,7 @@ def fit_collectives(
     settings: Mapping[str, Value],
     keys: Sequence[str] = (),
     *,
+    ranks: int = 0,
     progress: Progress = silent,
 ) -> CollectiveFit:
     """Fit parameters to those calls whose algorithm has a public definition.
@@ -110,6 +111,8 @@ def fit_collectives(
         Parameters that differ from their defaults, and where to begin.
     keys : sequence of str
         What to fit; `USUAL` when left out.
+    ranks : int
+        Calls of more ranks are left out; 0 for any number.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def fit_collectives(
     keys = tuple(keys or USUAL)
     chosen = np.array(
         [
-            not not_simulated(measured, k, known(c, a))
+            not not_simulated(measured, k, known(c, a), networks[measured.file[k]], ranks)
             for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
         ]
     )

@@ -1,8 +1,8 @@
 """Tables of measured collectives: CSV with a row for a collective, an algorithm and a size.
 
 Columns that are needed: ``collective, algorithm, buffer_bytes, median_ns``. Read besides, where
-they are there: ``nodes, tasks_per_node`` (else all of the network, one rank a node), ``gpu_aware``,
-as in the public data of PICO (arXiv 2508.16809). All others are left alone.
+they are there: ``nodes, tasks_per_node`` (else all of the network, one rank a node), ``mpi,
+gpu_aware``, as in the public data of PICO (arXiv 2508.16809). All others are left alone.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Measured:
         Nodes, 0 where the file does not say, and ranks on each.
     on_gpu : ndarray(bool)
         Whether buffers were in the memory of GPUs.
+    changed : ndarray(bool)
+        Whether the MPI was not what its name says: "custom...".
     file : ndarray(int64)
         Place of each entry's file in `files`.
     files : tuple of str
@@ -56,6 +58,7 @@ class Measured:
     nodes: NDArray[np.int64]
     tasks: NDArray[np.int64]
     on_gpu: NDArray[np.bool_]
+    changed: NDArray[np.bool_]
     file: NDArray[np.int64]
     files: tuple[str, ...]
 
@@ -73,6 +76,7 @@ class Measured:
             nodes=self.nodes[places],
             tasks=self.tasks[places],
             on_gpu=self.on_gpu[places],
+            changed=self.changed[places],
             file=self.file[places],
             files=self.files,
         )
@@ -109,12 +113,12 @@ def read_measured(paths: Sequence[str | Path]) -> Measured:
     return _measured(rows, tuple(map(str, paths)))
 
 
-Row = tuple[str, str, int, float, int, int, bool]
+Row = tuple[str, str, int, float, int, int, bool, bool]
 
 
 def _measured(rows: Sequence[tuple[int, Row]], files: tuple[str, ...]) -> Measured:
-    collective, algorithm, size, time, nodes, tasks, on_gpu = (
-        zip(*(row for _, row in rows), strict=True) if rows else ((),) * 7
+    collective, algorithm, size, time, nodes, tasks, on_gpu, changed = (
+        zip(*(row for _, row in rows), strict=True) if rows else ((),) * 8
     )
     return Measured(
         collective=tuple(map(str, collective)),
@@ -124,6 +128,7 @@ def _measured(rows: Sequence[tuple[int, Row]], files: tuple[str, ...]) -> Measur
         nodes=np.array(nodes, dtype=np.int64),
         tasks=np.array(tasks, dtype=np.int64),
         on_gpu=np.array(on_gpu, dtype=np.bool_),
+        changed=np.array(changed, dtype=np.bool_),
         file=np.array([place for place, _ in rows], dtype=np.int64),
         files=files,
     )
@@ -162,6 +167,7 @@ def _row(row: Mapping[str, Any], where: str) -> Row:
         if _has(row, "tasks_per_node")
         else 1,
         str(row.get("gpu_aware") or "no").strip().lower() == "yes",
+        str(row.get("mpi") or "").strip().lower().startswith("custom"),
     )
 
 

@@ -125,33 +125,64 @@ OPEN_MPI: Mapping[str, Mapping[str, str]] = {
     "reduce_scatter": {"recursive_halving": "recursive_halving", "ring": "ring"},
     "scatter": {"binomial": "binomial", "linear": "linear", "linear_nb": "linear_nb"},
 }
-# Of the authors' own library and of Cray's MPICH those that are the same messages.
+# Of the authors' own library for clusters, HLC-Lab/pico (libbine), and of Cray's MPICH those that
+# are MPICH's; static and remap differ in where the numbers of blocks are from. Not here: MPICH's
+# recursive doubling of reduce_scatter; bine_bdw_remap_segmented without a size, which has been one
+# segment for every rank in one public version and a single one in the next; default and
+# non_blocking, the libraries' own choice.
 OTHERS: Mapping[str, Mapping[str, str]] = {
     "allgather": {
         "bine_2_blocks": "bine_ranges",
+        "bine_2_blocks_dtype": "bine_joined",
+        "bine_block_by_block": "bine_blocks",
+        "bine_permute_remap": "bine",
+        "bine_permute_static": "bine",
+        "bine_send_remap": "bine_sending",
+        "bine_send_static": "bine_sending",
         "brucks": "bruck",
+        "k_bruck": "bruck",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
         "sparbit": "sparbit",
     },
     "allreduce": {
-        "bine_lat": "bine",
+        "bine_bdw_remap": "bine_halving",
+        "bine_bdw_static": "bine_halving",
+        "bine_lat": "bine_folded",
         "rabenseifner": "rabenseifner",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
     },
+    "alltoall": {"bine": "bine"},
     "bcast": {
+        "bine_bdw_remap": "bine_scatter_allgather_blocking",
+        "bine_bdw_static": "bine_scatter_allgather_once",
         "bine_lat": "bine_increasing",
+        "bine_lat_i_new": "bine_at_once",
         "bine_lat_new": "bine_blocking",
+        "bine_lat_reversed": "bine_at_once",
         "scatter_allgather": "scatter_allgather",
     },
-    "reduce": {"binomial": "binomial(segment=0)", "rabenseifner": "rabenseifner"},
+    "gather": {"bine": "bine_ranges"},
+    "reduce": {
+        "bine_bdw": "bine_reduce_scatter_gather_copied",
+        "bine_lat": "bine_whole",
+        "binomial": "binomial(segment=0)",
+        "rabenseifner": "rabenseifner",
+    },
     "reduce_scatter": {
+        "bine_block_by_block": "bine_any_even",
+        "bine_permute_remap": "bine",
+        "bine_send_remap": "bine_sending",
         "pairwise": "pairwise",
+        "recursive_distance_doubling": "butterfly",
         "recursive_halving": "recursive_halving",
         "ring": "ring",
     },
+    "scatter": {"bine": "bine_ranges"},
 }
+ANY_EVEN = re.compile(r"bine_block_by_block(_over)?_any_even")
+IN_TURNS = re.compile(r"bine_bdw_remap_segmented_over_([1-9]\d*)")
 
 
 # NAME-LIBRARY-SEGMENT-PORTS, of HLC-Lab/bine_trees_fugaku: along the dimensions of the job's torus.
@@ -207,6 +238,10 @@ def known(collective: str, algorithm: str, dims: str = "") -> Known | None:
         found = FUJITSU.get(collective, {}).get(algorithm.removeprefix("default-"))
     elif library == "ompi":
         found = OPEN_MPI.get(collective, {}).get(name)
+    elif ANY_EVEN.fullmatch(algorithm):
+        found = "bine_any_even" if "bine_any_even" in ALGORITHMS.get(collective, {}) else None
+    elif match := IN_TURNS.fullmatch(algorithm):
+        found = f"bine_halving_in_turns(segment={match[1]})" if collective == "allreduce" else None
     elif library in ("over", "mpich"):
         found = OTHERS.get(collective, {}).get(name)
     else:

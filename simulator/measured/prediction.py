@@ -20,7 +20,7 @@ from hopmap.topologies import Topology
 
 from .files import Measured, MeasuredError
 from .names import SEVERAL_PORTS, Known, known
-from .single_call import call_program
+from .single_call import ELEMENT, WHOLE, call_program
 
 PACKETS = 64  # of the largest message of a call, at most
 FEWEST = 8  # where that would be more than so many packets in all
@@ -30,6 +30,9 @@ MOST = 20_000_000  # packets of a call that is simulated: some 20 s
 KEPT, KEPT_ROWS = 256, 100_000  # programs, and rows of each: 1 GB at most
 
 ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
+CHANGED = "an MPI that was changed, in which names mean something else"
+TOO_MANY = "more ranks than asked for"
+NOTHING = "less than an element for every rank: nothing is sent"
 TOO_LARGE, NOT_SO_MANY = "too large to simulate", "not for so many ranks"
 STUCK = "gets stuck: its sends wait for each other"
 PORTS = "several ports, a thread for each: not modelled"
@@ -56,6 +59,7 @@ def predict(
     networks: Sequence[Topology],
     parameters: Parameters | Sequence[Parameters],
     *,
+    ranks: int = 0,
     progress: Progress = silent,
 ) -> Prediction:
     """Simulate every call whose algorithm has a public definition.
@@ -66,6 +70,8 @@ def predict(
         Of each file; with the hosts of a job, or all nodes in their order.
     parameters : Parameters or sequence of Parameters
         Of all files, or of each.
+    ranks : int
+        Calls of more ranks are not simulated; 0 for any number.
 
     Raises
     ------
@@ -78,7 +84,7 @@ def predict(
         progress(k, len(measured))
         file = int(measured.file[k])
         entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
-        reason = not_simulated(measured, k, entry)
+        reason = not_simulated(measured, k, entry, networks[file], ranks)
         if not reason and entry is not None:
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
@@ -132,13 +138,24 @@ def dims_of(network: Topology) -> str:
     return "x".join(map(str, reversed(network.dims or ())))
 
 
-def not_simulated(measured: Measured, k: int, entry: Known | None) -> str:
+def not_simulated(
+    measured: Measured, k: int, entry: Known | None, network: Topology, most: int = 0
+) -> str:
     """Say why an entry is not simulated, "" if it is."""
     if measured.on_gpu[k]:
         return ON_GPU
+    if measured.changed[k]:
+        return CHANGED
     if SEVERAL_PORTS.search(measured.algorithm[k]):
         return PORTS
-    return NO_NAME if entry is None else ""
+    if entry is None:
+        return NO_NAME
+    nodes = measured.nodes[k] or len(network.order) or np.count_nonzero(network.slots)
+    ranks = int(nodes * measured.tasks[k])
+    if 0 < most < ranks:
+        return TOO_MANY
+    few = entry.operation not in WHOLE and measured.size[k] < ELEMENT * ranks
+    return NOTHING if few else ""
 
 
 def call_time(

@@ -19,6 +19,7 @@ def measured_of(rows):
         nodes=np.array(column("nodes", 0), dtype=np.int64),
         tasks=np.array(column("tasks_per_node", 1), dtype=np.int64),
         on_gpu=np.array([word == "yes" for word in column("gpu_aware", "no")], dtype=np.bool_),
+        changed=np.array([mpi.startswith("custom") for mpi in column("mpi", "")], dtype=np.bool_),
         file=np.zeros(len(rows), dtype=np.int64),
         files=("measured",),
     )

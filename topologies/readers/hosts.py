@@ -28,7 +28,21 @@ def hosts_in(text: str, where: str) -> list[str]:
     TopologyError
         A line without a host or a rank, a rank twice, no hosts at all.
     """
-    lines = [(n, line.partition("#")[0].strip()) for n, line in enumerate(text.splitlines(), 1)]
+    return list(dict.fromkeys(hosts_of_ranks(text, where)))
+
+
+def hosts_of_ranks(text: str, where: str) -> list[str]:
+    """Return the host of every rank of a table, of every line of a list.
+
+    Zero bytes, which a file that many ranks wrote at once has where it has holes, are no text.
+
+    Raises
+    ------
+    TopologyError
+        A line without a host or a rank, a rank twice, no hosts at all.
+    """
+    numbered = enumerate(text.replace("\0", "").splitlines(), 1)
+    lines = [(number, line.partition("#")[0].strip()) for number, line in numbered]
     lines = [(number, line) for number, line in lines if line]
     table = bool(lines) and "," in lines[0][1]
     header = table and not lines[0][1].partition(",")[0].strip().isdigit()
@@ -45,7 +59,7 @@ def hosts_in(text: str, where: str) -> list[str]:
         raise TopologyError(f"{where}: a rank is listed twice: expected each once")
     if not named:
         raise TopologyError(f"{where}: no hosts: expected at least one")
-    return list(dict.fromkeys(name for _, name in sorted(named, key=lambda place: place[0])))
+    return [name for _, name in sorted(named, key=lambda place: place[0])]
 
 
 def nodes_of(topology: Topology, hosts: Sequence[str], where: str) -> list[int]:

@@ -135,6 +135,27 @@ def test_calls_of_a_job_run_on_its_hosts(tmp_path):
     assert far.prediction.time - near.prediction.time == pytest.approx(np.array([21.0]), rel=1e-6)
 
 
+def test_ranks_a_node_are_those_of_the_allocation_where_it_has_more_than_any_call(tmp_path):
+    hosts, head = tmp_path / "alloc.csv", "collective,nodes,algorithm,buffer_bytes,median_ns\n"
+    hosts.write_text("rank,host\n0,node0\n1,node0\n2,node1\n3,node1\n")
+    measured = _file(tmp_path, head + "bcast,2,pipeline_ompi,1048576,1\n")
+    text = hopmap("validate", measured, "-t", "mesh:2", "--alloc", hosts)
+    assert f"{measured}: 4 ranks on 2 nodes in {hosts}: taken as 2 a node" in text
+    found = as_json("validate", measured, "-t", "mesh:2", "--alloc", hosts)
+    assert len(found["notes"]) == 1
+    larger = _file(tmp_path, head + "bcast,2,pipeline_ompi,1048576,1\n" * 2)
+    hosts.write_text("rank,host\n0,node0\n1,node1\n")
+    assert as_json("validate", larger, "-t", "mesh:2", "--alloc", hosts)["notes"] == []
+
+
+def test_calls_of_more_ranks_than_asked_for_are_left_out(written):
+    many = as_json("validate", written, "-t", MACHINE, "--ranks", "8", *sets())
+    assert many["known"] == len(CALLS) * len(SIZES)
+    said = failed("validate", written, "-t", MACHINE, "--ranks", "7", *sets())
+    assert "none of 26 calls can be simulated" in said
+    assert "more ranks than asked for" in said
+
+
 def test_what_does_not_fit_is_one_line(written, tmp_path):
     assert "nosuch" in failed("validate", written, "-t", "nosuch:3")
     assert "no column 'algorithm'" in failed(

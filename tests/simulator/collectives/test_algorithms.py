@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters
-from hopmap.simulator.collectives import allreduces, bine_blocks, bine_exchanges, broadcasts
+from hopmap.simulator.collectives import (
+    allreduces,
+    bine_blocks,
+    bine_clusters,
+    bine_exchanges,
+    broadcasts,
+)
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
 from hopmap.simulator.simulate import simulate
@@ -54,7 +60,7 @@ def carried(size):
 @pytest.fixture
 def cut_like_blocks(monkeypatch):
     """Cut whole buffers into blocks whose sizes tell them apart."""
-    cutting = [(allreduces, "cut")]
+    cutting = [(allreduces, "cut"), (bine_clusters, "cut")]
     cutting += [(module, "shares") for module in (broadcasts, bine_blocks, bine_exchanges)]
     for module, function in cutting:
         monkeypatch.setattr(module, function, lambda _whole, parts: blocks(parts))
@@ -62,11 +68,11 @@ def cut_like_blocks(monkeypatch):
 
 def parts_of(algorithm, members):
     """Blocks into which an algorithm cuts a whole buffer."""
-    if algorithm == "rabenseifner":
+    if algorithm in ("rabenseifner", "bine_halving_in_turns"):
         return 1 << (members.bit_length() - 1)
     if algorithm == "split_binary":
         return 2
-    cuts = any(word in algorithm for word in ("ring", "scatter", "halving"))
+    cuts = any(word in algorithm for word in ("ring", "scatter", "halving", "any_even"))
     return members if cuts else 1
 
 

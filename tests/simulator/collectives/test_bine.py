@@ -154,7 +154,8 @@ def test_nothing_gets_stuck_where_parts_are_longer_than_a_put_and_wait_for_recei
             with pytest.raises(AlgorithmError, match="expected puts=1 with several ports"):
                 algorithm(8, 0, volume, ports=ports)
             continue
-        several = {"ports": ports} if "ports" in signature(algorithm).parameters else {}
-        program = as_program(algorithm(8, 0, volume, dims=(2, 2, 2), **several), 8)
+        given = {"ports": ports, "dims": (2, 2, 2)}
+        options = {key: given[key] for key in given if key in signature(algorithm).parameters}
+        program = as_program(algorithm(8, 0, volume, **options), 8)
         result = simulate(program, torus((2, 2, 2)), range(8), parameters=parameters)
         assert result.messages == len(program.sends()), name

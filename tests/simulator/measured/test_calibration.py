@@ -26,9 +26,9 @@ def rows(algorithm, sizes, speed=1e9):
 
 
 def test_calls_of_which_too_few_can_be_simulated_are_refused():
-    # A Bine tree is for powers of two.
+    # This Bine tree is for powers of two.
     calls = measured_of(
-        rows("bine_lat_over", [2**k for k in range(10, 20)])
+        rows("bine_bdw_remap_over", [2**k for k in range(10, 20)])
         + rows("default-ring", [2**20, 2**21, 2**22])
     )
     expected = "3 calls that can be simulated: expected at least 6 for 2 parameters"

@@ -12,11 +12,14 @@ from hopmap.simulator.measured import prediction
 from hopmap.simulator.measured.files import MeasuredError
 from hopmap.simulator.measured.names import Known, known
 from hopmap.simulator.measured.prediction import (
+    CHANGED,
     NO_NAME,
     NOT_SO_MANY,
+    NOTHING,
     ON_GPU,
     PORTS,
     TOO_LARGE,
+    TOO_MANY,
     dims_of,
     nodes_of_ranks,
     predict,
@@ -161,8 +164,20 @@ def test_lengths_of_a_torus_are_those_that_ranks_follow_last_first():
     assert dims_of(topology_from_spec("fattree:4x4")) == ""
 
 
+def test_calls_of_changed_mpis_of_no_elements_and_of_too_many_ranks_are_told():
+    rows = [
+        row("allgather", "ring_ompi", mpi="customOMPI", nodes=4),
+        row("allgather", "ring_ompi", 4 * 4 - 1, mpi="OMPI", nodes=4),
+        row("bcast", "binomial_ompi", 4 * 4 - 1, nodes=4),
+        row("allgather", "ring_ompi", 4 * 4, nodes=4),
+    ]
+    assert predict(measured_of(rows), [torus((4,))], NO_ENDS).why == (CHANGED, NOTHING, "", "")
+    few = predict(measured_of(rows), [torus((4,))], NO_ENDS, ranks=3)
+    assert few.why == (CHANGED, TOO_MANY, TOO_MANY, TOO_MANY)
+
+
 def test_an_algorithm_that_is_not_for_so_many_ranks_is_told():
-    assert time_of(torus((6,)), "allreduce", "bine_lat_over").why == (NOT_SO_MANY,)
+    assert time_of(torus((6,)), "allreduce", "bine_bdw_remap_over").why == (NOT_SO_MANY,)
 
 
 def test_of_very_many_segments_the_later_ones_take_as_long_as_those_before(monkeypatch):

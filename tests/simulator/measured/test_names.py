@@ -1,0 +1,54 @@
+"""Names of algorithms in measured data: what they are, and which of them are not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from hopmap.simulator.measured.names import OPEN_MPI, OTHERS, Known, known
+from hopmap.simulator.measured.single_call import call_program
+
+
+@pytest.mark.parametrize(
+    ("collective", "name", "algorithm"),
+    [
+        ("allgather", "bine_send_static_over", "bine_sending"),
+        ("allgather", "bine_block_by_block_over_any_even", "bine_any_even"),
+        ("reduce_scatter", "bine_block_by_block_any_even", "bine_any_even"),
+        ("allreduce", "bine_block_by_block_any_even", "bine_any_even"),
+        (
+            "allreduce",
+            "bine_bdw_remap_segmented_over_16384",
+            "bine_halving_in_turns(segment=16384)",
+        ),
+        ("allreduce", "rabenseifner_mpich", "rabenseifner"),
+        ("bcast", "bine_lat_reversed_over", "bine_at_once"),
+        ("gather", "bine_over", "bine_ranges"),
+    ],
+)
+def test_names_of_the_library_for_clusters(collective, name, algorithm):
+    assert known(collective, name) == Known(collective, algorithm)
+
+
+@pytest.mark.parametrize(
+    ("collective", "name"),
+    [
+        ("allreduce", "default_ompi"),
+        ("allreduce", "non_blocking_mpich"),
+        ("allreduce", "bine_bdw_remap_segmented_over"),  # two versions, two lengths
+        ("bcast", "bine_bdw_remap_segmented_over_16384"),
+        ("bcast", "bine_block_by_block_any_even"),
+        ("reduce_scatter", "recursive_doubling_mpich"),
+        ("gossip", "bine_block_by_block_any_even"),
+    ],
+)
+def test_names_that_mean_the_librarys_choice_or_more_than_one_thing_are_not_known(collective, name):
+    assert known(collective, name) is None
+
+
+def test_every_known_name_is_an_algorithm_that_can_be_called():
+    for table, library in ((OPEN_MPI, "ompi"), (OTHERS, "over")):
+        for collective, names in table.items():
+            for name in names:
+                entry = known(collective, f"{name}_{library}")
+                assert entry is not None
+                assert len(call_program(entry.operation, entry.algorithm, 8, 4096).kind)
