@@ -32,11 +32,15 @@ _FEW: Mapping[tuple[str, str], str] = {
     ("reduce", "rabenseifner"): "linear",
 }
 
-# Algorithms that do not suit any number of members, whoever chose them.
+# Where there is another number of members: Open MPI's functions call each other.
 _EVEN_ONLY = {"neighbour_exchange": "ring"}
 _POWERS_ONLY = {
     ("allgather", "recursive_doubling"): "bruck",
     ("allgatherv", "recursive_doubling"): "bruck",
+}
+
+# What is not Open MPI's, and for powers of two alone: by algorithm, else by operation.
+_INSTEAD = {
     ("bcast", "bine_scatter_allgather"): "scatter_allgather",
     ("reduce", "bine_reduce_scatter_gather"): "rabenseifner",
     ("allreduce", "bine_halving"): "rabenseifner",
@@ -105,14 +109,22 @@ def enough(operation: str, algorithm: str, members: int, elements: int) -> str:
     return _FEW.get((operation, algorithm), algorithm) if elements < needed else algorithm
 
 
-def suited(operation: str, algorithm: str, members: int) -> str:
-    """Return the algorithm, or what replaces it if it is not for so many members."""
+def called(operation: str, algorithm: str, members: int) -> str:
+    """Return the algorithm, or the one that Open MPI's function calls for so many members."""
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
     if members & (members - 1):
-        instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
-        return _POWERS_ONLY.get((operation, algorithm), instead)
+        return _POWERS_ONLY.get((operation, algorithm), algorithm)
     return algorithm
+
+
+def suited(operation: str, algorithm: str, members: int) -> str:
+    """Return the algorithm, or what replaces it if it is not for so many members."""
+    if members & (members - 1) == 0:
+        return algorithm
+    instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
+    instead = _INSTEAD.get((operation, algorithm), instead)
+    return called(operation, instead, members)
 
 
 def size_of(operation: str, volume: Ints) -> int:

@@ -57,17 +57,13 @@ class Worked(NamedTuple):
 
 
 class Template(NamedTuple):
-    """Operations of one collective, member after member; members and rows counted from 0.
-
-    `message` is the place in the schedule of what a row sends or receives, -1 of a WAIT.
-    """
+    """Operations of one collective, member after member; members and rows counted from 0."""
 
     member: Ints
     kind: Ints
     peer: Ints
     size: Ints
     target: Ints
-    message: Ints
     worked: Worked
     puts: bool
 
@@ -316,7 +312,6 @@ def template_of(schedule: Schedule) -> Template:
         peer=np.where(turn > 1, -1, np.where(taking, schedule.src[of], schedule.dst[of]))[order],
         size=np.where(turn > 1, 0, schedule.size[of])[order],
         target=np.where(turn > 1, place[posted], -1)[order],
-        message=np.where(turn > 1, -1, of)[order],
         worked=_worked(schedule, member, when[order]),
         puts=schedule.puts,
     )
