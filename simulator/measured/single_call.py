@@ -74,13 +74,11 @@ def program_of_call(chosen: Chosen, members: int) -> Program:
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members
 
-    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[Any]:
+    def column(values: NDArray[Any] | int, otherwise: int, kind: type) -> NDArray[Any]:
         filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
         filled[rows] = values
         return filled
 
-    sends = (template.kind == Op.SEND) | (template.kind == Op.ISEND)
-    mode = np.where(sends & template.puts, SendMode.READY, SendMode.STANDARD)
     ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
     return Program(
         name=f"{chosen.operation} by {chosen.algorithm}",
@@ -93,7 +91,7 @@ def program_of_call(chosen: Chosen, members: int) -> Program:
         context=column(1, -1, np.int32),
         size=column(template.size, 0, np.int64),
         target=column(np.where(template.target < 0, -1, rows[template.target]), -1, np.int64),
-        mode=column(mode, SendMode.STANDARD, np.uint8),
+        mode=column(template.mode, SendMode.STANDARD, np.uint8),
         work=local_work(template.worked, rows),
         collectives={1: np.array([Collective[chosen.operation.upper()]], dtype=np.uint8)},
         chosen={chosen.operation: {chosen.algorithm: 1}},
