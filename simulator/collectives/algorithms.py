@@ -104,7 +104,7 @@ from .reduce_scatters import (
 )
 from .reduces import REDUCE
 from .schedules import Algorithm, Ints, Schedule
-from .selection import OPENMPI, select, size_of, suited
+from .selection import OPENMPI, called, enough, select, size_of, suited
 from .volumes import volume
 
 _ALLGATHER = {
@@ -247,8 +247,42 @@ def choose(
     algorithm = (algorithms or {}).get(name, OPENMPI)
     if algorithm == OPENMPI:
         algorithm = select(name, members, size_of(name, moved))
-    bare, schedule_of = named(algorithm, ALGORITHMS[name])
-    instead = suited(name, bare, members)
+    return scheduled(name, algorithm, members, max(root, 0), moved)
+
+
+def scheduled(
+    operation: str,
+    algorithm: str,
+    members: int,
+    root: int,
+    moved: Ints,
+    elements: int | None = None,
+) -> Chosen:
+    """List the messages of one collective call by an algorithm that is named.
+
+    Parameters
+    ----------
+    operation : str
+        A key of `ALGORITHMS`.
+    algorithm : str
+        With its options, as `named` reads them.
+    moved : ndarray(int64)
+        What is moved, see `volume`.
+    elements : int, optional
+        Elements of the buffer, of a call that is what its name says: it is replaced only where
+        Open MPI's function of that name calls another, for so few elements or so many members.
+        When left out, what is not for so many members is replaced, see `selection.suited`.
+
+    Raises
+    ------
+    AlgorithmError
+        An unknown algorithm or option, or one that is not for so many members.
+    """
+    bare, schedule_of = named(algorithm, ALGORITHMS[operation])
+    if elements is None:
+        instead = suited(operation, bare, members)
+    else:
+        instead = called(operation, enough(operation, bare, members, elements), members)
     if instead != bare:
-        algorithm, schedule_of = instead, ALGORITHMS[name][instead]
-    return Chosen(name, algorithm, schedule_of(members, max(root, 0), moved))
+        algorithm, schedule_of = instead, ALGORITHMS[operation][instead]
+    return Chosen(operation, algorithm, schedule_of(members, root, moved))

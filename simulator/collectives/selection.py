@@ -32,12 +32,17 @@ _FEW: Mapping[tuple[str, str], str] = {
     ("reduce", "rabenseifner"): "linear",
 }
 
-# Algorithms that do not suit any number of members, whoever chose them.
-_EVEN_ONLY = {"neighbour_exchange": "ring", "bine_any_even": "ring"}
-_FOLDING = ("bine_folded", "bine_halving_in_turns")
+# Where there is another number of members: Open MPI's functions call each other.
+_EVEN_ONLY = {"neighbour_exchange": "ring"}
 _POWERS_ONLY = {
     ("allgather", "recursive_doubling"): "bruck",
     ("allgatherv", "recursive_doubling"): "bruck",
+}
+
+# What is not Open MPI's and for all multiples of a number; a ring else.
+_MULTIPLES = {"bine_folded": 1, "bine_halving_in_turns": 1, "bine_any_even": 2}
+# What is not Open MPI's, and for powers of two alone: by algorithm, else by operation.
+_INSTEAD = {
     ("bcast", "bine_scatter_allgather"): "scatter_allgather",
     ("bcast", "bine_scatter_allgather_once"): "scatter_allgather",
     ("bcast", "bine_scatter_allgather_blocking"): "scatter_allgather",
@@ -109,14 +114,24 @@ def enough(operation: str, algorithm: str, members: int, elements: int) -> str:
     return _FEW.get((operation, algorithm), algorithm) if elements < needed else algorithm
 
 
-def suited(operation: str, algorithm: str, members: int) -> str:
-    """Return the algorithm, or what replaces it if it is not for so many members."""
+def called(operation: str, algorithm: str, members: int) -> str:
+    """Return the algorithm, or the one that Open MPI's function calls for so many members."""
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
-    if members & (members - 1) and algorithm not in (*_EVEN_ONLY, *_FOLDING):
-        instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
-        return _POWERS_ONLY.get((operation, algorithm), instead)
+    if members & (members - 1):
+        return _POWERS_ONLY.get((operation, algorithm), algorithm)
     return algorithm
+
+
+def suited(operation: str, algorithm: str, members: int) -> str:
+    """Return the algorithm, or what replaces it if it is not for so many members."""
+    if members & (members - 1) == 0:
+        return algorithm
+    if algorithm in _MULTIPLES:
+        return algorithm if members % _MULTIPLES[algorithm] == 0 else "ring"
+    instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
+    instead = _INSTEAD.get((operation, algorithm), instead)
+    return called(operation, instead, members)
 
 
 def size_of(operation: str, volume: Ints) -> int:

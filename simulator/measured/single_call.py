@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.collectives.algorithms import ALGORITHMS
-from hopmap.simulator.collectives.naming import named
+from hopmap.simulator.collectives.algorithms import Chosen, scheduled
 from hopmap.simulator.collectives.schedules import cut
-from hopmap.simulator.collectives.selection import enough, suited
 from hopmap.simulator.programs.assembly import local_work
 from hopmap.simulator.programs.from_collectives import template_of
 from hopmap.simulator.programs.program import Op, Program
@@ -64,36 +62,37 @@ def call_program(
         An unknown algorithm or option, or one that is not for so many members.
     """
     volume = moved(operation, size, members)
-    name, schedule_of = named(algorithm, ALGORITHMS[operation])
-    instead = suited(operation, enough(operation, name, members, size // ELEMENT), members)
-    if instead != name and not name.startswith(("bine", "torus")):  # that is Open MPI's rule
-        name, schedule_of = instead, ALGORITHMS[operation][instead]
-    template = template_of(schedule_of(members, 0, volume))
-    ready = puts or template.puts
+    chosen = scheduled(operation, algorithm, members, 0, volume, size // ELEMENT)
+    if puts:
+        chosen = chosen._replace(schedule=chosen.schedule._replace(puts=True))
+    return program_of_call(chosen, members)
+
+
+def program_of_call(chosen: Chosen, members: int) -> Program:
+    """Give every rank its part of one collective call, and nothing else, as `lower` would."""
+    template = template_of(chosen.schedule)
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members
 
-    def column(values: NDArray[np.int64] | int, otherwise: int, kind: type) -> NDArray[Any]:
+    def column(values: NDArray[Any] | int, otherwise: int, kind: type) -> NDArray[Any]:
         filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
         filled[rows] = values
         return filled
 
-    target = np.where(template.target < 0, -1, rows[template.target])
     ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
     return Program(
-        name=f"{operation} by {algorithm}",
+        name=f"{chosen.operation} by {chosen.algorithm}",
         offsets=np.concatenate(([0], ends)).astype(np.int64),
         rank_of=np.arange(members, dtype=np.int32),
         kind=column(template.kind, Op.FINISH, np.uint8),
         compute=np.zeros(count),
         peer=column(template.peer, -1, np.int32),
-        tag=column(template.message, -1, np.int32),
+        tag=column(0, -1, np.int32),
         context=column(1, -1, np.int32),
         size=column(template.size, 0, np.int64),
-        target=column(target, -1, np.int64),
-        mode=np.full(count, SendMode.READY if ready else SendMode.STANDARD, dtype=np.uint8),
+        target=column(np.where(template.target < 0, -1, rows[template.target]), -1, np.int64),
+        mode=column(template.mode, SendMode.STANDARD, np.uint8),
         work=local_work(template.worked, rows),
-        collectives={1: np.full(len(rows), Collective[operation.upper()], dtype=np.uint8)},
-        algorithms={operation: algorithm},
-        chosen={operation: {name: 1}},
+        collectives={1: np.array([Collective[chosen.operation.upper()]], dtype=np.uint8)},
+        chosen={chosen.operation: {chosen.algorithm: 1}},
     )

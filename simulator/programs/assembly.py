@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Trace
-from hopmap.traces.left_out import LeftOut
 
 from .from_collectives import Carried, Worked
 from .mpi_calls import Calls
 from .operation_rows import REST, Rows
 from .program import LocalWork, Op, Program
-from .send_modes import SendMode, modes_of
+from .send_modes import SendMode
 
 Ints = NDArray[np.int64]
 
@@ -32,12 +31,8 @@ def assemble(
     calls: Calls,
     rows: Rows,
     worked: Worked,
-    putting: Ints,
     background: Background,
     bodies: Ints,
-    algorithms: dict[str, str],
-    dropped: dict[str, int],
-    left_out: tuple[LeftOut, ...],
 ) -> Program:
     """Sort the operations into strands and give each the computation before it.
 
@@ -60,8 +55,8 @@ def assemble(
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
 
-    def column(values: Ints, filler: int) -> Ints:
-        return np.concatenate((values, np.full(strands, filler)))[order]
+    def column(values: NDArray[Any], filler: int) -> NDArray[Any]:
+        return np.concatenate((values, np.full(strands, filler, dtype=values.dtype)))[order]
 
     kind = column(rows.kind, Op.FINISH)
     target = column(rows.target, -1)
@@ -84,11 +79,6 @@ def assemble(
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
     compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
-    sends = (kind == Op.SEND) | (kind == Op.ISEND)
-    recorded = column(rows.event, -1)
-    mode = np.zeros(len(kind), dtype=np.uint8)
-    mode[sends] = modes_of(trace, recorded[sends])
-    mode[place[putting]] = SendMode.READY
     return Program(
         name=trace.name,
         offsets=np.searchsorted(strand, np.arange(strands + 1)).astype(np.int64),
@@ -100,15 +90,12 @@ def assemble(
         context=column(rows.context, -1).astype(np.int32),
         size=column(rows.size, 0),
         target=target,
-        mode=mode,
+        mode=column(rows.mode, SendMode.STANDARD),
         work=local_work(worked, place),
-        event=recorded,
+        event=column(rows.event, -1),
         communicators=len(trace.communicators),
         collectives=background.carried.operations,
-        algorithms=algorithms,
         chosen=background.carried.chosen,
-        dropped=dropped,
-        left_out=left_out,
         notes=background.carried.notes,
     )
 

@@ -17,7 +17,9 @@ from hopmap.traces import Collective, Folded, Kind, Trace
 from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
 from .numbering import numbered
+from .operation_rows import REST, Rows
 from .program import Op
+from .send_modes import SendMode
 
 Ints = NDArray[np.int64]
 
@@ -29,19 +31,6 @@ PAIRS_COUNTED = "calls of alltoallv whose pairs are counted beside the trace"
 SUMS_ONLY = "calls of alltoallv of which only sums are recorded"
 PAIRS_MADE_UP = "pairs made up for them"
 BYTES_MADE_UP = "bytes between these pairs"
-
-
-class CollectiveRows(NamedTuple):
-    """Operations of all collectives, as `lowering.Rows` without `phase`, and their strands."""
-
-    event: Ints
-    strand: Ints
-    kind: Ints
-    peer: Ints
-    tag: Ints
-    context: Ints
-    size: Ints
-    target: Ints
 
 
 class Worked(NamedTuple):
@@ -57,19 +46,15 @@ class Worked(NamedTuple):
 
 
 class Template(NamedTuple):
-    """Operations of one collective, member after member; members and rows counted from 0.
-
-    `message` is the place in the schedule of what a row sends or receives, -1 of a WAIT.
-    """
+    """Operations of one collective, member after member; members and rows counted from 0."""
 
     member: Ints
     kind: Ints
     peer: Ints
     size: Ints
     target: Ints
-    message: Ints
+    mode: NDArray[np.uint8]
     worked: Worked
-    puts: bool
 
 
 class Carried(NamedTuple):
@@ -128,8 +113,8 @@ def find_collectives(
 
 def collective_rows(
     trace: Trace, found: Found, algorithms: Mapping[str, str]
-) -> tuple[CollectiveRows, Worked, Ints, Carried]:
-    """Lower every collective; the third result is the rows that send without asking.
+) -> tuple[Rows, Worked, Carried]:
+    """Lower every collective.
 
     Raises
     ------
@@ -140,7 +125,6 @@ def collective_rows(
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
     worked: list[Worked] = []
-    putting = [np.zeros(0, dtype=np.int64)]
     carried = Carried({}, {}, {})
     counted, of_a_group = counted_pairs(trace, found), group_functions(trace)
     sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
@@ -163,8 +147,9 @@ def collective_rows(
                 entry = grid[template.member][:, calls].T  # (calls, rows)
                 shift = listed + rows * np.arange(len(calls))[:, None]
                 parts.append(
-                    CollectiveRows(
+                    Rows(
                         event=found.start[entry].ravel(),
+                        phase=np.full(entry.size, REST),
                         strand=found.strand[entry].ravel(),
                         kind=np.tile(template.kind, len(calls)),
                         peer=np.tile(np.append(members, -1)[template.peer], len(calls)),
@@ -172,6 +157,7 @@ def collective_rows(
                         context=np.full(entry.size, context),
                         size=np.tile(template.size, len(calls)),
                         target=np.where(template.target < 0, -1, template.target + shift).ravel(),
+                        mode=np.tile(template.mode, len(calls)),
                     )
                 )
                 worked.append(
@@ -182,29 +168,23 @@ def collective_rows(
                         np.tile(template.worked.reduced, len(calls)),
                     )
                 )
-                sends = np.flatnonzero(np.isin(template.kind, (Op.SEND, Op.ISEND)) & template.puts)
-                putting.append((sends + shift).ravel())
                 listed += entry.size
             first += grid.shape[1]
         carried.operations[context] = np.concatenate(operations)
-    all_rows = CollectiveRows(*map(np.concatenate, zip(*parts, strict=True)))
+    all_rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
     worked.append(Worked(none, none.astype(np.bool_), none, none))
-    return (
-        all_rows,
-        Worked(*map(np.concatenate, zip(*worked, strict=True))),
-        np.concatenate(putting),
-        carried,
-    )
+    return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
-def _background_rows(found: Found) -> CollectiveRows:
+def _background_rows(found: Found) -> Rows:
     """START and WAIT of the strands of non-blocking collectives; a WAIT's target is its START."""
     which = np.flatnonzero(found.strand >= 0)
     count = len(which)
     blank = np.full(2 * count, -1, dtype=np.int64)
-    return CollectiveRows(
+    return Rows(
         event=np.concatenate((found.start[which], found.done[which])),
+        phase=np.full(2 * count, REST),
         strand=blank,
         kind=np.repeat(np.array([Op.START, Op.WAIT], dtype=np.int64), count),
         peer=blank,
@@ -212,6 +192,7 @@ def _background_rows(found: Found) -> CollectiveRows:
         context=blank,
         size=np.zeros(2 * count, dtype=np.int64),
         target=np.concatenate((found.strand[which], np.arange(count))),
+        mode=np.zeros(2 * count, dtype=np.uint8),
     )
 
 
@@ -310,15 +291,16 @@ def template_of(schedule: Schedule) -> Template:
     place[order] = np.arange(len(order))
     posted = np.where(taking, of, of + count)  # where a row's message was posted, before sorting
     member = np.where(taking, schedule.dst[of], schedule.src[of])[order]
+    mode = np.full(len(order), SendMode.STANDARD, dtype=np.uint8)
+    mode[(turn == 1) & schedule.puts] = SendMode.READY
     return Template(
         member=member,
         kind=kind[order].astype(np.int64),
         peer=np.where(turn > 1, -1, np.where(taking, schedule.src[of], schedule.dst[of]))[order],
         size=np.where(turn > 1, 0, schedule.size[of])[order],
         target=np.where(turn > 1, place[posted], -1)[order],
-        message=np.where(turn > 1, -1, of)[order],
+        mode=mode[order],
         worked=_worked(schedule, member, when[order]),
-        puts=schedule.puts,
     )
 
 

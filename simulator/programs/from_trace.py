@@ -25,6 +25,7 @@ how long it took is left to the simulation. Time between calls is computation, b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,7 @@ from .agreement import Found
 from .assembly import Background, assemble
 from .computation import computation, computed_beside
 from .freed_receives import with_freed_receives
-from .from_collectives import (
-    Carried,
-    CollectiveRows,
-    collective_rows,
-    find_collectives,
-)
+from .from_collectives import Carried, collective_rows, find_collectives
 from .left_out import left_out_of
 from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
@@ -95,27 +91,23 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     left_out = left_out_of(recorded, timed, dropped)
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
-    made, worked, putting, carried = collective_rows(trace, found, algorithms)
+    made, worked, carried = collective_rows(trace, found, algorithms)
     beside, made, background = _beside_rows(trace, calls, made, found, carried)
     shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
-    collectives = Rows(
-        phase=np.full(len(made.event), REST),
-        **made._replace(target=made.target + shift)._asdict(),
-    )
+    collectives = made._replace(target=made.target + shift)
     acting = np.concatenate((messages.event, collectives.event))
     late = worked.row[worked.behind]
     working = collectives.event[late[collectives.strand[late] < 0]]
     folded = _after_pauses(folded, calls, acting, working)
     loops = loop_rows(folded)
     beside.target[beside.kind == Op.WAIT] += len(messages.event) + len(collectives.event)
-    rows = Rows(*map(np.concatenate, zip(loops, messages, collectives, beside, strict=True)))
+    parts = [loops, messages, collectives, beside]
+    rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
     waits = rows.kind == Op.WAIT
     rows.target[waits] += len(loops.event)
-    before = len(loops.event) + len(messages.event)
-    worked, putting = worked._replace(row=worked.row + before), putting + before
-    return assemble(
-        trace, calls, rows, worked, putting, background, folded.begin, algorithms, dropped, left_out
-    )
+    worked = worked._replace(row=worked.row + len(loops.event) + len(messages.event))
+    program = assemble(trace, calls, rows, worked, background, folded.begin)
+    return replace(program, algorithms=algorithms, dropped=dropped, left_out=left_out)
 
 
 def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:
@@ -139,8 +131,8 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
 
 
 def _beside_rows(
-    trace: Trace, calls: Calls, made: CollectiveRows, found: Found, carried: Carried
-) -> tuple[Rows, CollectiveRows, Background]:
+    trace: Trace, calls: Calls, made: Rows, found: Found, carried: Carried
+) -> tuple[Rows, Rows, Background]:
     """Begin what other threads compute beside calls with these, and wait for it at their ends.
 
     Their strands come behind a rank's others; the second result is `made`, numbered accordingly.
@@ -174,5 +166,6 @@ def _beside_rows(
         context=blank,
         size=np.zeros_like(blank),
         target=np.concatenate((strand, np.arange(len(which)))),
+        mode=np.zeros(len(blank), dtype=np.uint8),
     )
     return rows, made, background

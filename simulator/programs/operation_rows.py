@@ -12,6 +12,7 @@ from hopmap.traces import Folded, Kind, Trace, TraceError
 from .mpi_calls import Calls
 from .program import Op
 from .requests import ROLE
+from .send_modes import modes_of
 
 Ints = NDArray[np.int64]
 POST_RECEIVES, POST_SENDS, REST, AGAIN = 0, 1, 2, 3  # order within a call
@@ -30,7 +31,7 @@ class Rows(NamedTuple):
 
     `event` says where an operation stands, `phase` its turn within the call; of equals, the first
     in the list comes first. `strand` is -1 for the rank's own. The `target` of a WAIT counts rows
-    as listed here.
+    as listed here. `mode` is the `SendMode` of what sends.
     """
 
     event: Ints
@@ -42,6 +43,7 @@ class Rows(NamedTuple):
     context: Ints
     size: Ints
     target: Ints
+    mode: NDArray[np.uint8]
 
 
 def message_rows(
@@ -99,6 +101,9 @@ def message_rows(
     )
     target = index[np.where(blocking[waits], waits, partner[waits])]
     blank = np.full(len(waits), -1, dtype=np.int64)
+    mode = np.zeros(len(posts) + len(waits), dtype=np.uint8)
+    sends = np.flatnonzero(~receives)
+    mode[sends] = modes_of(trace, events[posts[sends]])
     return Rows(
         event=np.concatenate((events[posts], events[waits])),
         phase=np.concatenate(
@@ -114,6 +119,7 @@ def message_rows(
         context=np.concatenate((trace.records.comm[record], blank)),
         size=np.concatenate((trace.records.size[record], np.zeros_like(blank))),
         target=np.concatenate((np.full(len(posts), -1, dtype=np.int64), target)),
+        mode=mode,
     )
 
 
@@ -131,4 +137,5 @@ def loop_rows(folded: Folded) -> Rows:
         context=blank,
         size=folded.times,
         target=blank,
+        mode=np.zeros(count, dtype=np.uint8),
     )

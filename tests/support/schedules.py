@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.simulator import Op, Program
-from hopmap.simulator.programs.from_collectives import template_of
+from hopmap.simulator.collectives.algorithms import Chosen
+from hopmap.simulator.measured.single_call import program_of_call
 
 
 def played(schedule: Any, held: list[Any]) -> Generator[tuple[Any, int, int], None, int]:
@@ -75,30 +75,5 @@ def depth(schedule: Any) -> int:
 
 
 def as_program(schedule, members):
-    """Operations of a schedule as ranks would get them, all messages with one tag."""
-    rows = template_of(schedule)
-    count = len(rows.member)
-    end = np.arange(members)
-    order = np.argsort(np.concatenate((rows.member, end)), kind="stable")
-    place = np.argsort(order)
-
-    def column(values, filler):
-        return np.concatenate((values, np.full(members, filler)))[order]
-
-    target = column(rows.target, -1)
-    target[target >= 0] = place[target[target >= 0]]
-    peer = column(rows.peer, -1)
-    return Program(
-        name="collective",
-        offsets=np.searchsorted(
-            np.concatenate((rows.member, end))[order], np.arange(members + 1)
-        ).astype(np.int64),
-        rank_of=end.astype(np.int32),
-        kind=column(rows.kind, Op.FINISH).astype(np.uint8),
-        compute=np.zeros(count + members),
-        peer=peer.astype(np.int32),
-        tag=np.zeros(count + members, dtype=np.int32),
-        context=np.where(peer >= 0, 0, -1).astype(np.int32),
-        size=column(rows.size, 0),
-        target=target,
-    )
+    """Operations of a schedule as ranks would get them."""
+    return program_of_call(Chosen("barrier", "made", schedule), members)

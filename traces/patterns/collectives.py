@@ -1,5 +1,7 @@
 """One call of a collective by all ranks, with its algorithm: "allreduce=ring,64,1MiB".
 
+Algorithms may have options: "bcast=chain(fanout=4, segment=64KiB),64,1MiB".
+
 Bytes are the whole buffer, as benchmarks of collectives count them: what bcast, reduce and
 allreduce carry; for allgather what is gathered in all, for alltoall what each rank splits.
 """
@@ -17,7 +19,7 @@ from hopmap.units import UnitError, parse_quantity
 
 OPERATIONS = ("allgather", "allreduce", "alltoall", "bcast", "reduce")
 SPLIT = ("allgather", "alltoall")
-_FORM = re.compile(r"([a-z]+)=([a-z_0-9]+),(\d{1,9}),([^,]+)")
+_FORM = re.compile(r"([a-z]+)=([a-z_0-9]+(?:\([^()]*\))?),(\d{1,9}),([^,]+)")
 
 
 class Call(NamedTuple):

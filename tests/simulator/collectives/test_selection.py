@@ -9,7 +9,14 @@ import pytest
 
 from hopmap.simulator import ALGORITHMS
 from hopmap.simulator.collectives.algorithms import choose
-from hopmap.simulator.collectives.selection import SELECTION, Row, select, size_of, suited
+from hopmap.simulator.collectives.selection import (
+    SELECTION,
+    Row,
+    called,
+    select,
+    size_of,
+    suited,
+)
 from hopmap.traces import Collective
 
 K, M = 1024, 1024 * 1024
@@ -107,6 +114,23 @@ def test_rows_of_the_table():
         Row(4, 256 * K, "linear_nb"),
         Row(4, np.inf, "linear"),
     )
+
+
+@pytest.mark.parametrize(
+    ("operation", "algorithm", "members", "expected"),
+    [
+        ("allgather", "neighbour_exchange", 5, "ring"),
+        ("allgather", "neighbour_exchange", 6, "neighbour_exchange"),
+        ("allgatherv", "recursive_doubling", 6, "bruck"),
+        ("allgatherv", "recursive_doubling", 8, "recursive_doubling"),
+        ("allreduce", "bine_halving", 6, "bine_halving"),  # not Open MPI's
+        ("allreduce", "torus_doubling", 6, "torus_doubling"),
+    ],
+)
+def test_open_mpi_calls_others_for_some_members_of_its_own_alone(
+    operation, algorithm, members, expected
+):
+    assert called(operation, algorithm, members) == expected
 
 
 @pytest.mark.parametrize("members", range(1, 40))

@@ -50,11 +50,22 @@ def test_its_program_has_the_algorithm_that_it_names():
         assert program.chosen == {"allreduce": {"ring": 1}}
 
 
+def test_algorithms_have_their_options():
+    messages, size, pairs = moved("bcast=chain(fanout=3, segment=1 KiB),4,4096")
+    assert (messages, size) == (3 * 4, 3 * 4096)
+    assert pairs == {(0, 1), (0, 2), (0, 3)}
+    assert moved("allreduce=bine(dims=2x2),4,4KiB")[2] == {
+        (rank, rank ^ mask) for rank in range(4) for mask in (1, 2)
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("allreduce", "expected OPERATION=ALGORITHM,RANKS,BYTES"),
         ("allreduce=ring,4", "expected OPERATION=ALGORITHM,RANKS,BYTES"),
+        ("bcast=chain(fanout=4,4,1KiB", "expected OPERATION=ALGORITHM,RANKS,BYTES"),
+        ("bcast=chain(fanout=4)x,4,1KiB", "expected OPERATION=ALGORITHM,RANKS,BYTES"),
         ("scan=linear,4,1KiB", "scan: expected allgather, allreduce"),
         ("allreduce=ring,0,1KiB", "expected 1 to"),
         ("allreduce=ring,4,1 mile", "expected bytes"),
@@ -67,11 +78,10 @@ def test_what_makes_no_sense_is_refused_in_one_line(text, message):
     assert "\n" not in str(caught.value)
 
 
-def test_an_algorithm_that_does_not_exist_is_refused_in_one_line():
-    source = open_source("collective:allreduce=rings,4,4096", Path())
+@pytest.mark.parametrize("algorithm", ["rings", "ring(segment=4)"])
+def test_an_algorithm_that_does_not_exist_is_refused_in_one_line(algorithm):
+    source = open_source(f"collective:allreduce={algorithm},4,4096", Path())
     for read in (program_of_source, traffic_of_source):
-        with pytest.raises(
-            ParameterError, match=r"collective.allreduce.*rings.*expected"
-        ) as caught:
+        with pytest.raises(ParameterError, match=r"collective.allreduce.*ring.*expected") as caught:
             read(source)
         assert "\n" not in str(caught.value)

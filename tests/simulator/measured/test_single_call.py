@@ -1,0 +1,61 @@
+"""One call as a program: the same as that of a trace with this call alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import ALGORITHMS
+from hopmap.simulator.collectives.schedules import AlgorithmError
+from hopmap.simulator.measured.single_call import call_program
+from hopmap.simulator.programs.from_source import program_of_source
+from hopmap.traces.patterns.collectives import OPERATIONS
+from hopmap.traces.sources import open_source
+
+COLUMNS = (
+    "offsets", "rank_of", "kind", "compute", "peer", "tag", "context", "size", "target", "mode",
+)  # fmt: skip
+OPTIONS = [
+    ("bcast", "chain(fanout=4, segment=0)"),
+    ("bcast", "bine(puts=1, segment=1000)"),
+    ("reduce", "bine(puts=1, ports=2)"),
+    ("allreduce", "bine_halving(segment=1000)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "algorithm"),
+    [(operation, name) for operation in OPERATIONS for name in ALGORITHMS[operation]] + OPTIONS,
+)
+@pytest.mark.parametrize("members", [2, 6, 8])
+def test_a_call_is_the_program_that_a_trace_of_it_becomes(operation, algorithm, members):
+    size = members * 1000
+    if members == 6 and algorithm.startswith(("bine", "torus")):
+        with pytest.raises(AlgorithmError, match="6 members: expected"):
+            call_program(operation, algorithm, members, size)
+        return
+    call = call_program(operation, algorithm, members, size)
+    source = open_source(f"collective:{operation}={algorithm},{members},{size}")
+    lowered = program_of_source(source).program
+    for column in COLUMNS:
+        assert np.array_equal(getattr(call, column), getattr(lowered, column)), column
+    for here, there in zip(call.work, lowered.work, strict=True):
+        assert np.array_equal(here, there)
+    assert call.chosen == lowered.chosen
+    assert {k: v.tolist() for k, v in call.collectives.items()} == {
+        k: v.tolist() for k, v in lowered.collectives.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("operation", "algorithm", "size", "instead"),
+    [
+        # Elements have 4 bytes: Open MPI's ring needs one for each of 8 ranks.
+        ("allreduce", "ring", 31, "recursive_doubling"),
+        ("allreduce", "ring", 32, "ring"),
+        ("bcast", "scatter_allgather", 31, "linear"),
+        ("allreduce", "bine_halving", 31, "bine_halving"),
+    ],
+)
+def test_for_few_elements_open_mpi_takes_another_algorithm(operation, algorithm, size, instead):
+    assert call_program(operation, algorithm, 8, size).chosen == {operation: {instead: 1}}
