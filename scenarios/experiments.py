@@ -140,7 +140,11 @@ def sweep(
         said = {key: value for key, value in table.items() if value not in ({}, [])}
         with replacing(path) as partial:
             partial.write_text(tomli_w.dumps(said), "utf-8")
-        outcome = run(path, load_scenario(path), folder, workers=workers, progress=progress)
+        try:
+            loaded = load_scenario(path)
+        except ScenarioError as error:  # nobody but us wrote this file
+            raise ScenarioError(str(error).replace(f"{path}: ", "sweep: ", 1)) from None
+        outcome = run(path, loaded, folder, workers=workers, progress=progress)
         return outcome.to_frame()
 
 

@@ -155,6 +155,12 @@ def test_what_a_calibration_finds_are_settings(tmp_path, placed):
     assert hm.simulate(MG, TORUS, placed, settings=fit.parameters).makespan > 0
 
 
+def test_what_is_wrong_in_a_sweep_is_not_said_of_a_file_that_nobody_sees():
+    with pytest.raises(hm.HopmapError) as caught:
+        hm.sweep("lu.S.4", "mesh:2x2", "swep")
+    assert str(caught.value).startswith("sweep: mappers: unknown mapper 'swep' (did you mean")
+
+
 def test_a_sweep_of_traffic_from_memory_resumes_in_its_folder(tmp_path):
     ring = hm.Traffic.from_pairs(4, [0, 1, 2, 3], [1, 2, 3, 0], [1] * 4, [100] * 4)
     given = {"rounds": 1, "out": tmp_path / "results"}

@@ -83,10 +83,15 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
     if changes:
         with suppress(ScenarioError):  # which may be what is set right
             before = check_scenario(_valid(given, Path(path)), Path(path))
-    scenario = _valid(changed(given, changes, Path(path)), Path(path))
-    if before is not NOTHING:
-        scenario = _without_parameters_of(before.topologies.values(), scenario, given)
-    check_scenario(scenario, Path(path), before)
+    wanted = changed(given, changes, Path(path))
+    try:
+        scenario = _valid(wanted, Path(path))
+        if before is not NOTHING:
+            scenario = _without_parameters_of(before.topologies.values(), scenario, given)
+        check_scenario(scenario, Path(path), before)
+    except ScenarioError as error:
+        # What is wrong, and was not in the file, is what was set.
+        raise ScenarioError(f"{'' if before is NOTHING else '--set over '}{error}") from None
     return scenario
 
 
