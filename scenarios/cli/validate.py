@@ -83,6 +83,7 @@ def validate(
 def show_errors(found: Validation) -> None:
     """Print errors in all and by algorithm, what is not simulated, and how choices come out."""
     from hopmap.scenarios.report.validation import COLUMNS, error_cells
+    from hopmap.simulator.measured.agreement import agreement_of
     from hopmap.simulator.measured.errors import (
         CLASSES,
         by_algorithm,
@@ -126,6 +127,11 @@ def show_errors(found: Validation) -> None:
         say(
             f"order of algorithms at 1 MiB and above: Kendall's tau {order.tau:.2f} "
             f"(median of {order.cells} cells)"
+        )
+    if (between := agreement_of(measured, prediction)).cells:
+        say(
+            f"two files agree on that order with Kendall's tau {between.tau:.2f} "
+            f"(median of {between.cells} cells)"
         )
 
 

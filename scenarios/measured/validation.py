@@ -13,6 +13,7 @@ from hopmap.errors import HopmapError
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.given import GivenSettings, GivenTopology, configured
 from hopmap.scenarios.report.validation import write_validation
+from hopmap.simulator.measured.agreement import agreement_of
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import facts, unknown
 from hopmap.simulator.measured.files import Measured, read_measured
@@ -53,7 +54,11 @@ class Validation:
     @property
     def facts(self) -> dict[str, Any]:
         """All figures as plain values, see `simulator.measured.errors`."""
-        return facts(self.measured, self.prediction) | {"notes": list(self.notes)}
+        between = agreement_of(self.measured, self.prediction)
+        return facts(self.measured, self.prediction) | {
+            "agreement": {"cells": between.cells, "tau": between.tau if between.cells else None},
+            "notes": list(self.notes),
+        }
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
         """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths.

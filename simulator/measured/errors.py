@@ -74,11 +74,14 @@ class Order(NamedTuple):
     tau : float
         Median of Kendall's tau (b) over these cells.
     taus : tuple of float
+    at : tuple of int
+        An entry of each cell.
     """
 
     cells: int
     tau: float
     taus: tuple[float, ...]
+    at: tuple[int, ...] = ()
 
 
 class Group(NamedTuple):
@@ -141,14 +144,18 @@ def choice_of(measured: Measured, prediction: Prediction) -> Choice:
 
 def order_of(measured: Measured, prediction: Prediction) -> Order:
     """See how well the order of algorithms is found, cell by cell, for large sizes."""
+    cells = [c for c in _cells(measured, prediction, 3) if measured.size[c[0]] >= LARGE]
+    taus = [tau_of(prediction.time[rows], measured.time[rows]) for rows in cells]
+    at = tuple(int(rows[0]) for rows in cells)
+    return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus), at)
+
+
+def tau_of(one: Floats, two: Floats) -> float:
+    """Return Kendall's tau (b) of two orders; 0 where one of them has only ties."""
     from scipy.stats import kendalltau
 
-    taus = []
-    for rows in _cells(measured, prediction, 3):
-        if measured.size[rows[0]] >= LARGE:
-            tau = float(kendalltau(prediction.time[rows], measured.time[rows]).statistic)
-            taus.append(0.0 if np.isnan(tau) else tau)
-    return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus))
+    tau = float(kendalltau(one, two).statistic)
+    return 0.0 if np.isnan(tau) else tau
 
 
 def _cells(measured: Measured, prediction: Prediction, least: int) -> list[NDArray[np.int64]]:
@@ -171,7 +178,21 @@ def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
             "large": _plain(error_of(prediction.time[large], measured.time[large])),
         },
         "choice": choice_of(measured, prediction)._asdict(),
-        "order": {"cells": order.cells, "tau": _finite(order.tau)},
+        "order": {
+            "cells": order.cells,
+            "tau": _finite(order.tau),
+            "each": [
+                {
+                    "file": measured.files[measured.file[k]],
+                    "collective": measured.collective[k],
+                    "buffer_bytes": int(measured.size[k]),
+                    "nodes": int(measured.nodes[k]),
+                    "tasks_per_node": int(measured.tasks[k]),
+                    "tau": tau,
+                }
+                for k, tau in zip(order.at, order.taus, strict=True)
+            ],
+        },
         "by": [
             {"collective": g.collective, "algorithm": g.algorithm, "sizes": g.sizes}
             | _plain(g.error)

@@ -60,6 +60,21 @@ def test_parameters_of_a_preset_are_defaults_that_settings_override():
     assert parameters.injection_bandwidth == 24e9
 
 
+def test_machines_whose_nodes_have_names_and_whose_interfaces_take_turns():
+    for name, nodes, first, last in (
+        ("lumi-g", 24 * 124, "nid005000", "nid007975"),
+        ("marenostrum5", 7 * 5 * 32, "as01r1b01", "as07r5b32"),
+    ):
+        topology = topology_from_spec(f"preset:{name}")
+        assert (topology.nodes, topology.names[0], topology.names[-1]) == (nodes, first, last)
+    assert topology_from_spec("preset:leonardo").nodes == 19 * 180
+    for name in ("leonardo", "lumi-g", "marenostrum5"):
+        topology = topology_from_spec(f"preset:{name}")
+        _, parameters = configure(topology, ())
+        assert parameters.nic == "round_robin"
+        assert parameters.injection_bandwidth == pytest.approx(25e9, rel=0.02)  # 200 Gbit/s
+
+
 def test_what_was_measured_says_so():
     preset = PRESETS["fugaku"]
     provenances = {key: provenance(source) for key, _, source in preset.fields()}

@@ -69,6 +69,9 @@ def test_the_order_of_large_cells_of_three_is_kendalls_tau():
     order = order_of(table(*large, *small), predicted(1, 3, 2, 3, 2, 1))
     assert order.cells == 1
     assert order.tau == pytest.approx(1 / 3)
+    each = facts(table(*large, *small), predicted(1, 3, 2, 3, 2, 1))["order"]["each"]
+    assert [(c["collective"], c["buffer_bytes"], c["nodes"]) for c in each] == [("bcast", 2**20, 0)]
+    assert each[0]["tau"] == order.tau
 
 
 def test_facts_count_what_is_unknown_and_have_no_nan():

@@ -7,7 +7,13 @@ import pytest
 
 from hopmap.mappers import map_ranks
 from hopmap.topologies import TopologyError, topology_from_spec, torus
-from hopmap.topologies.readers.hosts import hosts_in, lists_in, nodes_of, read_hosts
+from hopmap.topologies.readers.hosts import (
+    hosts_in,
+    hosts_of_ranks,
+    lists_in,
+    nodes_of,
+    read_hosts,
+)
 from hopmap.traces import parse_stencil, traffic_of_stencil
 
 TABLE = "MPI_Rank,allocation,xname\n1,n3.site,x1c0\n0,n2.site,x1c1\n2,n3.site,x1c0\n"
@@ -20,10 +26,15 @@ TABLE = "MPI_Rank,allocation,xname\n1,n3.site,x1c0\n0,n2.site,x1c1\n2,n3.site,x1
         ("n2 slots=4\nn1:3\n# n9\n\nn2\n", ["n2", "n1"]),
         (TABLE, ["n2.site", "n3.site"]),  # by rank, each host once
         ("0,a\n1,b\n", ["a", "b"]),
+        ("0,a\n\0\0\0" + "1,b\n", ["a", "b"]),  # holes, of ranks that wrote at once
     ],
 )
 def test_lists_and_tables_name_the_hosts_in_order(text, hosts):
     assert hosts_in(text, "hosts") == hosts
+
+
+def test_every_rank_has_a_host():
+    assert hosts_of_ranks(TABLE, "hosts") == ["n2.site", "n3.site", "n3.site"]
 
 
 @pytest.mark.parametrize(
