@@ -30,9 +30,11 @@ from .barriers import (
 from .bine_blocks import (
     bine_gather,
     bine_gather_increasing,
+    bine_gather_ranges,
     bine_reduce_then_gather,
     bine_scatter,
     bine_scatter_decreasing,
+    bine_scatter_ranges,
     bine_scatter_then_allgather,
 )
 from .bine_exchanges import (
@@ -123,8 +125,16 @@ _BCAST = BCAST | {
     "bine_with_buffer": bine_bcast_with_buffer,
     "bine_scatter_allgather": bine_scatter_then_allgather,
 }
-_GATHER = GATHER | {"bine": bine_gather, "bine_increasing": bine_gather_increasing}
-_SCATTER = SCATTER | {"bine": bine_scatter, "bine_decreasing": bine_scatter_decreasing}
+_GATHER = GATHER | {
+    "bine": bine_gather,
+    "bine_increasing": bine_gather_increasing,
+    "bine_ranges": bine_gather_ranges,
+}
+_SCATTER = SCATTER | {
+    "bine": bine_scatter,
+    "bine_decreasing": bine_scatter_decreasing,
+    "bine_ranges": bine_scatter_ranges,
+}
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     "barrier": {

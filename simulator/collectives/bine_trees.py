@@ -163,7 +163,7 @@ def bine_bcast_blocking(
 ) -> Schedule:
     """Bine tree, farthest first, child after child: bine_bcast_l_mpi, bcast_bine_lat_new."""
     tree = tree_from(root, ways(members, dims), nearest_first=False)
-    child = _in_order(tree)
+    child = in_order(tree)
     step = tree.reached[child]
     return Schedule(step, tree.parent[child], child, volume[0] + 0 * child, step, step, work())
 
@@ -186,7 +186,7 @@ def bine_bcast_with_buffer(
 
 
 def _down(tree: BineTree, size: Ints) -> Schedule:
-    child = _in_order(tree)
+    child = in_order(tree)
     which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
     taken = 2 * which + 1
     return Schedule(
@@ -217,7 +217,7 @@ def bine_reduce(
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
-        child = _in_order(tree)[::-1]
+        child = in_order(tree)[::-1]
         size = _segments(int(part[0]), segment)
         count, src = len(size), np.repeat(child, len(size))
         which = np.tile(np.arange(count), len(child))
@@ -252,7 +252,7 @@ def bine_reduce(
 
 def gathered(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees towards the root, last reached first."""
-    child = _in_order(tree)[::-1]
+    child = in_order(tree)[::-1]
     below = bytes_below(tree, volume)
     step = int(tree.reached.max(initial=-1)) - tree.reached[child]
     return Schedule(step, child, tree.parent[child], below[child], step, step, work())
@@ -260,13 +260,13 @@ def gathered(tree: BineTree, volume: Ints) -> Schedule:
 
 def scattered(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees from the root; all children at once."""
-    child = _in_order(tree)
+    child = in_order(tree)
     below = bytes_below(tree, volume)
     zero = np.zeros_like(child)
     return Schedule(zero + 1, tree.parent[child], child, below[child], zero, zero, work())
 
 
-def _in_order(tree: BineTree) -> Ints:
+def in_order(tree: BineTree) -> Ints:
     """All members but the root, as they are reached."""
     order = np.argsort(tree.reached, kind="stable")
     return order[tree.reached[order] >= 0]

@@ -191,6 +191,18 @@ BINE: Mapping[str, Mapping[str, str]] = {
 }
 
 
+# What the authors have over MPI for a line of ranks only (bine_gather_mpi, ...), never cut.
+ON_A_LINE: Mapping[str, Mapping[str, str]] = {
+    "alltoall": {"BINE-LOG": "bine"},
+    "gather": {"BINE-BINOMIAL_TREE_CONT_PERMUTE": "bine_ranges"},
+    "reduce": {
+        "BINE-BINOMIAL_TREE": "bine",
+        "BINE-REDUCE_SCATTER_GATHER": "bine_reduce_scatter_gather",
+    },
+    "scatter": {"BINE-BINOMIAL_TREE_CONT_PERMUTE": "bine_ranges"},
+}
+
+
 SEVERAL_PORTS = re.compile(r"-(MPI|UTOFU)-\d+-(?!1$)\d+$")
 
 
@@ -219,6 +231,8 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
     found = BINE.get(collective, {}).get(match[1]) if match else None
     if match is None or found is None:
         return None
+    if match[2] == "MPI" and (line := ON_A_LINE.get(collective, {}).get(match[1])):
+        return Known(collective, line)
     known_options = options_of(ALGORITHMS[collective][found])
     puts = match[2] == "UTOFU"
     given = {"dims": dims, "segment": match[3], "puts": str(int(puts))}

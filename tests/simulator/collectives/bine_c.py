@@ -265,3 +265,68 @@ def alltoall(rank, block, dims):
         do.sendrecv(peer, half, peer, half)
     do.copy(block << steps)
     return do
+
+
+def negabinary(number):
+    return (0xAAAAAAAA + number) ^ 0xAAAAAAAA
+
+
+def from_negabinary(bits):
+    return (0xAAAAAAAA ^ bits) - 0xAAAAAAAA
+
+
+def one_dimensional(rank, root, size):
+    """Partners of bine_gather_mpi nearest first, with the mask and whether a rank goes on there."""
+    me, mask = negabinary((rank - root) % size), 1
+    while mask < size:
+        partner = (from_negabinary(me ^ (2 * mask - 1)) + root) % size
+        low = me & (4 * mask - 1)
+        goes_on = low in (0, 4 * mask - 1) and not (2 * mask >= size and rank != root)
+        yield mask, partner, goes_on
+        mask *= 2
+
+
+def ranges(counts, begin, end):
+    """Bytes of the one or two messages of a range of blocks that may pass the last."""
+    if end >= begin:
+        return [sum(counts[begin : end + 1])]
+    return [sum(counts[begin:]), sum(counts[: end + 1])]
+
+
+def gather_mpi(rank, root, counts):
+    size, do = len(counts), Script()
+    do.copy(counts[rank])
+    first = last = rank
+    down = rank % 2 == 0
+    for mask, partner, goes_on in one_dimensional(rank, root, size):
+        if not goes_on:
+            for count in ranges(counts, first, last):
+                do.send(partner, count)
+            break
+        if down:
+            begin, end = (last + 1) % size, (last + mask) % size
+            last = end
+        else:
+            begin, end = (first - mask) % size, (first - 1) % size
+            first = begin
+        for count in ranges(counts, begin, end):
+            do.recv(partner, count)
+        down = not down
+    return do
+
+
+def scatter_mpi(rank, root, counts):
+    """bine_scatter_mpi: what bine_gather_mpi does, backwards, and no copy where nobody is below."""
+    calls, do = gather_mpi(rank, root, counts), Script()
+    moves = [(word, peer, size) for word, peer, size in calls if word in ("post", "send")]
+    steps, rest = [], list(moves)
+    while rest:  # both messages of a range stay in their order
+        same = [move for move in rest if move[:2] == rest[0][:2]]
+        steps.append(same)
+        rest = rest[len(same) :]
+    for step in reversed(steps):
+        for word, peer, size in step:
+            (do.recv if word == "send" else do.send)(peer, size)
+    if rank == root or any(word == "post" for word, _, _ in moves):
+        do.copy(counts[rank])
+    return do
