@@ -13,19 +13,18 @@ import numpy as np
 
 from .broadcasts import linear_bcast
 from .exchanges import ring
-from .reduce_scatters import folded, ring_reduce
+from .reduce_scatters import folded, halves, halving, ring_reduce
 from .reduces import linear_reduce
 from .schedules import (
     Ints,
     Schedule,
     cut,
-    edges,
     masks,
-    no_work,
     one_after_another,
     renumbered,
     schedule,
     together,
+    work,
 )
 
 
@@ -75,7 +74,7 @@ def _ring(members: int, whole: int, phases: int) -> Schedule:
     parts = blocks[:, None] // phases + (np.arange(phases) < blocks[:, None] % phases)
     reducing = [ring_reduce(members, parts[:, phase], 0) for phase in range(phases)]
     copy = schedule([], [(-1, me, np.full(members, whole))])
-    gathering = ring(members, 0, np.roll(blocks, -1))._replace(work=no_work())
+    gathering = ring(members, 0, np.roll(blocks, -1))._replace(work=work())
     return one_after_another(copy, *reducing, gathering)
 
 
@@ -92,12 +91,12 @@ def rabenseifner_allreduce(members: int, _root: int, volume: Ints, /) -> Schedul
     """
     power, extra = _power(members)
     blocks = cut(int(volume[0]), power)
-    halves, active = _halved(members, blocks)
+    reduced, active = _halved(members, blocks)
     me = np.arange(power)
-    doubling = schedule((me, me ^ mask, kept) for mask, kept, _ in reversed(_halves(blocks)))
+    doubling = schedule((me, me ^ mask, kept) for mask, kept, _ in reversed(halves(blocks)))
     back = np.arange(0, 2 * extra, 2)
     rest = schedule([(back, back + 1, np.full(extra, volume[0]))] if extra else [])
-    return one_after_another(halves, renumbered(doubling, active), rest)
+    return one_after_another(reduced, renumbered(doubling, active), rest)
 
 
 def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -107,7 +106,7 @@ def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
     """
     power, extra = _power(members)
     blocks = cut(int(volume[0]), power)
-    halves, active = _halved(members, blocks)
+    reduced, active = _halved(members, blocks)
     first = schedule([])
     vroot = root // 2 if root < 2 * extra else root - extra
     if root < 2 * extra and root % 2:
@@ -115,12 +114,12 @@ def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
         first = schedule([(np.array([0]), np.array([root]), blocks[:1])])
         active = np.concatenate(([root], active[1:]))
     gather, me = [], np.arange(power)
-    for mask, kept, _ in reversed(_halves(blocks)):
+    for mask, kept, _ in reversed(halves(blocks)):
         # Who is in the same part as the root of what remains receives, its partner sends.
         ends = (me ^ vroot) & (mask - 1) == (me ^ vroot)
         dst = me[ends]
         gather.append((dst ^ mask, dst, kept[dst ^ mask]))
-    return one_after_another(halves, first, renumbered(schedule(gather), active))
+    return one_after_another(reduced, first, renumbered(schedule(gather), active))
 
 
 def _halved(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
@@ -138,30 +137,7 @@ def _halved(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
             (even + 1, even, np.full(extra, whole - first)),
         ]
         fold = one_after_another(fold, schedule(rounds, reduced=[(0, pair, whole - sizes)]))
-    me = np.arange(power)
-    halves = _halves(blocks)
-    halving = schedule(
-        ((me, me ^ mask, sent) for mask, _, sent in halves),
-        reduced=[(k, me, kept) for k, (_, kept, _) in enumerate(halves)],
-    )
-    return one_after_another(fold, renumbered(halving, active)), active
-
-
-def _halves(blocks: Ints) -> list[tuple[int, Ints, Ints]]:
-    """Distance of the partner, and bytes that each member keeps and sends, round after round."""
-    power = len(blocks)
-    me, before = np.arange(power), edges(blocks)
-    begin = np.zeros(power, dtype=np.int64)
-    rounds = []
-    for mask in masks(power):
-        width = power // (2 * mask)
-        upper = me & mask != 0
-        keep, send = begin + width * upper, begin + width * ~upper
-        rounds.append(
-            (mask, before[keep + width] - before[keep], before[send + width] - before[send])
-        )
-        begin = keep
-    return rounds
+    return one_after_another(fold, renumbered(halving(blocks), active)), active
 
 
 def _power(members: int) -> tuple[int, int]:

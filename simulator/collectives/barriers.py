@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .schedules import Ints, Schedule, masks, no_work, one_after_another, schedule
+from .schedules import Ints, Schedule, masks, one_after_another, schedule, work
 
 
 def dissemination(members: int, _root: int, _volume: Ints, /) -> Schedule:
@@ -36,7 +36,7 @@ def linear_barrier(members: int, _root: int, _volume: Ints, /) -> Schedule:
     others = np.arange(1, members)
     zero = np.zeros_like(others)
     gather = schedule([(others, zero, zero)])
-    answer = Schedule(others, zero, others, zero, zero, zero, no_work())
+    answer = Schedule(others, zero, others, zero, zero, zero, work())
     return one_after_another(gather, answer)
 
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from .bine_exchanges import Dims, doubling, halving, with_copies
 from .bine_trees import BineTree, by_port, early, gathered, in_order, scattered, tree_from, ways
-from .broadcasts import shares
-from .schedules import Ints, Schedule, edges, one_after_another, turned, work
+from .schedules import Ints, Schedule, edges, one_after_another, shares, turned, work
 
 
 def bine_reduce_then_gather(

@@ -18,7 +18,6 @@ from .bine_trees import (
     tree_from,
     ways,
 )
-from .broadcasts import shares
 from .schedules import (
     Done,
     Ints,
@@ -26,6 +25,7 @@ from .schedules import (
     edges,
     one_after_another,
     schedule,
+    shares,
     together,
     work,
 )

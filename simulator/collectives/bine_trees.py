@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, together, work
+from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, segments, together, work
 
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 
@@ -33,11 +33,6 @@ class Ways(NamedTuple):
     """
 
     peer: Ints
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return len(self.peer)
 
 
 class BineTree(NamedTuple):
@@ -56,10 +51,6 @@ class BineTree(NamedTuple):
     parent: Ints
     reached: Ints
     place: Ints
-
-    def below(self, steps: int) -> Ints:
-        """How many members each subtree has."""
-        return 1 << (steps - 1 - self.reached)
 
 
 def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
@@ -273,11 +264,7 @@ def in_order(tree: BineTree) -> Ints:
 
 
 def _segments(whole: int, segment: int) -> Ints:
-    length = min(segment or LARGEST_PUT, LARGEST_PUT)
-    count = max(-(-whole // length), 1)
-    size = np.full(count, length)
-    size[-1] = whole - length * (count - 1)
-    return size
+    return segments(whole, min(segment or LARGEST_PUT, LARGEST_PUT))
 
 
 def early(given: Schedule, puts: int) -> Schedule:

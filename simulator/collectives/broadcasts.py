@@ -16,12 +16,13 @@ from .schedules import (
     Schedule,
     edges,
     masks,
-    no_work,
     one_after_another,
     schedule,
     segments,
+    shares,
     together,
     turned,
+    work,
 )
 from .tree_shapes import Tree, rooted
 
@@ -80,7 +81,7 @@ def _down(tree: Tree, whole: int, segment: int) -> Schedule:
         size=np.repeat(size, edges),
         posted=taken if count == 1 else 2 * which,
         taken=taken,
-        work=no_work(),
+        work=work(),
     )
 
 
@@ -125,14 +126,8 @@ def _blocking(tree: Tree, of: Ints, size: Ints) -> Schedule:
         size=np.repeat(size, len(of)),
         posted=np.where(at_once, taken, 3 * which),
         taken=taken,
-        work=no_work(),
+        work=work(),
     )
-
-
-def shares(whole: int, parts: int) -> Ints:
-    """Cut a buffer into blocks of equal length, as far as it reaches."""
-    length = -(-whole // parts)
-    return np.clip(whole - length * np.arange(parts), 0, length)
 
 
 def scatter_allgather(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -165,7 +160,7 @@ def scatter_allgather(members: int, root: int, volume: Ints, /) -> Schedule:
 def scatter_allgather_ring(members: int, root: int, volume: Ints, /) -> Schedule:
     """Scatter, then allgather in a ring: bcast_intra_scatter_allgather_ring."""
     blocks = shares(int(volume[0]), members)
-    around = ring(members, 0, blocks)._replace(work=no_work())
+    around = ring(members, 0, blocks)._replace(work=work())
     return turned(one_after_another(_scatter(blocks), around), members, root)
 
 

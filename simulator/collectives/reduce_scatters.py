@@ -17,6 +17,7 @@ from .schedules import (
     edges,
     masks,
     one_after_another,
+    renumbered,
     schedule,
     together,
     work,
@@ -31,6 +32,35 @@ def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
     return schedule(
         [(even, even + 1, size)] if extra else [], reduced=[(0, even + 1, size)]
     ), active
+
+
+def halves(blocks: Ints) -> list[tuple[int, Ints, Ints]]:
+    """Distance of the partner, and bytes that each member keeps and sends, round after round.
+
+    Neighbours come first; there is a block for each member, a power of two of them.
+    """
+    power = len(blocks)
+    me, before = np.arange(power), edges(blocks)
+    begin = np.zeros(power, dtype=np.int64)
+    rounds = []
+    for mask in masks(power):
+        width = power // (2 * mask)
+        upper = me & mask != 0
+        keep, send = begin + width * upper, begin + width * ~upper
+        rounds.append(
+            (mask, before[keep + width] - before[keep], before[send + width] - before[send])
+        )
+        begin = keep
+    return rounds
+
+
+def halving(blocks: Ints) -> Schedule:
+    """Send what is not kept to the partner of each round, and add up what comes, see `halves`."""
+    me, rounds = np.arange(len(blocks)), halves(blocks)
+    return schedule(
+        ((me, me ^ mask, sent) for mask, _, sent in rounds),
+        reduced=[(k, me, kept) for k, (_, kept, _) in enumerate(rounds)],
+    )
 
 
 def ring_reduce(members: int, blocks: Ints, first: int) -> Schedule:
@@ -99,14 +129,6 @@ def butterfly_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Sched
     me, levels = np.arange(power), (power - 1).bit_length()
     even = np.arange(0, 2 * extra, 2)
     before = edges(volume)[np.concatenate((even, np.arange(2 * extra, members + 1)))]
-    begin, rounds, reduced = np.zeros(power, dtype=np.int64), [], []
-    for k, mask in enumerate(masks(power)):
-        width = power // (2 * mask)
-        upper = me & mask != 0
-        keep, send = begin + width * upper, begin + width * ~upper
-        rounds.append((active, active[me ^ mask], before[send + width] - before[send]))
-        reduced.append((k, active, before[keep + width] - before[keep]))
-        begin = keep
     # Each now has the block of the member whose number is its own with the bits reversed.
     mirror = np.array([int(f"{k:0{levels}b}"[::-1], 2) if levels else 0 for k in range(power)])
     two = mirror < extra
@@ -118,7 +140,7 @@ def butterfly_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Sched
     return one_after_another(
         schedule([], [(-1, everyone, np.full(members, total))]),
         fold,
-        schedule(rounds, reduced=reduced),
+        renumbered(halving(np.diff(before)), active),
         end,
     )
 

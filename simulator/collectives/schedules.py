@@ -90,11 +90,6 @@ class Algorithm(Protocol):
         ...
 
 
-def no_work() -> Work:
-    """Return a table without rows."""
-    return Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))
-
-
 def schedule(
     rounds: Iterable[tuple[Ints, Ints, Ints]],
     copied: Iterable[Done] = (),
@@ -118,7 +113,7 @@ def schedule(
 
 def work(copied: Iterable[Done] = (), reduced: Iterable[Done] = ()) -> Work:
     """List work given as tuples of a step or steps, members and bytes."""
-    parts = [no_work()]
+    parts = [Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))]
     for place, given in enumerate((copied, reduced)):
         for step, member, size in given:
             both = [np.zeros_like(member), np.zeros_like(member)]
@@ -178,6 +173,12 @@ def masks(members: int) -> list[int]:
 def cut(whole: int, parts: int) -> Ints:
     """Cut a buffer into blocks that differ by one byte at most, the longer ones first."""
     return whole // parts + (np.arange(parts) < whole % parts)
+
+
+def shares(whole: int, parts: int) -> Ints:
+    """Cut a buffer into blocks of ``ceil(whole / parts)`` bytes, as far as it reaches."""
+    length = -(-whole // parts)
+    return np.clip(whole - length * np.arange(parts), 0, length)
 
 
 def segments(whole: int, segment: int) -> Ints:

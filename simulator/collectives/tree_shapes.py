@@ -24,7 +24,6 @@ class Tree(NamedTuple):
         Of each of these the parent, and its place among the parent's children.
     depth, children : ndarray(int64, shape=(members,))
         Of every member its distance from the root, and how many children it has.
-    root : int
     """
 
     child: Ints
@@ -32,7 +31,6 @@ class Tree(NamedTuple):
     place: Ints
     depth: Ints
     children: Ints
-    root: int
 
 
 def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
@@ -59,7 +57,7 @@ def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
     above = parent[child]
     first = np.flatnonzero(np.diff(above, prepend=-1))
     place = np.arange(len(child)) - np.repeat(first, np.diff(first, append=len(child)))
-    return Tree(child, above, place, depth, np.bincount(above, minlength=members), root)
+    return Tree(child, above, place, depth, np.bincount(above, minlength=members))
 
 
 def rooted(tree: Tree, root: int) -> Tree:
@@ -72,7 +70,6 @@ def rooted(tree: Tree, root: int) -> Tree:
         tree.place,
         tree.depth[back],
         tree.children[back],
-        root,
     )
 
 

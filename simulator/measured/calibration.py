@@ -126,11 +126,7 @@ def fit_collectives(
         ]
     )
     table = measured.part(chosen)
-    if len(table) < LEAST * len(keys):
-        raise MeasuredError(
-            f"{', '.join(measured.files)}: {len(table)} calls by algorithms that are known: "
-            f"expected at least {LEAST * len(keys)} for {len(keys)} parameters"
-        )
+    _expect_enough(measured, len(table), "by algorithms that are known", keys)
     start = np.array([_start(key, settings, networks[0]) for key in keys])
     runs = 0
 
@@ -147,7 +143,9 @@ def fit_collectives(
 
     calls = table
     first = times(dict(zip(keys, start.tolist(), strict=True)))
-    calls = fitted = table.part(_sample(table, np.isfinite(first)))
+    there = np.isfinite(first)
+    _expect_enough(measured, int(there.sum()), "that can be simulated", keys)
+    calls = fitted = table.part(_sample(table, there))
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],
@@ -164,6 +162,14 @@ def fit_collectives(
     calls = table
     predicted = times(found.parameters)
     return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})
+
+
+def _expect_enough(measured: Measured, calls: int, which: str, keys: Sequence[str]) -> None:
+    if calls < LEAST * len(keys):
+        raise MeasuredError(
+            f"{', '.join(measured.files)}: {calls} calls {which}: "
+            f"expected at least {LEAST * len(keys)} for {len(keys)} parameters"
+        )
 
 
 def _sample(table: Measured, there: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,6 @@ def read_measured(paths: Sequence[str | Path]) -> Measured:
     """
     rows = [(place, row) for place, path in enumerate(paths) for row in _rows(path)]
     return _measured(rows, tuple(map(str, paths)))
-
-
-def measured_of(rows: Iterable[Mapping[str, Any]], name: str = "measured") -> Measured:
-    """Make a table of rows that have the columns of a file."""
-    where = (f"{name}: row {number}" for number in range(1, MOST_RANKS))
-    return _measured([(0, _row(row, at)) for row, at in zip(rows, where, strict=False)], (name,))
 
 
 Row = tuple[str, str, int, float, int, int, bool]

@@ -143,8 +143,9 @@ def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> 
 
 
 def loss_of(predicted: Floats, measured: Floats) -> float:
-    """Return the mean of Huber's rho."""
-    return _huber(np.log(predicted / measured))
+    """Return the mean of Huber's rho; infinite if a call has no time."""
+    loss = _huber(np.log(predicted / measured))
+    return loss if np.isfinite(loss) else np.inf
 
 
 def _huber_weight(error: Floats) -> Floats:

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 import hopmap as hm
 from hopmap.scenarios.cli.app import app
-from hopmap.simulator.measured.files import measured_of
 from hopmap.simulator.measured.prediction import predict
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
 from support.commands import as_json, hopmap
+from support.measured_calls import measured_of
 
 MACHINE = "torus:2x2x2"
 TRUE = {

@@ -15,8 +15,8 @@ from hopmap.simulator.measured.errors import (
     order_of,
     unknown,
 )
-from hopmap.simulator.measured.files import measured_of
 from hopmap.simulator.measured.prediction import NO_NAME, Prediction
+from support.measured_calls import measured_of
 
 
 def table(*rows):

@@ -8,9 +8,9 @@ import pytest
 from hopmap.simulator.measured.files import (
     MeasuredError,
     is_measured,
-    measured_of,
     read_measured,
 )
+from support.measured_calls import measured_of
 
 HEAD = "collective,algorithm,buffer_bytes,iterations,median_ns\n"
 

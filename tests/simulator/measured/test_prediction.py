@@ -9,7 +9,7 @@ import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters, simulate
 from hopmap.simulator.measured import prediction
-from hopmap.simulator.measured.files import MeasuredError, measured_of
+from hopmap.simulator.measured.files import MeasuredError
 from hopmap.simulator.measured.names import Known, known
 from hopmap.simulator.measured.prediction import (
     NO_NAME,
@@ -23,6 +23,7 @@ from hopmap.simulator.measured.prediction import (
 )
 from hopmap.simulator.measured.single_call import call_program, moved
 from hopmap.topologies import mesh, topology_from_spec, torus
+from support.measured_calls import measured_of
 
 FREE = Parameters(
     overhead_send=0.0, overhead_recv=0.0, injection_bandwidth=1e300, injection_latency=0.0,
