@@ -11,7 +11,17 @@ from collections.abc import Callable
 import numpy as np
 
 from .bine_exchanges import Dims, doubling, halving, with_copies
-from .bine_trees import BineTree, by_port, early, gathered, in_order, scattered, tree_from, ways
+from .bine_trees import (
+    BineTree,
+    by_port,
+    early,
+    gathered,
+    in_order,
+    scattered,
+    told_by_all,
+    tree_from,
+    ways,
+)
 from .schedules import Ints, Schedule, edges, one_after_another, shares, turned, work
 
 
@@ -25,7 +35,7 @@ def bine_reduce_then_gather(
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(halving(way, blocks, puts=puts), gathered(tree, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts)
+    return early(by_port(ports, volume[:1], of), puts, told_by_all(members, ports))
 
 
 def bine_scatter_then_allgather(
@@ -38,7 +48,7 @@ def bine_scatter_then_allgather(
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(scattered(tree, blocks), doubling(way, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts)
+    return early(by_port(ports, volume[:1], of), puts, told_by_all(members, ports))
 
 
 def bine_gather(

@@ -11,10 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .bine_trees import (
+    ADDRESSES,
     LARGEST_PUT,
     Ways,
     by_port,
     early,
+    told_by_all,
+    told_by_partners,
     tree_from,
     ways,
 )
@@ -98,14 +101,20 @@ def bine_allgather(
 def bine_allgather_sending(
     members: int, _root: int, volume: Ints, /, *, dims: Dims = (), puts: int = 0
 ) -> Schedule:
-    """First send the own block to where it lies in order, then exchange: CONT_SEND."""
+    """First send the own block to where it lies in order, then exchange: CONT_SEND.
+
+    With puts, partners tell each other first where their buffers are.
+    """
     me, way = np.arange(members), ways(members, dims)
     place = tree_from(0, way, nearest_first=True).place
     inverse = np.argsort(place)
     moves, stays = me[inverse != me], me[inverse == me]
-    first = schedule([(moves, inverse[moves], volume[moves])])
+    first = schedule([(moves, inverse[moves], volume[moves])], [(-1, stays, volume[stays])])
     both = one_after_another(first, early(doubling(way, volume[place]), puts))
-    return with_copies(both, [(-1, stays, volume[stays])])
+    if puts:
+        back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
+        both = one_after_another(told_by_partners(way, 1), back, both)
+    return both
 
 
 def bine_allgather_ranges(
@@ -148,7 +157,8 @@ def bine_allgather_blocks(
             held = np.concatenate((held, held[partner]), axis=1)
         return schedule(rounds)
 
-    return with_copies(early(by_port(ports, volume, of), puts), [(-1, me, volume)])
+    around = early(by_port(ports, volume, of), puts, told_by_all(members, ports))
+    return with_copies(around, [(-1, me, volume)])
 
 
 def bine_reduce_scatter(
@@ -250,11 +260,12 @@ def _halving_then_doubling(
     segment: int,
     way_of: Callable[[int], Ways],
 ) -> Schedule:
-    """Without puts the buffer is copied first."""
+    """Without puts the buffer is copied first; with puts, partners tell where theirs are."""
 
     def of(port: int, part: Ints) -> Schedule:
         way, blocks = way_of(port), shares(int(part[0]), members)
         return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
-    return with_copies(early(by_port(ports, volume[:1], of), puts), copies)
+    around = early(by_port(ports, volume[:1], of), puts, told_by_partners(way_of(0), ports))
+    return with_copies(around, copies)

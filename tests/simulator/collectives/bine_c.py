@@ -106,8 +106,33 @@ def parts(count, largest):
     return [*rest, count]
 
 
+def told_by_all(rank, size):
+    """The MPI_Allgather of bine_utofu_exchange_buf_info_allgather, by recursive doubling."""
+    do, mask = Script(), 1
+    while mask < size:
+        do.sendrecv(rank ^ mask, 16 * mask, rank ^ mask, 16 * mask)
+        mask *= 2
+    return do
+
+
+def told_by_partners(rank, dims, recdoub=False):
+    """Loops of bine_utofu_exchange_buf_info."""
+    do = Script()
+    peers = [peer_of(rank, step, 0, dims, recdoub) for step in range(len(step_info(0, dims)))]
+    sends, receives = [], []
+    for step, peer in enumerate(peers):
+        if step == 0:
+            receives.append(do.irecv(peer, 16))
+        sends.append(do.isend(peer, 16))
+    for step, peer in enumerate(peers):
+        receive = receives.pop() if receives else do.irecv(peer, 16)
+        do.wait(receive, *(sends if step == 0 else []))
+    return do
+
+
 def bcast(rank, root, count, port, dims, segment):
-    tree, do = Tree(root, port, dims, decreasing=True), Script()
+    tree = Tree(root, port, dims, decreasing=True)
+    do = told_by_all(rank, tree.size)
     sizes = parts(count, segment)
     receives = [] if rank == root else [do.irecv(tree.parent[rank], size) for size in sizes]
     for k, size in enumerate(sizes):
@@ -207,12 +232,13 @@ def allgather_permute(rank, block, dims):
 
 def allgather_send(rank, block, dims):
     steps = len(step_info(0, dims))
-    do, size = Script(), 1 << steps
+    do, size = told_by_partners(rank, dims), 1 << steps
     tree = Tree(0, 0, dims, decreasing=False)
     to, source = tree.remapped.index(rank), tree.remapped[rank]
     if to == rank:
         do.copy(block)
     else:
+        do.sendrecv(source, 16, to, 16)
         do.sendrecv(to, block, source, block)
     assert sorted(tree.remapped) == list(range(size))
     peers = [peer_of(rank, steps - 1 - step, 0, dims) for step in range(steps)]
@@ -245,7 +271,7 @@ def allreduce_l(rank, count, dims, recdoub=False):
 
 def allreduce_b_cont(rank, count, dims, recdoub=False):
     steps = len(step_info(0, dims))
-    do, given = Script(), []
+    do, given = told_by_partners(rank, dims, recdoub), []
     for step in range(steps):
         half = count >> (step + 1)
         peer = peer_of(rank, step, 0, dims, recdoub)

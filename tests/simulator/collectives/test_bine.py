@@ -108,7 +108,7 @@ def test_alltoall(dims):
 @pytest.mark.parametrize("ports", [2, 3, 6])
 def test_every_port_has_a_tree_of_its_own(dims, ports):
     size, count = int(np.prod(dims)), 6000
-    ours = schedule("bcast", "bine", dims, 1, np.array([count]), ports=ports)
+    ours = schedule("bcast", "bine_with_buffer", dims, 1, np.array([count]), ports=ports)
     sent = Counter(zip(ours.src.tolist(), ours.dst.tolist(), ours.size.tolist(), strict=True))
     trees = [c.Tree(1, port, dims, decreasing=True) for port in range(ports)]
     expected = Counter(
@@ -122,7 +122,7 @@ def test_every_port_has_a_tree_of_its_own(dims, ports):
 
 def test_the_authors_blocks_are_sent_one_by_one():
     whole, each = (
-        schedule("allgather", name, (4, 2), 0, 2 ** np.arange(8))
+        ALGORITHMS["allgather"][name](8, 0, 2 ** np.arange(8), dims=(4, 2))
         for name in ("bine", "bine_blocks")
     )
     assert (np.bitwise_count(whole.size.astype(np.uint64)) >= 1).all()
@@ -132,6 +132,15 @@ def test_the_authors_blocks_are_sent_one_by_one():
         here = (each.round == now) & (each.src == src) & (each.dst == dst)
         then = (whole.round == now) & (whole.src == src)
         assert each.size[here].sum() == whole.size[then][0]
+
+
+def test_where_buffers_are_is_told_before_puts_and_nothing_before_messages():
+    volume = np.array([4096])
+    for name, told in (("bine", 3 * 8), ("bine_scatter_allgather", 3 * 8), ("bine_with_buffer", 0)):
+        algorithm = ALGORITHMS["bcast"][name]
+        plain, puts = (algorithm(8, 0, volume, dims=(2, 2, 2), puts=puts) for puts in (0, 1))
+        assert len(puts.size) - len(plain.size) == told
+        assert puts.size.sum() - plain.size.sum() == (8 * 7 * 16 if told else 0)
 
 
 def test_steps_are_those_of_the_paper():
