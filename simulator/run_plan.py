@@ -149,9 +149,11 @@ def pauses(program: Program, parameters: Parameters) -> NDArray[np.float64]:
     """Seconds before each operation: computation, scaled, and what collectives do there."""
     seconds = program.compute * parameters.compute_scale
     work = program.work
-    per_byte = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
-    if any(per_byte):
-        seconds[work.row] += work.copied * per_byte[0] + work.reduced * per_byte[1]
+    copy, reduce = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
+    if copy or reduce:
+        seconds[work.row] += work.copied * copy + work.reduced * reduce
+    if parameters.collective_per_block:
+        seconds[work.row] += work.blocks * parameters.collective_per_block
     return seconds
 
 

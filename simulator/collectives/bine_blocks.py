@@ -73,6 +73,7 @@ def _gather(
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, np.array([root]), volume.sum(keepdims=True))],
+        [(around.steps, np.array([root]), np.array([members]))],
     )
 
 
@@ -116,6 +117,7 @@ def _scatter(
     return with_copies(
         around,
         [(-1, np.array([root]), volume.sum(keepdims=True)), (around.steps, me, volume)],
+        [(-1, np.array([root]), np.array([members]))],
     )
 
 

@@ -79,9 +79,9 @@ def halving(way: Ways, volume: Ints, segment: int = 0, puts: int = 0) -> Schedul
     return together(*parts) if parts else schedule([])
 
 
-def with_copies(given: Schedule, copied: list[Done]) -> Schedule:
-    """Add what is copied."""
-    return together(given, schedule([], copied))
+def with_copies(given: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
+    """Add what is copied, and how many blocks by themselves."""
+    return together(given, schedule([], copied, blocks=blocks or ()))
 
 
 def bine_allgather(
@@ -95,7 +95,11 @@ def bine_allgather(
         lambda port, part: doubling(ways(members, dims, port), part),
     )
     around = early(around, puts)
-    return with_copies(around, [(-1, me, volume), (around.steps, me, volume.sum(keepdims=True))])
+    return with_copies(
+        around,
+        [(-1, me, volume), (around.steps, me, volume.sum(keepdims=True))],
+        [(around.steps, me, np.array([members]))],
+    )
 
 
 def bine_allgather_sending(
@@ -171,7 +175,9 @@ def bine_reduce_scatter(
     )
     around = early(around, puts)
     end = [] if puts else [(around.steps, me, volume)]
-    return with_copies(around, [(-1, me, volume.sum(keepdims=True)), *end])
+    return with_copies(
+        around, [(-1, me, volume.sum(keepdims=True)), *end], [(-1, me, np.array([members]))]
+    )
 
 
 def bine_allreduce(

@@ -45,7 +45,7 @@ class CollectiveRows(NamedTuple):
 
 
 class Worked(NamedTuple):
-    """Bytes copied and reduced before rows, or behind them; rows may occur again.
+    """Bytes copied and reduced, and blocks copied, before rows or behind them; rows may occur again.
 
     What has nothing to come stands behind the last row of its member.
     """
@@ -54,6 +54,7 @@ class Worked(NamedTuple):
     behind: NDArray[np.bool_]
     copied: Ints
     reduced: Ints
+    blocks: Ints
 
 
 class Template(NamedTuple):
@@ -178,8 +179,7 @@ def collective_rows(
                     Worked(
                         (template.worked.row + shift).ravel(),
                         np.tile(template.worked.behind, len(calls)),
-                        np.tile(template.worked.copied, len(calls)),
-                        np.tile(template.worked.reduced, len(calls)),
+                        *(np.tile(column, len(calls)) for column in template.worked[2:]),
                     )
                 )
                 sends = np.flatnonzero(np.isin(template.kind, (Op.SEND, Op.ISEND)) & template.puts)
@@ -189,7 +189,7 @@ def collective_rows(
         carried.operations[context] = np.concatenate(operations)
     all_rows = CollectiveRows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
-    worked.append(Worked(none, none.astype(np.bool_), none, none))
+    worked.append(Worked(none, none.astype(np.bool_), none, none, none))
     return (
         all_rows,
         Worked(*map(np.concatenate, zip(*worked, strict=True))),
@@ -327,11 +327,11 @@ def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
 
     `when` is the step of each row, and the member's number in front of it.
     """
-    does = schedule.work.copied + schedule.work.reduced > 0
+    does = sum(schedule.work[2:]) > 0
     work = Work(*(column[does] for column in schedule.work))
     row = np.searchsorted(when, work.member * schedule.steps + work.step, side="right")
     bounds = np.append(member, -1)
     behind = bounds[row] != work.member
     row = row - behind
     acts = bounds[row] == work.member
-    return Worked(row[acts], behind[acts], work.copied[acts], work.reduced[acts])
+    return Worked(row[acts], behind[acts], *(column[acts] for column in work[2:]))
