@@ -11,8 +11,9 @@ from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.collectives.naming import named
 from hopmap.simulator.collectives.schedules import cut
 from hopmap.simulator.collectives.selection import enough, suited
-from hopmap.simulator.programs.from_collectives import Worked, template_of
-from hopmap.simulator.programs.program import LocalWork, Op, Program
+from hopmap.simulator.programs.assembly import local_work
+from hopmap.simulator.programs.from_collectives import template_of
+from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.traces import Collective
 
@@ -48,7 +49,8 @@ def call_program(
     size : int
         Bytes of the whole buffer, see `moved`.
     puts : bool
-        Whether messages go into memory that is there, and wait for no receive.
+        Whether messages go into memory that is there, and wait for no receive, even if the
+        algorithm does not say so itself.
     """
     volume = moved(operation, size, members)
     name, schedule_of = named(algorithm, ALGORITHMS[operation])
@@ -56,6 +58,7 @@ def call_program(
     if instead != name and not name.startswith(("bine", "torus")):  # that is Open MPI's rule
         name, schedule_of = instead, ALGORITHMS[operation][instead]
     template = template_of(schedule_of(members, 0, volume))
+    ready = puts or template.puts
     rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
     count = len(rows) + members
 
@@ -77,19 +80,9 @@ def call_program(
         context=column(1, -1, np.int32),
         size=column(template.size, 0, np.int64),
         target=column(target, -1, np.int64),
-        mode=np.full(count, SendMode.READY if puts else SendMode.STANDARD, dtype=np.uint8),
-        work=_work(template.worked, rows),
+        mode=np.full(count, SendMode.READY if ready else SendMode.STANDARD, dtype=np.uint8),
+        work=local_work(template.worked, rows),
         collectives={1: np.full(len(rows), Collective[operation.upper()], dtype=np.uint8)},
         algorithms={operation: algorithm},
         chosen={operation: {name: 1}},
     )
-
-
-def _work(worked: Worked, rows: NDArray[np.int64]) -> LocalWork:
-    """Say before which rows of the program members copy and reduce."""
-    before, of = np.unique(rows[worked.row] + worked.behind, return_inverse=True)
-    copied, reduced = (
-        np.bincount(of, each, len(before)).astype(np.int64)
-        for each in (worked.copied, worked.reduced)
-    )
-    return LocalWork(before, copied, reduced)

@@ -84,11 +84,6 @@ def assemble(
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
     compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
-    before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
-    work = LocalWork(
-        before,
-        *(np.bincount(of, each, len(before)).astype(np.int64) for each in worked[2:]),
-    )
     sends = (kind == Op.SEND) | (kind == Op.ISEND)
     recorded = column(rows.event, -1)
     mode = np.zeros(len(kind), dtype=np.uint8)
@@ -106,7 +101,7 @@ def assemble(
         size=column(rows.size, 0),
         target=target,
         mode=mode,
-        work=work,
+        work=local_work(worked, place),
         event=recorded,
         communicators=len(trace.communicators),
         collectives=background.carried.operations,
@@ -116,3 +111,19 @@ def assemble(
         left_out=left_out,
         notes=background.carried.notes,
     )
+
+
+def local_work(worked: Worked, place: Ints) -> LocalWork:
+    """Add up what is copied and reduced before each row, when all rows are in their places.
+
+    Parameters
+    ----------
+    place : ndarray(int64)
+        Row of the program of each row that `worked` counts.
+    """
+    before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
+    copied, reduced = (
+        np.bincount(of, each, len(before)).astype(np.int64)
+        for each in (worked.copied, worked.reduced)
+    )
+    return LocalWork(before, copied, reduced)

@@ -22,6 +22,7 @@ from hopmap.simulator.measured.prediction import (
     predict,
 )
 from hopmap.simulator.measured.single_call import call_program, moved
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.topologies import mesh, topology_from_spec, torus
 from support.measured_calls import measured_of
 
@@ -72,6 +73,13 @@ def test_every_algorithm_of_a_measured_operation_makes_a_program_that_ends():
         for algorithm in ALGORITHMS[operation]:
             program = call_program(operation, algorithm, 8, 4096)
             assert simulate(program, torus((2, 2, 2)), np.arange(8)).makespan > 0
+
+
+@pytest.mark.parametrize("puts", [0, 1])
+def test_an_algorithm_that_puts_sends_in_ready_mode(puts):
+    program = call_program("bcast", f"bine(puts={puts})", 8, 4096)
+    sends = program.mode[program.sends()]
+    assert (sends == (SendMode.READY if puts else SendMode.STANDARD)).all()
 
 
 def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
