@@ -45,7 +45,7 @@ class CollectiveRows(NamedTuple):
 
 
 class Worked(NamedTuple):
-    """Bytes copied and reduced, and blocks copied, before rows or behind them; rows may occur again.
+    """What is copied and reduced before rows, or behind them; rows may occur again.
 
     What has nothing to come stands behind the last row of its member.
     """
