@@ -68,6 +68,7 @@ from .exchanges import (
     bine_alltoall,
     bruck,
     bruck_alltoall,
+    bruck_alltoall_by_blocks,
     doubling_allgather,
     linear_exchange,
     linear_sync_exchange,
@@ -109,6 +110,7 @@ _EXCHANGE = {
     "linear": linear_exchange,
     "linear_sync": linear_sync_exchange,
     "bruck": bruck_alltoall,
+    "bruck_by_blocks": bruck_alltoall_by_blocks,
     "bine": bine_alltoall,
 }
 _REDUCE_SCATTER = {

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .bine_trees import ways
-from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule
+from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule, work
 
 
 def ring(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -134,6 +134,24 @@ def bruck_alltoall(members: int, _root: int, volume: Ints, /) -> Schedule:
         blocks += [(k - 1, me, np.array([len(way)])), (k, me, np.array([2 * len(way)]))]
     copied.append((len(rounds), me, volume.sum(axis=0)))
     return schedule(rounds, copied, blocks=[*blocks, (len(rounds), me, np.array([members]))])
+
+
+def bruck_alltoall_by_blocks(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Bruck's alltoall, every block copied by itself: bruck_alltoall, BRUCK-LOG.
+
+    What is sent is packed, and what comes is copied to where that was.
+    """
+    given, me = bruck_alltoall(members, 0, volume), np.arange(members)
+    copied: list[Done] = [(-1, me, volume.sum(axis=1))]
+    blocks: list[Done] = [(-1, me, np.array([members]))]
+    for k, mask in enumerate(masks(members)):
+        sent = given.size[given.round == k]
+        half = np.array([np.count_nonzero(me & mask)])
+        copied += [(k - 1, me, sent), (k, (me + mask) % members, sent)]
+        blocks += [(k - 1, me, half), (k, me, half)]
+    copied.append((given.steps - 1, me, volume.sum(axis=0)))
+    blocks.append((given.steps - 1, me, np.array([members])))
+    return given._replace(work=work(copied, blocks=blocks))
 
 
 def bine_alltoall(

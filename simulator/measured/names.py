@@ -167,7 +167,7 @@ BINE: Mapping[str, Mapping[str, str]] = {
         "RECDOUB-B_CONT": "torus_halving",
         "RECDOUB-L": "torus_doubling",
     },
-    "alltoall": {"BINE-LOG": "bine", "BRUCK-LOG": "bruck"},
+    "alltoall": {"BINE-LOG": "bine", "BRUCK-LOG": "bruck_by_blocks"},
     "bcast": {
         "BINE-BINOMIAL_TREE": "bine",
         "BINE-BINOMIAL_TREE_TMPBUF": "bine_with_buffer",

@@ -293,6 +293,19 @@ def alltoall(rank, block, dims):
     return do
 
 
+def bruck_alltoall(rank, size, block):
+    do, mask = Script(), 1
+    do.copy(block * size)
+    while mask < size:
+        count = block * sum(bool(i & mask) for i in range(size))
+        do.copy(count)
+        do.sendrecv((rank + mask) % size, count, (rank - mask) % size, count)
+        do.copy(count)
+        mask *= 2
+    do.copy(block * size)
+    return do
+
+
 def negabinary(number):
     return (0xAAAAAAAA + number) ^ 0xAAAAAAAA
 

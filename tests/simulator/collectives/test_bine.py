@@ -104,6 +104,12 @@ def test_alltoall(dims):
     assert_same_scripts(ours, ranks(size, c.alltoall, BLOCK, dims))
 
 
+@pytest.mark.parametrize("size", range(2, 18))
+def test_the_authors_bruck(size):
+    ours = ALGORITHMS["alltoall"]["bruck_by_blocks"](size, 0, np.full((size, size), BLOCK))
+    assert_same_scripts(ours, ranks(size, c.bruck_alltoall, size, BLOCK))
+
+
 @pytest.mark.parametrize("dims", [(8,), (4, 4), (2, 2, 2), (4, 2, 2)])
 @pytest.mark.parametrize("ports", [2, 3, 6])
 def test_every_port_has_a_tree_of_its_own(dims, ports):

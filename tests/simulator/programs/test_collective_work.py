@@ -110,6 +110,7 @@ def test_blocks_that_are_copied_one_by_one_take_time_each(engine):
         ("REDUCE_SCATTER", "bine", 8),  # in the beginning
         ("ALLTOALL", "bine", 3 * 8 + 8),  # in each of 3 steps, and in the end
         ("ALLTOALL", "bruck", 3 * 3 * 4 + 8),  # half: packed, unpacked, back; in the end all
+        ("ALLTOALL", "bruck_by_blocks", 8 + 3 * 2 * 4 + 8),
         ("ALLTOALL", "pairwise", 0),
         ("ALLGATHER", "bruck", 0),  # in order but for a rotation
     ],
