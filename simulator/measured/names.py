@@ -59,7 +59,6 @@ FUJITSU: Mapping[str, Mapping[str, str]] = {
         "pairwise": "pairwise",
     },
     "bcast": {
-        "basic-linear": "linear",
         "binary-tree": "binary(segment=0)",
         "binomial": "binomial(segment=0)",
         "chain": "chain(fanout=4, segment=0)",

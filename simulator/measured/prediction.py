@@ -160,8 +160,8 @@ def call_time(
             call_time(entry, part, network, node_of, parameters) for part in (enough // 2, enough)
         )
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)
-    if entry.puts:  # through the one interface that they were asked to use
-        parameters = replace(parameters, nic="fifo", nic_rails=1)
+    if entry.puts:  # through the one interface that they were asked to use, and by no buffer
+        parameters = replace(parameters, nic="fifo", nic_rails=1, eager_limit=0)
     program = _program(entry, len(node_of), size)
     sent = program.size[program.sends()]
     largest, whole = int(sent.max(initial=1)), int(sent.sum())
