@@ -66,7 +66,22 @@ class BineTree(NamedTuple):
 
 
 def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
-    """Return everybody's partners, by coordinate of which the last changes first."""
+    """Return everybody's partners.
+
+    Parameters
+    ----------
+    dims : tuple of int
+        Lengths of the torus, of whose coordinates the last changes first; one ring if left out.
+    port : int
+        Which part of a buffer that is cut for several ports.
+    doubling : bool
+        Whether partners are those of recursive doubling.
+
+    Raises
+    ------
+    AlgorithmError
+        Members or lengths that are no powers of two, or lengths that do not make the members.
+    """
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
     wanted = "as many as the dimensions make, each a power of two" if dims else "a power of two"
@@ -100,7 +115,13 @@ def _is_mirrored(port: int, dimensions: int) -> bool:
 
 
 def tree_from(root: int, way: Ways, nearest_first: bool) -> BineTree:
-    """Let everyone who is reached tell its partner of each step."""
+    """Let everyone who is reached tell its partner of each step.
+
+    Parameters
+    ----------
+    nearest_first : bool
+        Whether the steps are taken as in `way`; else the farthest partner comes first.
+    """
     steps, members = way.peer.shape
     parent, reached = np.full(members, -1), np.full(members, -1)
     place = np.zeros(members, dtype=np.int64)

@@ -1,8 +1,7 @@
 """Reductions to one member: whole buffers up a tree, in segments if wished.
 
 Source: Open MPI, ompi/mca/coll/base/coll_base_reduce.c, the same in 4.1 and 5.0. Operations are
-taken to commute, and not to be in place. `rabenseifner` is among the
-allreduces.
+taken to commute, and not to be in place. `rabenseifner` is among the allreduces.
 """
 
 from __future__ import annotations

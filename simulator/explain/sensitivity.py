@@ -109,6 +109,8 @@ def _cases(
         "control_bytes": controls,
         "nic.rails": parameters.nic == "round_robin",
         "compute.scale": bool(program.compute.any()),
+        "collective.copy_per_byte": bool(program.work.copied.any()),
+        "collective.reduce_per_byte": bool(program.work.reduced.any()),
         "overhead.send": bool(sizes.size),
         "overhead.recv": bool(sizes.size),
         "overhead.per_byte": bool(((sizes > 0) & (sizes < limit)).any()),

@@ -115,7 +115,8 @@ def by_algorithm(measured: Measured, prediction: Prediction) -> list[Group]:
     there = np.isfinite(prediction.time)
     names = sorted({(measured.collective[k], measured.algorithm[k]) for k in np.flatnonzero(there)})
     number = {name: k for k, name in enumerate(names)}
-    of = np.array([number.get(n, -1) for n in zip(measured.collective, measured.algorithm)])  # noqa: B905
+    pairs = zip(measured.collective, measured.algorithm, strict=True)
+    of = np.array([number.get(pair, -1) for pair in pairs])
     groups = []
     for name, k in number.items():
         for sizes, (least, most) in CLASSES.items():

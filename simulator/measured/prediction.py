@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ FEWEST = 8  # where that would be more than so many packets in all
 ENOUGH = 50_000
 SEGMENTS = 1024  # of a buffer that is simulated
 MOST = 20_000_000  # packets of a call that is simulated: some 20 s
-KEPT = 256  # programs
+KEPT, KEPT_ROWS = 256, 100_000  # programs, and rows of each: 1 GB at most
 
 ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
 TOO_LARGE, NOT_SO_MANY = "too large to simulate", "not for so many ranks"
@@ -152,6 +151,20 @@ def call_time(
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
     Of very many segments, all but the first `SEGMENTS` take as long as the last half of these.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of the whole buffer.
+    node_of : ndarray(int64, shape=(ranks,))
+        Node of each rank.
+
+    Raises
+    ------
+    AlgorithmError
+        The algorithm is not for so many ranks.
+    DeadlockError
+        Its sends wait for each other.
     """
     segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
     enough = SEGMENTS * int(segment[1]) if segment else size
@@ -173,6 +186,16 @@ def call_time(
     return float(compiled_engine.run(plan).finish.max(initial=0.0))
 
 
-@lru_cache(KEPT)
+_kept: dict[tuple[Known, int, int], Program] = {}
+
+
 def _program(entry: Known, members: int, size: int) -> Program:
-    return call_program(entry.operation, entry.algorithm, members, size, puts=entry.puts)
+    key = entry, members, size
+    if key in _kept:
+        return _kept[key]
+    program = call_program(entry.operation, entry.algorithm, members, size, puts=entry.puts)
+    if len(program.kind) <= KEPT_ROWS:
+        if len(_kept) >= KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = program
+    return program

@@ -25,8 +25,14 @@ def moved(operation: str, size: int, members: int) -> NDArray[np.int64]:
     """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
 
     It is what broadcasts and reductions to all or one carry; what gathers collect from all; what
-    scatters, exchanges and scattered reductions share out. Exchanges send equal blocks of at least
+    scatters, exchanges and scattered reductions share out. Exchanges send equal blocks of
     ``size // members`` bytes.
+
+    Returns
+    -------
+    ndarray(int64)
+        Bytes: of the buffer, shape (1,), for `WHOLE`; of each pair, shape (members, members), for
+        alltoall; of each member's block, shape (members,), for all others.
     """
     if operation in WHOLE:
         return np.array([size], dtype=np.int64)
@@ -51,6 +57,11 @@ def call_program(
     puts : bool
         Whether messages go into memory that is there, and wait for no receive, even if the
         algorithm does not say so itself.
+
+    Raises
+    ------
+    AlgorithmError
+        An unknown algorithm or option, or one that is not for so many members.
     """
     volume = moved(operation, size, members)
     name, schedule_of = named(algorithm, ALGORITHMS[operation])

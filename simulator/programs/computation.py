@@ -3,12 +3,11 @@
 * Time in which the measurement system wrote out its buffers, did not record, or was in a region of
   its own with nothing inside, is not the program's.
 * Polling is waiting: the time between a call that looks for something and finds nothing
-  (MPI_Test, MPI_Iprobe, ...), and the next such call of the rank, looks at the clock (MPI_Wtime)
-  aside. If another region was entered and
-  left in between, the program did something there, and it is computation; and so is what other
-  threads of the rank compute meanwhile. A program that computes
-  between its polls, and of which only MPI was recorded, is taken for one that waits; `LeftOut` says
-  how many seconds that is about.
+  (MPI_Test, MPI_Iprobe, ...), and the next such call of the rank, is no computation; looks at the
+  clock (MPI_Wtime) in between do not count. If another region was entered and left in between, the
+  program did something there, and it is computation; and so is what other threads of the rank
+  compute meanwhile. A program that computes between its polls, and of which only MPI was recorded,
+  is taken for one that waits; `LeftOut` says how many seconds that is about.
 * MPI-IO is not simulated: its calls last as they did and count as computation behind the call. If
   the trace says that such a call is collective, it synchronises like a barrier first, and lasts
   as long as at the member that was in it for the shortest time, which waited least. What other

@@ -52,7 +52,24 @@ def message_rows(
     partner: Ints,
     gone: NDArray[np.bool_],
 ) -> Rows:
-    """Operations of the point-to-point calls."""
+    """Operations of the point-to-point calls.
+
+    Parameters
+    ----------
+    events : ndarray(int64, shape=(records,))
+        Events that are not brackets.
+    kind : ndarray(uint8, shape=(records,))
+        `Kind` of each.
+    partner : ndarray(int64, shape=(records,))
+        As `pair_requests` has it.
+    gone : ndarray(bool, shape=(records,))
+        Starts of requests that were cancelled.
+
+    Raises
+    ------
+    TraceError
+        A partner that is no rank of the trace.
+    """
     call = calls.of_event[events]
     acts = _ACTS[kind] & ~((ROLE[kind] > 0) & (partner < 0) & (kind != Kind.ISEND)) & ~gone
     alone = np.bincount(call[acts], minlength=len(calls.gap))[call] == 1

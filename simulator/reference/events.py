@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from heapq import heappush
-from typing import TYPE_CHECKING
 
 import simpy
 
 from hopmap.simulator import model
-
-if TYPE_CHECKING:
-    from .nic import Queue
 
 
 class Clock(simpy.Environment):
@@ -36,13 +32,12 @@ class Happening(simpy.Event):
 class Packet(Happening):
     """A packet on its way; `last` of its message, `tail` the arrival of its end."""
 
-    __slots__ = ("hop", "key", "last", "message", "number", "path", "queue", "size", "tail")
+    __slots__ = ("hop", "key", "last", "message", "number", "path", "size", "tail")
 
     def __init__(
         self, message: Message, number: int, size: int, last: bool, path: list[Server], key: int
     ) -> None:
         self.number = number
-        self.queue: Queue  # that it stood in, if queues take turns
         self.message = message
         self.size = size
         self.last = last

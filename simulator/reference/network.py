@@ -121,9 +121,9 @@ class Network:
 
     def inject(self, nic: Nic) -> None:
         """Let an idle rail serve the packet whose turn it is."""
-        packet = nic.take()
-        if packet is not None:
-            queue = packet.queue
+        taken = nic.take()
+        if taken is not None:
+            packet, queue = taken
             end = self.serve(packet, packet.tail, self.clock.now)
             queue.callbacks = self.on_served  # type: ignore[assignment]
             key = self.key(model.SERVED, packet.message.number, packet.number)

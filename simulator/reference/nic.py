@@ -61,8 +61,8 @@ class Nic:
                 self.turns.append(queue.rank)
             self.waiting[queue.rank].append(queue)
 
-    def take(self) -> Packet | None:
-        """Take the packet whose turn it is, if a rail is idle."""
+    def take(self) -> tuple[Packet, Queue] | None:
+        """Take the packet whose turn it is from its queue, if a rail is idle."""
         queue = self.control
         if not self.idle:
             return None
@@ -75,6 +75,4 @@ class Nic:
                 self.turns.append(rank)
         self.idle -= 1
         queue.served = True
-        packet = queue.packets.popleft()
-        packet.queue = queue
-        return packet
+        return queue.packets.popleft(), queue

@@ -24,6 +24,7 @@ from hopmap.simulator import (
 )
 from hopmap.topologies import haec, mesh, torus
 from hopmap.traces import read_trace
+from support.collective_calls import collective, trace_of_calls
 from support.random_loops import any_runs
 
 
@@ -125,6 +126,24 @@ def test_sensitivity_of_a_closed_form():
     assert (second.makespan, second.change) == (1.5, -0.25)
     # Of latencies and overheads twice nothing is nothing, and no message is as large as a limit.
     assert {doubling.key for doubling in rest} == {"injection.bandwidth", "ejection.bandwidth"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "doubled"),
+    [
+        ("BCAST", set()),
+        ("ALLGATHER", {"collective.copy_per_byte"}),
+        ("ALLREDUCE", {"collective.copy_per_byte", "collective.reduce_per_byte"}),
+    ],
+)
+def test_copying_and_adding_up_are_doubled_only_where_something_is(operation, doubled):
+    call = collective(
+        operation, 0.0, 0.0, root=0 if operation == "BCAST" else -1, sent=8, received=8
+    )
+    program = lower(trace_of_calls([[call]] * 2))
+    parameters = Parameters(collective_copy_per_byte=1e-9, collective_reduce_per_byte=1e-9)
+    found = sensitivity(program, mesh((2,)), np.arange(2), parameters)
+    assert {d.key for d in found if d.key.startswith("collective.")} == doubled
 
 
 @pytest.mark.parametrize("engine", ["flow", "analytic"])

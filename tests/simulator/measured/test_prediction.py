@@ -92,6 +92,22 @@ def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
     assert times[0] == pytest.approx(times[1], rel=0.03)
 
 
+@pytest.mark.parametrize(("rows", "made"), [(10**6, 1), (0, 2)])
+def test_programs_are_kept_unless_they_are_large(monkeypatch, rows, made):
+    calls = []
+
+    def call(*given, **more):
+        calls.append(given)
+        return call_program(*given, **more)
+
+    monkeypatch.setattr(prediction, "KEPT_ROWS", rows)
+    monkeypatch.setattr(prediction, "_kept", {})
+    monkeypatch.setattr(prediction, "call_program", call)
+    once, again = (time_of(torus((4,)), "bcast", "default-binomial").time for _ in range(2))
+    assert once == again
+    assert len(calls) == made
+
+
 def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated(monkeypatch):
     network = torus((4,))
     rows = [row("bcast", "default-trix3"), row("bcast", "default-binomial", gpu_aware="yes")]
