@@ -152,8 +152,9 @@ def pauses(program: Program, parameters: Parameters) -> NDArray[np.float64]:
     copy, reduce = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
     if copy or reduce:
         seconds[work.row] += work.copied * copy + work.reduced * reduce
-    if parameters.collective_per_block:
-        seconds[work.row] += work.blocks * parameters.collective_per_block
+    block, puts = parameters.collective_per_block, parameters.collective_before_puts
+    if block or puts:
+        seconds[work.row] += work.blocks * block + work.prepared * puts
     return seconds
 
 

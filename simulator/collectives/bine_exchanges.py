@@ -107,18 +107,20 @@ def bine_allgather_sending(
 ) -> Schedule:
     """First send the own block to where it lies in order, then exchange: CONT_SEND.
 
-    With puts, partners tell each other first where their buffers are.
+    With puts, partners tell each other first where their buffers are, and all but member 0 put,
+    those whose block stays where it is to themselves.
     """
     me, way = np.arange(members), ways(members, dims)
     place = tree_from(0, way, nearest_first=True).place
     inverse = np.argsort(place)
-    moves, stays = me[inverse != me], me[inverse == me]
-    first = schedule([(moves, inverse[moves], volume[moves])], [(-1, stays, volume[stays])])
-    both = one_after_another(first, early(doubling(way, volume[place]), puts))
-    if puts:
-        back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
-        both = one_after_another(told_by_partners(way, 1), back, both)
-    return both
+    stays = me == 0 if puts else inverse == me
+    moves, own = me[~stays], [(-1, me[stays], volume[stays])]
+    first = schedule([(moves, inverse[moves], volume[moves])], own)
+    around = early(doubling(way, volume[place]), puts)
+    if not puts:
+        return one_after_another(first, around)
+    back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
+    return one_after_another(told_by_partners(way, 1), back, first, around)
 
 
 def bine_allgather_ranges(

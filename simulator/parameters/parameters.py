@@ -74,6 +74,8 @@ class Parameters:
         to which it adds others; not scaled.
     collective_per_block : float
         Seconds besides for every block that a member of a collective copies by itself.
+    collective_before_puts : float
+        Seconds that a member prepares a collective that puts data into memory.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
@@ -123,6 +125,7 @@ class Parameters:
     collective_copy_per_byte: float = 0.0
     collective_reduce_per_byte: float = 0.0
     collective_per_block: float = 0.0
+    collective_before_puts: float = 0.0
     switching: str = "cut_through"
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
@@ -280,6 +283,11 @@ KEYS: Mapping[str, Key] = (
             "collective_per_block",
             "s",
             summary="time besides for a block that is copied by itself within a collective",
+        ),
+        "collective.before_puts": Key(
+            "collective_before_puts",
+            "s",
+            summary="time in which a member prepares a collective that puts data into memory",
         ),
         "switching": Key(
             "switching",

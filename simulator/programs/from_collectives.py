@@ -45,7 +45,7 @@ class CollectiveRows(NamedTuple):
 
 
 class Worked(NamedTuple):
-    """What is copied and reduced before rows, or behind them; rows may occur again.
+    """What is copied, reduced and prepared before rows, or behind them; rows may occur again.
 
     What has nothing to come stands behind the last row of its member.
     """
@@ -55,6 +55,7 @@ class Worked(NamedTuple):
     copied: Ints
     reduced: Ints
     blocks: Ints
+    prepared: Ints
 
 
 class Template(NamedTuple):
@@ -189,7 +190,7 @@ def collective_rows(
         carried.operations[context] = np.concatenate(operations)
     all_rows = CollectiveRows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
-    worked.append(Worked(none, none.astype(np.bool_), none, none, none))
+    worked.append(Worked(none, none.astype(np.bool_), none, none, none, none))
     return (
         all_rows,
         Worked(*map(np.concatenate, zip(*worked, strict=True))),
@@ -325,6 +326,8 @@ def template_of(schedule: Schedule) -> Template:
 def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
     """Put work before the member's next row, or behind its last; who has no row does none.
 
+    Puts are prepared before everyone's first row.
+
     `when` is the step of each row, and the member's number in front of it.
     """
     does = sum(schedule.work[2:]) > 0
@@ -334,4 +337,8 @@ def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
     behind = bounds[row] != work.member
     row = row - behind
     acts = bounds[row] == work.member
-    return Worked(row[acts], behind[acts], *(column[acts] for column in work[2:]))
+    first = np.unique(member, return_index=True)[1][: None if schedule.puts else 0]
+    none, one = np.zeros_like(first), np.ones_like(first)
+    columns = (row, behind, *work[2:], np.zeros_like(row))
+    ahead = (first, none > 0, none, none, none, one)
+    return Worked(*(np.append(a[acts], b) for a, b in zip(columns, ahead, strict=True)))

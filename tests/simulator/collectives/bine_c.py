@@ -235,7 +235,7 @@ def allgather_send(rank, block, dims):
     do, size = told_by_partners(rank, dims), 1 << steps
     tree = Tree(0, 0, dims, decreasing=False)
     to, source = tree.remapped.index(rank), tree.remapped[rank]
-    if to == rank:
+    if rank == 0:
         do.copy(block)
     else:
         do.sendrecv(source, 16, to, 16)

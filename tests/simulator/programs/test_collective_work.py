@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -23,7 +24,10 @@ from support.slow import examples
 COPY, REDUCE = 2e-9, 5e-9
 SIZE = 1000
 WORKING = Parameters(
-    collective_copy_per_byte=COPY, collective_reduce_per_byte=REDUCE, collective_per_block=3e-7
+    collective_copy_per_byte=COPY,
+    collective_reduce_per_byte=REDUCE,
+    collective_per_block=3e-7,
+    collective_before_puts=2e-6,
 )
 
 
@@ -125,6 +129,15 @@ def test_how_many_blocks_a_member_copies(operation, algorithm, blocks):
     assert np.bincount(of, program.work.blocks, 8).tolist() == [blocks] * 8
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled", "flow", "analytic"])
+def test_a_collective_that_puts_is_prepared_once_by_everyone(engine):
+    preparing = Parameters(collective_before_puts=1e-3)
+    for puts, seconds in ((0, 0.0), (1, 1e-3)):
+        program = called("ALLREDUCE", 4, f"bine(puts={puts})", sent=SIZE, received=SIZE)
+        without, result = run(program, Parameters(), engine), run(program, preparing, engine)
+        assert result.finish - without.finish == pytest.approx(np.full(4, seconds), abs=1e-12)
+
+
 def test_work_is_not_scaled_with_computation():
     program = gathered()
     half = replace(WORKING, compute_scale=0.5)
@@ -136,11 +149,11 @@ def test_work_before_a_loop_is_done_once(name):
     folded = lower(nas_folded(name))
     flat = without_loops(folded)
     trips = folded.trips()
-    for bytes_of in ("copied", "reduced", "blocks"):
+    for bytes_of in ("copied", "reduced", "blocks", "prepared"):
         here = getattr(folded.work, bytes_of) * trips[folded.work.row]
         assert here.sum() == getattr(flat.work, bytes_of).sum()
     written = lower(nas_trace(name))
-    for bytes_of in ("copied", "reduced", "blocks"):
+    for bytes_of in ("copied", "reduced", "blocks", "prepared"):
         assert getattr(flat.work, bytes_of).sum() == getattr(written.work, bytes_of).sum()
     assert np.array_equal(run(folded, WORKING).finish, run(flat, WORKING).finish)
 
@@ -165,6 +178,8 @@ def collectives(draw):
     size = draw(st.sampled_from([0, 24, 4000, 100_000])) * ranks
     root = draw(st.integers(0, ranks - 1)) if operation in ("bcast", "reduce") else -1
     algorithm = draw(st.sampled_from(sorted(names)))
+    if "puts" in signature(ALGORITHMS[operation][algorithm]).parameters:
+        algorithm += f"(puts={draw(st.integers(0, 1))})"
     return called(operation.upper(), ranks, algorithm, root=root, sent=size, received=size)
 
 
@@ -177,6 +192,7 @@ def test_engines_agree_and_without_seconds_nothing_changes(program, parameters):
         collective_copy_per_byte=0.0,
         collective_reduce_per_byte=0.0,
         collective_per_block=0.0,
+        collective_before_puts=0.0,
     )
     idle = replace(program, work=program.work._replace(row=program.work.row[:0]))
     assert bits(run(program, silent)) == bits(run(idle, silent))
