@@ -43,6 +43,12 @@ def validate(
         typer.Option(metavar="FILE", help="TOML with parameters, as calibrate writes it."),
     ] = None,
     alloc: Allocations = None,
+    limit: Annotated[
+        float,
+        typer.Option(
+            min=1, help="Packets of a call that is simulated, at most; others are listed."
+        ),
+    ] = 2e7,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for calls.parquet and validation.html."),
@@ -61,6 +67,7 @@ def validate(
             topology,
             settings=settings_given([*(set_ or []), *([str(parameters)] if parameters else [])]),
             alloc=alloc,
+            limit=int(limit),
             progress=progress,
         )
     written = []

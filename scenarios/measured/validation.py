@@ -16,7 +16,7 @@ from hopmap.scenarios.report.validation import write_validation
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import facts
 from hopmap.simulator.measured.files import Measured, read_measured
-from hopmap.simulator.measured.prediction import Prediction, predict
+from hopmap.simulator.measured.prediction import MOST, Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import nodes_of, read_hosts
 
@@ -67,6 +67,7 @@ def validate(
     *,
     settings: GivenSettings = None,
     alloc: GivenAllocations = None,
+    limit: int = MOST,
     progress: Progress = silent,
 ) -> Validation:
     """Hold predictions against measured collectives.
@@ -83,6 +84,8 @@ def validate(
     alloc : path or sequence of path, optional
         CSV of the hosts of the ranks, of all files or of each; else ranks sit on the nodes in their
         order.
+    limit : int
+        Packets of a call that is simulated at most; larger ones are listed.
 
     Raises
     ------
@@ -94,7 +97,7 @@ def validate(
         *(configured(network, settings) for network in _networks(table, topology, alloc)),
         strict=True,
     )
-    prediction = predict(table, networks, parameters, progress=progress)
+    prediction = predict(table, networks, parameters, limit=limit, progress=progress)
     return Validation(table, prediction, tuple(network.spec for network in networks))
 
 

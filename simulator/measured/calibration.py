@@ -29,7 +29,6 @@ USUAL = (
     "overhead.control",
     "collective.copy_per_byte",
     "collective.reduce_per_byte",
-    "collective.per_block",
     "collective.before_puts",
 )
 LIMITS = (8192, 16384, 32768, 65536, 131072)  # eager limits that are tried, where none is set
