@@ -4,8 +4,9 @@ Names that begin with default- are those of Fujitsu MPI 4.0.1, which is Open MPI
 does not have (3dtorus, trix3, blacc3d, crp, gtbc, doublespread, simple, use-bcast, ...) has no
 public definition, and neither has what leaves a part of the work to the library's own choice
 (default, and linear, nonoverlapping, rdbc, non-overlapping where that is a call of another
-collective). A forced algorithm is not segmented: coll_tuned_*_algorithm_segmentsize is 0 by
-default, and coll_tuned_*_algorithm_chain_fanout is 4 (Open MPI, ompi/mca/coll/tuned).
+collective; basic-linear of bcast, which takes what default takes on 8 and on 4,096 nodes). A forced
+algorithm is not segmented: coll_tuned_*_algorithm_segmentsize is 0 by default, and
+coll_tuned_*_algorithm_chain_fanout is 4 (Open MPI, ompi/mca/coll/tuned).
 Names that end in _ompi are Open MPI's, in _over those of the authors of PICO (arXiv 2508.16809), in
 _mpich those of Cray MPICH.
 """
