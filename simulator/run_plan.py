@@ -149,9 +149,12 @@ def pauses(program: Program, parameters: Parameters) -> NDArray[np.float64]:
     """Seconds before each operation: computation, scaled, and what collectives do there."""
     seconds = program.compute * parameters.compute_scale
     work = program.work
-    per_byte = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
-    if any(per_byte):
-        seconds[work.row] += work.copied * per_byte[0] + work.reduced * per_byte[1]
+    copy, reduce = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
+    if copy or reduce:
+        seconds[work.row] += work.copied * copy + work.reduced * reduce
+    block, puts = parameters.collective_per_block, parameters.collective_before_puts
+    if block or puts:
+        seconds[work.row] += work.blocks * block + work.prepared * puts
     return seconds
 
 

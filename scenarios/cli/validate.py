@@ -48,6 +48,12 @@ def validate(
     ] = None,
     alloc: Allocations = None,
     ranks: Ranks = 0,
+    limit: Annotated[
+        float,
+        typer.Option(
+            min=1, help="Packets of a call that is simulated, at most; others are listed."
+        ),
+    ] = 2e7,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for calls.parquet and validation.html."),
@@ -66,6 +72,7 @@ def validate(
             settings=settings_given([*(set_ or []), *([str(parameters)] if parameters else [])]),
             alloc=alloc,
             ranks=ranks,
+            limit=int(limit),
             progress=progress,
         )
     written = []

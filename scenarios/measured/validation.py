@@ -17,7 +17,7 @@ from hopmap.simulator.measured.agreement import agreement_of
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import facts, unknown
 from hopmap.simulator.measured.files import Measured, read_measured
-from hopmap.simulator.measured.prediction import Prediction, predict
+from hopmap.simulator.measured.prediction import MOST, Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts, text_of
 
@@ -78,6 +78,7 @@ def validate(
     settings: GivenSettings = None,
     alloc: GivenAllocations = None,
     ranks: int = 0,
+    limit: int = MOST,
     progress: Progress = silent,
 ) -> Validation:
     """Hold predictions against measured collectives.
@@ -96,6 +97,8 @@ def validate(
         order. Where it has more ranks than any call of its file, it says how many are on a node.
     ranks : int
         Calls of more ranks are listed and not simulated; 0 for any number.
+    limit : int
+        Packets of a call that is simulated at most; larger ones are listed.
 
     Raises
     ------
@@ -108,7 +111,7 @@ def validate(
         *(configured(network, settings) for network in _networks(table, topology, alloc)),
         strict=True,
     )
-    prediction = predict(table, networks, parameters, ranks=ranks, progress=progress)
+    prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
     prediction = with_stencils(prediction, table, networks, parameters)
     if all(prediction.why):
         (collective, algorithm, why), *_ = unknown(table, prediction)

@@ -30,9 +30,11 @@ from .barriers import (
 from .bine_blocks import (
     bine_gather,
     bine_gather_increasing,
+    bine_gather_ranges,
     bine_reduce_then_gather,
     bine_scatter,
     bine_scatter_decreasing,
+    bine_scatter_ranges,
     bine_scatter_then_allgather,
 )
 from .bine_clusters import (
@@ -41,7 +43,6 @@ from .bine_clusters import (
     bine_allreduce_any_even,
     bine_allreduce_folded,
     bine_bcast_at_once,
-    bine_gather_ranges,
     bine_in_turns,
     bine_reduce_scatter_any_even,
     bine_reduce_scatter_gather_copied,
@@ -49,7 +50,6 @@ from .bine_clusters import (
     bine_reduce_whole,
     bine_scatter_allgather_blocking,
     bine_scatter_allgather_once,
-    bine_scatter_ranges,
 )
 from .bine_exchanges import (
     bine_allgather,
@@ -82,6 +82,7 @@ from .exchanges import (
     bine_alltoall,
     bruck,
     bruck_alltoall,
+    bruck_alltoall_by_blocks,
     doubling_allgather,
     linear_exchange,
     linear_sync_exchange,
@@ -125,6 +126,7 @@ _EXCHANGE = {
     "linear": linear_exchange,
     "linear_sync": linear_sync_exchange,
     "bruck": bruck_alltoall,
+    "bruck_by_blocks": bruck_alltoall_by_blocks,
     "bine": bine_alltoall,
 }
 _REDUCE_SCATTER = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from .bine_blocks import bine_reduce_then_gather
 from .bine_exchanges import bine_allreduce, doubling, halving, with_copies
-from .bine_trees import BineTree, reached_order, scattered, tree_down, tree_from, ways
+from .bine_trees import reached_order, scattered, tree_down, tree_from, ways
 from .reduce_scatters import folded
 from .schedules import (
     Done,
@@ -80,47 +80,6 @@ def bine_reduce_scatter_gather_copied(members: int, root: int, volume: Ints, /) 
     """Copy the buffer, halve, nearest first, then gather along the tree: reduce_bine_bdw."""
     given = bine_reduce_then_gather(members, root, volume)
     return with_copies(given, [(-1, np.arange(members), volume[:1])])
-
-
-def bine_gather_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
-    """Bine tree, nearest first, a subtree's range in one message, or two if it wraps: gather_bine.
-
-    Nothing has to be put into order.
-    """
-    tree = tree_from(root, ways(members), nearest_first=False)
-    step = tree.reached.max(initial=0) - tree.reached
-    child, size, second = _ranges(tree, volume, reached_order(tree)[::-1])
-    when = 2 * step[child] + second
-    sent = Schedule(when, child, tree.parent[child], size, when, when, work())
-    return with_copies(sent, [(-1, np.arange(members), volume)])
-
-
-def bine_scatter_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
-    """Bine tree, farthest first, child after child, ranges as in the gather: scatter_bine."""
-    tree = tree_from(root, ways(members), nearest_first=False)
-    child, size, second = _ranges(tree, volume, reached_order(tree))
-    when = 2 * tree.reached[child] + second
-    sent = Schedule(when, tree.parent[child], child, size, when, when, work())
-    inner = np.unique(tree.parent[child])
-    return with_copies(sent, [(sent.steps, inner, volume[inner])])
-
-
-def _ranges(tree: BineTree, volume: Ints, child: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the messages of subtrees: members at their tops, bytes, whether it is the second."""
-    members, before = len(volume), edges(volume)
-    steps = int(tree.reached.max(initial=-1)) + 1
-    me = np.arange(members)
-    first, joined = me.copy(), steps - 1 - tree.reached  # steps in which each gathers
-    for k in range(steps):
-        back = (joined > k) & (k % 2 != me % 2)
-        first = np.where(back, (first - (1 << k)) % members, first)
-    begin, length = first[child], np.left_shift(1, joined[child])
-    beyond = np.maximum(begin + length - members, 0)
-    twice = np.repeat(np.arange(len(child)), 1 + (beyond > 0))
-    second = np.concatenate(([0], (np.diff(twice) == 0).astype(np.int64)))[: len(twice)]
-    whole = before[np.minimum(begin + length, members)] - before[begin]
-    size = np.where(second, before[beyond][twice], whole[twice])
-    return child[twice], size, second
 
 
 def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule:

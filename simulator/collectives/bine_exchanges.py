@@ -11,10 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .bine_trees import (
+    ADDRESSES,
     LARGEST_PUT,
     Ways,
     by_port,
     early,
+    told_by_all,
+    told_by_partners,
     tree_from,
     ways,
 )
@@ -76,9 +79,9 @@ def halving(way: Ways, volume: Ints, segment: int = 0, puts: int = 0) -> Schedul
     return together(*parts) if parts else schedule([])
 
 
-def with_copies(given: Schedule, copied: list[Done]) -> Schedule:
-    """Add what is copied."""
-    return together(given, schedule([], copied))
+def with_copies(given: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
+    """Add what is copied, and how many blocks by themselves."""
+    return together(given, schedule([], copied, blocks=blocks or ()))
 
 
 def bine_allgather(
@@ -92,20 +95,32 @@ def bine_allgather(
         lambda port, part: doubling(ways(members, dims, port), part),
     )
     around = early(around, puts)
-    return with_copies(around, [(-1, me, volume), (around.steps, me, volume.sum(keepdims=True))])
+    return with_copies(
+        around,
+        [(-1, me, volume), (around.steps, me, volume.sum(keepdims=True))],
+        [(around.steps, me, np.array([members]))],
+    )
 
 
 def bine_allgather_sending(
     members: int, _root: int, volume: Ints, /, *, dims: Dims = (), puts: int = 0
 ) -> Schedule:
-    """First send the own block to where it lies in order, then exchange: CONT_SEND."""
+    """First send the own block to where it lies in order, then exchange: CONT_SEND.
+
+    With puts, partners tell each other first where their buffers are, and all but member 0 put,
+    those whose block stays where it is to themselves.
+    """
     me, way = np.arange(members), ways(members, dims)
     place = tree_from(0, way, nearest_first=True).place
     inverse = np.argsort(place)
-    moves, stays = me[inverse != me], me[inverse == me]
-    first = schedule([(moves, inverse[moves], volume[moves])])
-    both = one_after_another(first, early(doubling(way, volume[place]), puts))
-    return with_copies(both, [(-1, stays, volume[stays])])
+    stays = me == 0 if puts else inverse == me
+    moves, own = me[~stays], [(-1, me[stays], volume[stays])]
+    first = schedule([(moves, inverse[moves], volume[moves])], own)
+    around = early(doubling(way, volume[place]), puts)
+    if not puts:
+        return one_after_another(first, around)
+    back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
+    return one_after_another(told_by_partners(way, 1), back, first, around)
 
 
 def bine_allgather_ranges(
@@ -148,7 +163,8 @@ def bine_allgather_blocks(
             held = np.concatenate((held, held[partner]), axis=1)
         return schedule(rounds)
 
-    return with_copies(early(by_port(ports, volume, of), puts), [(-1, me, volume)])
+    around = early(by_port(ports, volume, of), puts, told_by_all(members, ports))
+    return with_copies(around, [(-1, me, volume)])
 
 
 def bine_reduce_scatter(
@@ -161,7 +177,9 @@ def bine_reduce_scatter(
     )
     around = early(around, puts)
     end = [] if puts else [(around.steps, me, volume)]
-    return with_copies(around, [(-1, me, volume.sum(keepdims=True)), *end])
+    return with_copies(
+        around, [(-1, me, volume.sum(keepdims=True)), *end], [(-1, me, np.array([members]))]
+    )
 
 
 def bine_allreduce(
@@ -250,11 +268,12 @@ def _halving_then_doubling(
     segment: int,
     way_of: Callable[[int], Ways],
 ) -> Schedule:
-    """Without puts the buffer is copied first."""
+    """Without puts the buffer is copied first; with puts, partners tell where theirs are."""
 
     def of(port: int, part: Ints) -> Schedule:
         way, blocks = way_of(port), shares(int(part[0]), members)
         return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
-    return with_copies(early(by_port(ports, volume[:1], of), puts), copies)
+    around = early(by_port(ports, volume[:1], of), puts, told_by_partners(way_of(0), ports))
+    return with_copies(around, copies)

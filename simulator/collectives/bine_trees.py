@@ -18,9 +18,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, segments, together, work
+from .schedules import (
+    AlgorithmError,
+    Ints,
+    Schedule,
+    expect,
+    masks,
+    one_after_another,
+    schedule,
+    segments,
+    together,
+    work,
+)
 
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
+ADDRESSES = 16  # bytes of a receive and a temporary buffer's
 
 
 class Ways(NamedTuple):
@@ -153,13 +165,22 @@ def bine_bcast(
     segment: int = 0,
     puts: int = 0,
 ) -> Schedule:
-    """Bine tree, farthest first; each segment to all children at once: bine_bcast_l."""
+    """Bine tree, farthest first; each segment to all children at once: bine_bcast_l.
 
+    With puts, where everyone's buffer is is told first.
+    """
+    given = _bcast(members, root, volume, dims, ports, segment)
+    return early(given, puts, told_by_all(members, ports))
+
+
+def _bcast(
+    members: int, root: int, volume: Ints, dims: tuple[int, ...], ports: int, segment: int
+) -> Schedule:
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
         return tree_down(tree, _segments(int(part[0]), segment))
 
-    return early(by_port(ports, volume[:1], of), puts)
+    return by_port(ports, volume[:1], of)
 
 
 def bine_bcast_increasing(
@@ -192,7 +213,7 @@ def bine_bcast_with_buffer(
     puts: int = 0,
 ) -> Schedule:
     """As the Bine tree, by way of a buffer from which everyone copies: bine_bcast_l_tmpbuf."""
-    given = bine_bcast(members, root, volume, dims=dims, ports=ports, segment=segment, puts=puts)
+    given = early(_bcast(members, root, volume, dims, ports, segment), puts)
     others = np.delete(np.arange(members), root)
     return given._replace(work=work([(given.steps, others, volume[:1])]))
 
@@ -289,6 +310,35 @@ def _segments(whole: int, segment: int) -> Ints:
     return segments(whole, min(segment or LARGEST_PUT, LARGEST_PUT))
 
 
-def early(given: Schedule, puts: int) -> Schedule:
-    """Post all receives in the beginning if data are put into memory that is there."""
-    return given._replace(posted=np.zeros_like(given.posted), puts=True) if puts else given
+def told_by_all(members: int, ports: int) -> Schedule:
+    """Everyone tells everyone where its buffer lies: bine_utofu_exchange_buf_info_allgather.
+
+    An MPI_Allgather in place of 16 bytes for each port, taken to be by recursive doubling.
+    """
+    me, rounds = np.arange(members), []
+    for mask in masks(members):
+        rounds.append((me, me ^ mask, np.full_like(me, ADDRESSES * ports * mask)))
+    return schedule(rounds)
+
+
+def told_by_partners(way: Ways, ports: int) -> Schedule:
+    """Everyone tells the partner of each step where its buffer lies: bine_utofu_exchange_buf_info.
+
+    All at once, with as many bytes for each port.
+    """
+    steps, members = way.peer.shape
+    me, step = np.tile(np.arange(members), steps), np.repeat(np.arange(steps), members)
+    zero = np.zeros_like(me)
+    size = np.full_like(me, ADDRESSES * ports)
+    return Schedule(zero, me, way.peer.ravel(), size, step, step, work())
+
+
+def early(given: Schedule, puts: int, told: Schedule | None = None) -> Schedule:
+    """Post all receives in the beginning if data are put into memory that is there.
+
+    Where that is has been told before, unless it is a buffer that the library keeps.
+    """
+    if not puts:
+        return given
+    given = given._replace(posted=np.zeros_like(given.posted), puts=True)
+    return one_after_another(told, given) if told else given

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .bine_trees import ways
-from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule
+from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule, work
 
 
 def ring(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -124,15 +124,34 @@ def bruck_alltoall(members: int, _root: int, volume: Ints, /) -> Schedule:
     into another buffer, and copied back from there.
     """
     me = np.arange(members)
-    rounds, copied = [], [(-1, me, volume.sum(axis=1))]
+    rounds, copied, blocks = [], [(-1, me, volume.sum(axis=1))], []
     for k, mask in enumerate(masks(members)):
         way = np.flatnonzero(me & mask)
         source = (me[:, None] - way % mask) % members
         size = volume[source, (source + way) % members].sum(axis=1)
         rounds.append((me, (me + mask) % members, size))
         copied += [(k - 1, me, size), (k, (me + mask) % members, 2 * size)]
+        blocks += [(k - 1, me, np.array([len(way)])), (k, me, np.array([2 * len(way)]))]
     copied.append((len(rounds), me, volume.sum(axis=0)))
-    return schedule(rounds, copied)
+    return schedule(rounds, copied, blocks=[*blocks, (len(rounds), me, np.array([members]))])
+
+
+def bruck_alltoall_by_blocks(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Bruck's alltoall, every block copied by itself: bruck_alltoall, BRUCK-LOG.
+
+    What is sent is packed, and what comes is copied to where that was.
+    """
+    given, me = bruck_alltoall(members, 0, volume), np.arange(members)
+    copied: list[Done] = [(-1, me, volume.sum(axis=1))]
+    blocks: list[Done] = [(-1, me, np.array([members]))]
+    for k, mask in enumerate(masks(members)):
+        sent = given.size[given.round == k]
+        half = np.array([np.count_nonzero(me & mask)])
+        copied += [(k - 1, me, sent), (k, (me + mask) % members, sent)]
+        blocks += [(k - 1, me, half), (k, me, half)]
+    copied.append((given.steps - 1, me, volume.sum(axis=0)))
+    blocks.append((given.steps - 1, me, np.array([members])))
+    return given._replace(work=work(copied, blocks=blocks))
 
 
 def bine_alltoall(
@@ -151,14 +170,17 @@ def bine_alltoall(
     target = np.broadcast_to(me, (members, members))
     rounds: list[tuple[Ints, Ints, Ints]] = []
     copied: list[Done] = [(-1, me, volume.sum(axis=1))]
+    blocks: list[Done] = []
     for partner, beyond in zip(way.peer, reach[-2::-1], strict=True):
         leaves = beyond[partner[at], target]
         size = np.bincount(at[leaves], volume[leaves], members).astype(np.int64)
         held = np.bincount(at.ravel(), volume.ravel(), members).astype(np.int64)
         copied.append((len(rounds) - 1, me, held))
+        blocks.append((len(rounds) - 1, me, np.array([members])))
         if puts:
             rounds.append((me, partner, np.zeros_like(me)))
         rounds.append((me, partner, size))
         at = np.where(leaves, partner[at], at)
     copied.append((len(rounds) - 1, me, volume.sum(axis=0)))
-    return schedule(rounds, copied)._replace(puts=puts > 0)
+    blocks.append((len(rounds) - 1, me, np.array([members])))
+    return schedule(rounds, copied, blocks=blocks)._replace(puts=puts > 0)

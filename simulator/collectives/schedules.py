@@ -33,12 +33,15 @@ class Work(NamedTuple):
         Behind the waits of which step of whom.
     copied, reduced : ndarray(int64)
         Bytes that are copied, and bytes of a result to which others are added.
+    blocks : ndarray(int64)
+        Blocks that are copied one by one.
     """
 
     step: Ints
     member: Ints
     copied: Ints
     reduced: Ints
+    blocks: Ints
 
 
 class Schedule(NamedTuple):
@@ -94,13 +97,15 @@ def schedule(
     rounds: Iterable[tuple[Ints, Ints, Ints]],
     copied: Iterable[Done] = (),
     reduced: Iterable[Done] = (),
+    blocks: Iterable[Done] = (),
 ) -> Schedule:
     """Give each round, a tuple (src, dst, size), its number; both sides meet in one step.
 
     Parameters
     ----------
-    copied, reduced : iterable of tuple
-        Steps, members and bytes of the work behind these rounds; -1 is before the first.
+    copied, reduced, blocks : iterable of tuple
+        Steps, members and bytes of the work behind these rounds, or how many blocks are copied one
+        by one; -1 is before the first.
     """
     columns = [(np.full(len(src), k), src, dst, size) for k, (src, dst, size) in enumerate(rounds)]
     if not columns:
@@ -108,17 +113,19 @@ def schedule(
     step, src, dst, size = (
         np.concatenate(column).astype(np.int64) for column in zip(*columns, strict=True)
     )
-    return Schedule(step, src, dst, size, step, step, work(copied, reduced))
+    return Schedule(step, src, dst, size, step, step, work(copied, reduced, blocks))
 
 
-def work(copied: Iterable[Done] = (), reduced: Iterable[Done] = ()) -> Work:
-    """List work given as tuples of a step or steps, members and bytes."""
+def work(
+    copied: Iterable[Done] = (), reduced: Iterable[Done] = (), blocks: Iterable[Done] = ()
+) -> Work:
+    """List work given as tuples of a step or steps, members and bytes, or how many blocks."""
     parts = [Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))]
-    for place, given in enumerate((copied, reduced)):
+    for place, given in enumerate((copied, reduced, blocks)):
         for step, member, size in given:
-            both = [np.zeros_like(member), np.zeros_like(member)]
-            both[place] = np.broadcast_to(size, member.shape)
-            parts.append(Work(np.broadcast_to(step, member.shape), member, *both))
+            each = [np.zeros_like(member) for _ in range(3)]
+            each[place] = np.broadcast_to(size, member.shape)
+            parts.append(Work(np.broadcast_to(step, member.shape), member, *each))
     return Work(*(np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True)))
 
 

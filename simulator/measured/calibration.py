@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,14 @@ from .prediction import Prediction, not_simulated, predict
 
 USUAL = (
     "link.bandwidth",
+    "injection.bandwidth",
     "overhead.send",
     "overhead.recv",
     "overhead.per_byte",
     "overhead.control",
     "collective.copy_per_byte",
     "collective.reduce_per_byte",
+    "collective.before_puts",
 )
 LIMITS = (8192, 16384, 32768, 65536, 131072)  # eager limits that are tried, where none is set
 LEAST = 3  # calls for every parameter
@@ -110,7 +113,7 @@ def fit_collectives(
     settings : mapping of str to str or float
         Parameters that differ from their defaults, and where to begin.
     keys : sequence of str
-        What to fit; `USUAL` when left out.
+        What to fit; when left out, of `USUAL` what these calls depend on.
     ranks : int
         Calls of more ranks are left out; 0 for any number.
 
@@ -121,7 +124,7 @@ def fit_collectives(
     ParameterError, SettingError
         A key that is unknown, or no number above 0 that could be fitted.
     """
-    keys = tuple(keys or USUAL)
+    usual, keys = not keys, tuple(keys or USUAL)
     chosen = np.array(
         [
             not not_simulated(measured, k, known(c, a), networks[measured.file[k]], ranks)
@@ -148,7 +151,12 @@ def fit_collectives(
     first = times(dict(zip(keys, start.tolist(), strict=True)))
     there = np.isfinite(first)
     _expect_enough(measured, int(there.sum()), "that can be simulated", keys)
-    calls = fitted = table.part(_sample(table, there))
+    sample = _sample(table, there)
+    calls = fitted = table.part(sample)
+    if usual:  # leave out what these calls do not tell
+        begin = dict(zip(keys, start.tolist(), strict=True))
+        told = [bool((times({**begin, k: 2 * begin[k]}) != first[sample]).any()) for k in keys]
+        keys, start = tuple(compress(keys, told)), start[told]
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],

@@ -4,8 +4,9 @@ Names that begin with default- are those of Fujitsu MPI 4.0.1, which is Open MPI
 does not have (3dtorus, trix3, blacc3d, crp, gtbc, doublespread, simple, use-bcast, ...) has no
 public definition, and neither has what leaves a part of the work to the library's own choice
 (default, and linear, nonoverlapping, rdbc, non-overlapping where that is a call of another
-collective). A forced algorithm is not segmented: coll_tuned_*_algorithm_segmentsize is 0 by
-default, and coll_tuned_*_algorithm_chain_fanout is 4 (Open MPI, ompi/mca/coll/tuned).
+collective; basic-linear of bcast, which takes what default takes on 8 and on 4,096 nodes). A forced
+algorithm is not segmented: coll_tuned_*_algorithm_segmentsize is 0 by default, and
+coll_tuned_*_algorithm_chain_fanout is 4 (Open MPI, ompi/mca/coll/tuned).
 Names that end in _ompi are Open MPI's, in _over those of the authors of PICO (arXiv 2508.16809), in
 _mpich those of Cray MPICH.
 """
@@ -59,7 +60,6 @@ FUJITSU: Mapping[str, Mapping[str, str]] = {
         "pairwise": "pairwise",
     },
     "bcast": {
-        "basic-linear": "linear",
         "binary-tree": "binary(segment=0)",
         "binomial": "binomial(segment=0)",
         "chain": "chain(fanout=4, segment=0)",
@@ -198,7 +198,7 @@ BINE: Mapping[str, Mapping[str, str]] = {
         "RECDOUB-B_CONT": "torus_halving",
         "RECDOUB-L": "torus_doubling",
     },
-    "alltoall": {"BINE-LOG": "bine", "BRUCK-LOG": "bruck"},
+    "alltoall": {"BINE-LOG": "bine", "BRUCK-LOG": "bruck_by_blocks"},
     "bcast": {
         "BINE-BINOMIAL_TREE": "bine",
         "BINE-BINOMIAL_TREE_TMPBUF": "bine_with_buffer",
@@ -219,6 +219,18 @@ BINE: Mapping[str, Mapping[str, str]] = {
         "BINE-BINOMIAL_TREE_CONT_PERMUTE-DEC": "bine_decreasing",
         "BINE-BINOMIAL_TREE_CONT_PERMUTE-INC": "bine",
     },
+}
+
+
+# What the authors have over MPI for a line of ranks only (bine_gather_mpi, ...), never cut.
+ON_A_LINE: Mapping[str, Mapping[str, str]] = {
+    "alltoall": {"BINE-LOG": "bine"},
+    "gather": {"BINE-BINOMIAL_TREE_CONT_PERMUTE": "bine_ranges"},
+    "reduce": {
+        "BINE-BINOMIAL_TREE": "bine",
+        "BINE-REDUCE_SCATTER_GATHER": "bine_reduce_scatter_gather",
+    },
+    "scatter": {"BINE-BINOMIAL_TREE_CONT_PERMUTE": "bine_ranges"},
 }
 
 
@@ -254,6 +266,8 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
     found = BINE.get(collective, {}).get(match[1]) if match else None
     if match is None or found is None:
         return None
+    if match[2] == "MPI" and (line := ON_A_LINE.get(collective, {}).get(match[1])):
+        return Known(collective, line)
     known_options = options_of(ALGORITHMS[collective][found])
     puts = match[2] == "UTOFU"
     given = {"dims": dims, "segment": match[3], "puts": str(int(puts))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,16 @@ PACKETS = 64  # of the largest message of a call, at most
 FEWEST = 8  # where that would be more than so many packets in all
 ENOUGH = 50_000
 SEGMENTS = 1024  # of a buffer that is simulated
-MOST = 20_000_000  # packets of a call that is simulated: some 20 s
+MOST = 20_000_000  # packets of a call that is simulated, some 20 s; a message is as much as
+MESSAGE = 4  # more of them
+# Algorithms in which everyone talks to everyone else, or as often.
+SQUARE: Mapping[str, tuple[str, ...]] = {
+    "allgather": ("ring", "neighbour_exchange", "sparbit", "bine_blocks", "bine_any_even"),
+    "allreduce": ("ring", "segmented_ring", "allgather_reduce", "bine_any_even"),
+    "alltoall": ("linear", "linear_sync", "pairwise"),
+    "bcast": ("scatter_allgather_ring",),
+    "reduce_scatter": ("ring", "pairwise", "bine_any_even"),
+}
 KEPT, KEPT_ROWS = 256, 100_000  # programs, and rows of each: 1 GB at most
 
 ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
@@ -60,6 +69,7 @@ def predict(
     parameters: Parameters | Sequence[Parameters],
     *,
     ranks: int = 0,
+    limit: int = MOST,
     progress: Progress = silent,
 ) -> Prediction:
     """Simulate every call whose algorithm has a public definition.
@@ -72,6 +82,8 @@ def predict(
         Of all files, or of each.
     ranks : int
         Calls of more ranks are not simulated; 0 for any number.
+    limit : int
+        Packets of a call that is simulated at most, a message counting as `MESSAGE` more.
 
     Raises
     ------
@@ -81,7 +93,8 @@ def predict(
     given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
     for k in range(len(measured)):
-        progress(k, len(measured))
+        named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
+        progress(k, len(measured), named)
         file = int(measured.file[k])
         entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
         reason = not_simulated(measured, k, entry, networks[file], ranks)
@@ -89,7 +102,8 @@ def predict(
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
             try:
-                time[k] = call_time(entry, int(measured.size[k]), network, node_of, given[file])
+                size = int(measured.size[k])
+                time[k] = call_time(entry, size, network, node_of, given[file], limit)
                 reason = TOO_LARGE if np.isnan(time[k]) else ""
             except AlgorithmError:
                 reason = NOT_SO_MANY
@@ -164,6 +178,7 @@ def call_time(
     network: Topology,
     node_of: NDArray[np.int64],
     parameters: Parameters,
+    limit: int = MOST,
 ) -> float:
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
@@ -175,6 +190,8 @@ def call_time(
         Bytes of the whole buffer.
     node_of : ndarray(int64, shape=(ranks,))
         Node of each rank.
+    limit : int
+        See `predict`.
 
     Raises
     ------
@@ -187,17 +204,21 @@ def call_time(
     enough = SEGMENTS * int(segment[1]) if segment else size
     if size > enough:
         half, all_of_them = (
-            call_time(entry, part, network, node_of, parameters) for part in (enough // 2, enough)
+            call_time(entry, part, network, node_of, parameters, limit)
+            for part in (enough // 2, enough)
         )
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)
-    if entry.puts:  # through the one interface that they were asked to use
-        parameters = replace(parameters, nic="fifo", nic_rails=1)
+    if entry.puts:  # through the one interface that they were asked to use, and by no buffer
+        parameters = replace(parameters, nic="fifo", nic_rails=1, eager_limit=0)
+    square = entry.algorithm.split("(")[0] in SQUARE.get(entry.operation, ())
+    if square and MESSAGE * len(node_of) * (len(node_of) - 1) > limit:
+        return float("nan")
     program = _program(entry, len(node_of), size)
     sent = program.size[program.sends()]
     largest, whole = int(sent.max(initial=1)), int(sent.sum())
     most = max(FEWEST, min(PACKETS, ENOUGH * largest // max(whole, 1)))
     packet = max(parameters.packet_size, -(-largest // most))
-    if len(sent) + whole // packet > MOST:
+    if (1 + MESSAGE) * len(sent) + whole // packet > limit:
         return float("nan")
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
     return float(compiled_engine.run(plan).finish.max(initial=0.0))

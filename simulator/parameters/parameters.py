@@ -72,6 +72,10 @@ class Parameters:
     collective_copy_per_byte, collective_reduce_per_byte : float
         Seconds for every byte that a member of a collective copies, and for every byte of a result
         to which it adds others; not scaled.
+    collective_per_block : float
+        Seconds besides for every block that a member of a collective copies by itself.
+    collective_before_puts : float
+        Seconds that a member prepares a collective that puts data into memory.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
@@ -120,6 +124,8 @@ class Parameters:
     compute_scale: float = 1.0
     collective_copy_per_byte: float = 0.0
     collective_reduce_per_byte: float = 0.0
+    collective_per_block: float = 0.0
+    collective_before_puts: float = 0.0
     switching: str = "cut_through"
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
@@ -272,6 +278,16 @@ KEYS: Mapping[str, Key] = (
             "collective_reduce_per_byte",
             "s/byte",
             summary="time to add up a byte within a collective",
+        ),
+        "collective.per_block": Key(
+            "collective_per_block",
+            "s",
+            summary="time besides for a block that is copied by itself within a collective",
+        ),
+        "collective.before_puts": Key(
+            "collective_before_puts",
+            "s",
+            summary="time in which a member prepares a collective that puts data into memory",
         ),
         "switching": Key(
             "switching",

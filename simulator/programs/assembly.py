@@ -101,7 +101,7 @@ def assemble(
 
 
 def local_work(worked: Worked, place: Ints) -> LocalWork:
-    """Add up what is copied and reduced before each row, when all rows are in their places.
+    """Add up what is done before each row, when all rows are in their places.
 
     Parameters
     ----------
@@ -109,8 +109,5 @@ def local_work(worked: Worked, place: Ints) -> LocalWork:
         Row of the program of each row that `worked` counts.
     """
     before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
-    copied, reduced = (
-        np.bincount(of, each, len(before)).astype(np.int64)
-        for each in (worked.copied, worked.reduced)
-    )
-    return LocalWork(before, copied, reduced)
+    sums = (np.bincount(of, each, len(before)).astype(np.int64) for each in worked[2:])
+    return LocalWork(before, *sums)

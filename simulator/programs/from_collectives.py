@@ -34,7 +34,7 @@ BYTES_MADE_UP = "bytes between these pairs"
 
 
 class Worked(NamedTuple):
-    """Bytes copied and reduced before rows, or behind them; rows may occur again.
+    """What is copied, reduced and prepared before rows, or behind them; rows may occur again.
 
     What has nothing to come stands behind the last row of its member.
     """
@@ -43,6 +43,8 @@ class Worked(NamedTuple):
     behind: NDArray[np.bool_]
     copied: Ints
     reduced: Ints
+    blocks: Ints
+    prepared: Ints
 
 
 class Template(NamedTuple):
@@ -164,8 +166,7 @@ def collective_rows(
                     Worked(
                         (template.worked.row + shift).ravel(),
                         np.tile(template.worked.behind, len(calls)),
-                        np.tile(template.worked.copied, len(calls)),
-                        np.tile(template.worked.reduced, len(calls)),
+                        *(np.tile(column, len(calls)) for column in template.worked[2:]),
                     )
                 )
                 listed += entry.size
@@ -173,7 +174,7 @@ def collective_rows(
         carried.operations[context] = np.concatenate(operations)
     all_rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
-    worked.append(Worked(none, none.astype(np.bool_), none, none))
+    worked.append(Worked(none, none.astype(np.bool_), none, none, none, none))
     return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
@@ -307,13 +308,19 @@ def template_of(schedule: Schedule) -> Template:
 def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
     """Put work before the member's next row, or behind its last; who has no row does none.
 
+    Puts are prepared before everyone's first row.
+
     `when` is the step of each row, and the member's number in front of it.
     """
-    does = schedule.work.copied + schedule.work.reduced > 0
+    does = sum(schedule.work[2:]) > 0
     work = Work(*(column[does] for column in schedule.work))
     row = np.searchsorted(when, work.member * schedule.steps + work.step, side="right")
     bounds = np.append(member, -1)
     behind = bounds[row] != work.member
     row = row - behind
     acts = bounds[row] == work.member
-    return Worked(row[acts], behind[acts], work.copied[acts], work.reduced[acts])
+    first = np.unique(member, return_index=True)[1][: None if schedule.puts else 0]
+    none, one = np.zeros_like(first), np.ones_like(first)
+    columns = (row, behind, *work[2:], np.zeros_like(row))
+    ahead = (first, none > 0, none, none, none, one)
+    return Worked(*(np.append(a[acts], b) for a, b in zip(columns, ahead, strict=True)))

@@ -46,11 +46,17 @@ class LocalWork(NamedTuple):
     row : ndarray(int64)
     copied, reduced : ndarray(int64)
         Bytes that are copied, and bytes of results to which others are added.
+    blocks : ndarray(int64)
+        Blocks that are copied one by one.
+    prepared : ndarray(int64)
+        Collectives that put data into memory and begin there.
     """
 
     row: NDArray[np.int64]
     copied: NDArray[np.int64]
     reduced: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    prepared: NDArray[np.int64]
 
 
 def no_work() -> LocalWork:

@@ -53,7 +53,7 @@ def _work(work: LocalWork, order: Ints) -> LocalWork:
     """Repeat what is done before rows as often as these run."""
     row = np.flatnonzero(np.isin(order, work.row))
     of = np.searchsorted(work.row, order[row])
-    return LocalWork(row, work.copied[of], work.reduced[of])
+    return LocalWork(row, *(column[of] for column in work[1:]))
 
 
 def without_loops(program: Program) -> Program:

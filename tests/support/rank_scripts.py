@@ -72,7 +72,7 @@ def scripts(schedule: Any, members: int) -> list[list[Event]]:
         rows[dst].append(((taken, 2, k), ("take", src, size)))
         rows[src].append(((sent, 3, k), ("sent", dst, size)))
     for k, (step, member, copied, reduced) in enumerate(
-        zip(*(column.tolist() for column in schedule.work), strict=True)
+        zip(*(column.tolist() for column in schedule.work[:4]), strict=True)
     ):
         rows[member].append(((step, 4, k), ("copy", -1, copied)))
         rows[member].append(((step, 5, k), ("reduce", -1, reduced)))

@@ -88,6 +88,11 @@ def test_tables_name_what_is_not_simulated_and_say_how_choices_come_out(written)
     assert "found in 10 of 10 cells" in text
 
 
+def test_what_is_larger_than_the_limit_is_listed(written):
+    text = hopmap("validate", written, "-t", MACHINE, "--limit", 1, *sets())
+    assert text.count("too large to simulate") == len(CALLS)
+
+
 def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
     text = hopmap("validate", written, "-t", MACHINE, "--out", tmp_path / "held", *sets())
     calls = pq.read_table(tmp_path / "held" / "calls.parquet").to_pydict()

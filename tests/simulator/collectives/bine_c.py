@@ -106,8 +106,33 @@ def parts(count, largest):
     return [*rest, count]
 
 
+def told_by_all(rank, size):
+    """The MPI_Allgather of bine_utofu_exchange_buf_info_allgather, by recursive doubling."""
+    do, mask = Script(), 1
+    while mask < size:
+        do.sendrecv(rank ^ mask, 16 * mask, rank ^ mask, 16 * mask)
+        mask *= 2
+    return do
+
+
+def told_by_partners(rank, dims, recdoub=False):
+    """Loops of bine_utofu_exchange_buf_info."""
+    do = Script()
+    peers = [peer_of(rank, step, 0, dims, recdoub) for step in range(len(step_info(0, dims)))]
+    sends, receives = [], []
+    for step, peer in enumerate(peers):
+        if step == 0:
+            receives.append(do.irecv(peer, 16))
+        sends.append(do.isend(peer, 16))
+    for step, peer in enumerate(peers):
+        receive = receives.pop() if receives else do.irecv(peer, 16)
+        do.wait(receive, *(sends if step == 0 else []))
+    return do
+
+
 def bcast(rank, root, count, port, dims, segment):
-    tree, do = Tree(root, port, dims, decreasing=True), Script()
+    tree = Tree(root, port, dims, decreasing=True)
+    do = told_by_all(rank, tree.size)
     sizes = parts(count, segment)
     receives = [] if rank == root else [do.irecv(tree.parent[rank], size) for size in sizes]
     for k, size in enumerate(sizes):
@@ -207,12 +232,13 @@ def allgather_permute(rank, block, dims):
 
 def allgather_send(rank, block, dims):
     steps = len(step_info(0, dims))
-    do, size = Script(), 1 << steps
+    do, size = told_by_partners(rank, dims), 1 << steps
     tree = Tree(0, 0, dims, decreasing=False)
     to, source = tree.remapped.index(rank), tree.remapped[rank]
-    if to == rank:
+    if rank == 0:
         do.copy(block)
     else:
+        do.sendrecv(source, 16, to, 16)
         do.sendrecv(to, block, source, block)
     assert sorted(tree.remapped) == list(range(size))
     peers = [peer_of(rank, steps - 1 - step, 0, dims) for step in range(steps)]
@@ -245,7 +271,7 @@ def allreduce_l(rank, count, dims, recdoub=False):
 
 def allreduce_b_cont(rank, count, dims, recdoub=False):
     steps = len(step_info(0, dims))
-    do, given = Script(), []
+    do, given = told_by_partners(rank, dims, recdoub), []
     for step in range(steps):
         half = count >> (step + 1)
         peer = peer_of(rank, step, 0, dims, recdoub)
@@ -264,4 +290,82 @@ def alltoall(rank, block, dims):
         do.sendrecv(peer, 0, peer, 0)
         do.sendrecv(peer, half, peer, half)
     do.copy(block << steps)
+    return do
+
+
+def bruck_alltoall(rank, size, block):
+    do, mask = Script(), 1
+    do.copy(block * size)
+    while mask < size:
+        count = block * sum(bool(i & mask) for i in range(size))
+        do.copy(count)
+        do.sendrecv((rank + mask) % size, count, (rank - mask) % size, count)
+        do.copy(count)
+        mask *= 2
+    do.copy(block * size)
+    return do
+
+
+def negabinary(number):
+    return (0xAAAAAAAA + number) ^ 0xAAAAAAAA
+
+
+def from_negabinary(bits):
+    return (0xAAAAAAAA ^ bits) - 0xAAAAAAAA
+
+
+def one_dimensional(rank, root, size):
+    """Partners of bine_gather_mpi nearest first, with the mask and whether a rank goes on there."""
+    me, mask = negabinary((rank - root) % size), 1
+    while mask < size:
+        partner = (from_negabinary(me ^ (2 * mask - 1)) + root) % size
+        low = me & (4 * mask - 1)
+        goes_on = low in (0, 4 * mask - 1) and not (2 * mask >= size and rank != root)
+        yield mask, partner, goes_on
+        mask *= 2
+
+
+def ranges(counts, begin, end):
+    """Bytes of the one or two messages of a range of blocks that may pass the last."""
+    if end >= begin:
+        return [sum(counts[begin : end + 1])]
+    return [sum(counts[begin:]), sum(counts[: end + 1])]
+
+
+def gather_mpi(rank, root, counts):
+    size, do = len(counts), Script()
+    do.copy(counts[rank])
+    first = last = rank
+    down = rank % 2 == 0
+    for mask, partner, goes_on in one_dimensional(rank, root, size):
+        if not goes_on:
+            for count in ranges(counts, first, last):
+                do.send(partner, count)
+            break
+        if down:
+            begin, end = (last + 1) % size, (last + mask) % size
+            last = end
+        else:
+            begin, end = (first - mask) % size, (first - 1) % size
+            first = begin
+        for count in ranges(counts, begin, end):
+            do.recv(partner, count)
+        down = not down
+    return do
+
+
+def scatter_mpi(rank, root, counts):
+    """bine_scatter_mpi: what bine_gather_mpi does, backwards, and no copy where nobody is below."""
+    calls, do = gather_mpi(rank, root, counts), Script()
+    moves = [(word, peer, size) for word, peer, size in calls if word in ("post", "send")]
+    steps, rest = [], list(moves)
+    while rest:  # both messages of a range stay in their order
+        same = [move for move in rest if move[:2] == rest[0][:2]]
+        steps.append(same)
+        rest = rest[len(same) :]
+    for step in reversed(steps):
+        for word, peer, size in step:
+            (do.recv if word == "send" else do.send)(peer, size)
+    if rank == root or any(word == "post" for word, _, _ in moves):
+        do.copy(counts[rank])
     return do

@@ -57,6 +57,17 @@ def test_trees_with_blocks(dims, root):
         assert_same_scripts(schedule(operation, name, dims, root, counts), expected)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("root", [0, 4, 6])
+def test_trees_with_ranges_of_blocks(size, root):
+    """The authors' functions over MPI, which know one dimension alone; odd roots mix up blocks."""
+    root %= size
+    counts = 2 ** np.arange(size)
+    for operation, of in (("gather", c.gather_mpi), ("scatter", c.scatter_mpi)):
+        ours = ALGORITHMS[operation]["bine_ranges"](size, root, counts)
+        assert_same_scripts(ours, ranks(size, of, root, counts.tolist()))
+
+
 @shapes
 @pytest.mark.parametrize(
     ("operation", "name", "of"),
@@ -93,11 +104,17 @@ def test_alltoall(dims):
     assert_same_scripts(ours, ranks(size, c.alltoall, BLOCK, dims))
 
 
+@pytest.mark.parametrize("size", range(2, 18))
+def test_the_authors_bruck(size):
+    ours = ALGORITHMS["alltoall"]["bruck_by_blocks"](size, 0, np.full((size, size), BLOCK))
+    assert_same_scripts(ours, ranks(size, c.bruck_alltoall, size, BLOCK))
+
+
 @pytest.mark.parametrize("dims", [(8,), (4, 4), (2, 2, 2), (4, 2, 2)])
 @pytest.mark.parametrize("ports", [2, 3, 6])
 def test_every_port_has_a_tree_of_its_own(dims, ports):
     size, count = int(np.prod(dims)), 6000
-    ours = schedule("bcast", "bine", dims, 1, np.array([count]), ports=ports)
+    ours = schedule("bcast", "bine_with_buffer", dims, 1, np.array([count]), ports=ports)
     sent = Counter(zip(ours.src.tolist(), ours.dst.tolist(), ours.size.tolist(), strict=True))
     trees = [c.Tree(1, port, dims, decreasing=True) for port in range(ports)]
     expected = Counter(
@@ -111,7 +128,7 @@ def test_every_port_has_a_tree_of_its_own(dims, ports):
 
 def test_the_authors_blocks_are_sent_one_by_one():
     whole, each = (
-        schedule("allgather", name, (4, 2), 0, 2 ** np.arange(8))
+        ALGORITHMS["allgather"][name](8, 0, 2 ** np.arange(8), dims=(4, 2))
         for name in ("bine", "bine_blocks")
     )
     assert (np.bitwise_count(whole.size.astype(np.uint64)) > 1).any()
@@ -121,6 +138,15 @@ def test_the_authors_blocks_are_sent_one_by_one():
         here = (each.round == now) & (each.src == src) & (each.dst == dst)
         then = (whole.round == now) & (whole.src == src)
         assert each.size[here].sum() == whole.size[then][0]
+
+
+def test_where_buffers_are_is_told_before_puts_and_nothing_before_messages():
+    volume = np.array([4096])
+    for name, told in (("bine", 3 * 8), ("bine_scatter_allgather", 3 * 8), ("bine_with_buffer", 0)):
+        algorithm = ALGORITHMS["bcast"][name]
+        plain, puts = (algorithm(8, 0, volume, dims=(2, 2, 2), puts=puts) for puts in (0, 1))
+        assert len(puts.size) - len(plain.size) == told
+        assert puts.size.sum() - plain.size.sum() == (8 * 7 * 16 if told else 0)
 
 
 def test_steps_are_those_of_the_paper():
@@ -154,8 +180,8 @@ def test_nothing_gets_stuck_where_parts_are_longer_than_a_put_and_wait_for_recei
             with pytest.raises(AlgorithmError, match="expected puts=1 with several ports"):
                 algorithm(8, 0, volume, ports=ports)
             continue
-        given = {"ports": ports, "dims": (2, 2, 2)}
-        options = {key: given[key] for key in given if key in signature(algorithm).parameters}
-        program = as_program(algorithm(8, 0, volume, **options), 8)
+        options = {"ports": ports, "dims": (2, 2, 2)}
+        given = {key: options[key] for key in options if key in signature(algorithm).parameters}
+        program = as_program(algorithm(8, 0, volume, **given), 8)
         result = simulate(program, torus((2, 2, 2)), range(8), parameters=parameters)
         assert result.messages == len(program.sends()), name

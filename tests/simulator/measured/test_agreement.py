@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hopmap.simulator.measured.agreement import agreement_of
-from hopmap.simulator.measured.files import measured_of
 from hopmap.simulator.measured.prediction import NO_NAME, Prediction
+from support.measured_calls import measured_of
 
 MIB = 2**20
 

@@ -13,11 +13,13 @@ from hopmap.simulator.measured.files import MeasuredError
 from hopmap.simulator.measured.names import Known, known
 from hopmap.simulator.measured.prediction import (
     CHANGED,
+    MESSAGE,
     NO_NAME,
     NOT_SO_MANY,
     NOTHING,
     ON_GPU,
     PORTS,
+    SQUARE,
     TOO_LARGE,
     TOO_MANY,
     dims_of,
@@ -109,14 +111,34 @@ def test_programs_are_kept_unless_they_are_large(monkeypatch, rows, made):
     assert len(calls) == made
 
 
-def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated(monkeypatch):
+def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated():
     network = torus((4,))
     rows = [row("bcast", "default-trix3"), row("bcast", "default-binomial", gpu_aware="yes")]
     found = predict(measured_of(rows), [network], NO_ENDS)
     assert found.why == (NO_NAME, ON_GPU)
     assert np.isnan(found.time).all()
-    monkeypatch.setattr(prediction, "MOST", 2)
-    assert time_of(network, "bcast", "default-binomial").why == (TOO_LARGE,)
+    three = [row("bcast", "default-binomial", 64)]
+    enough = 3 * (1 + MESSAGE)
+    assert predict(measured_of(three), [network], NO_ENDS, limit=enough).why == ("",)
+    assert predict(measured_of(three), [network], NO_ENDS, limit=enough - 1).why == (TOO_LARGE,)
+
+
+def test_calls_in_which_everyone_talks_to_everyone_are_told_too_large_before_they_are_made(
+    monkeypatch,
+):
+    monkeypatch.setattr(prediction, "call_program", pytest.fail)
+    calls = measured_of([row("alltoall", "default-pairwise", 2**22)])
+    assert predict(calls, [torus((64, 64))], NO_ENDS).why == (TOO_LARGE,)
+
+
+@pytest.mark.parametrize("operation", ["allgather", "allreduce", "alltoall", "bcast", "gather",
+                                       "reduce", "reduce_scatter", "scatter"])  # fmt: skip
+def test_who_talks_to_everyone_is_listed(operation):
+    members = 64
+    for name in ALGORITHMS[operation]:
+        program = call_program(operation, name, members, 4 * members * members)
+        many = len(program.sends()) >= members * members / 2
+        assert many == (name in SQUARE.get(operation, ())), name
 
 
 def test_ranks_sit_on_the_nodes_of_the_allocation_one_beside_the_other():
@@ -149,8 +171,27 @@ def test_names_of_the_authors_library_take_the_torus_their_segments_and_puts():
     assert known("bcast", name, "4x2x2") == Known(
         "bcast", "bine(dims=4x2x2, segment=65536, puts=1)", puts=True
     )
-    assert known("bcast", name.replace("UTOFU", "MPI"), "4x2x2").puts is False
+    over_mpi = known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-MPI-0-1", "4x2x2")
+    assert over_mpi == Known("allgather", "bine(dims=4x2x2)")
     assert known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-UTOFU-0-6", "4x4x4") is None
+
+
+def test_what_the_authors_have_over_mpi_for_a_line_of_ranks_takes_no_torus_and_no_segments():
+    for collective, name, ours in (
+        ("gather", "BINE-BINOMIAL_TREE_CONT_PERMUTE-MPI-0-1", "bine_ranges"),
+        ("reduce", "BINE-BINOMIAL_TREE-MPI-1048576-1", "bine"),
+        ("alltoall", "BINE-LOG-MPI-0-1", "bine"),
+    ):
+        assert known(collective, name, "4x2x2") == Known(collective, ours)
+
+
+def test_puts_go_by_no_buffer():
+    """A byte below the eager limit costs both sides nothing: it is put where it belongs."""
+    network = torus((2,)).with_links(bandwidth=SPEED, latency=0.0)
+    slow = replace(NO_ENDS, overhead_per_byte=1.0)
+    call = "bcast", "BINE-BINOMIAL_TREE_TMPBUF-UTOFU-0-1", 64
+    assert time_of(network, *call, parameters=slow).time[0] == pytest.approx(64 / SPEED)
+    assert time_of(network, "bcast", "default-binomial", 64, parameters=slow).time[0] > 64
 
 
 def test_several_ports_are_told_and_not_simulated():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -22,7 +23,12 @@ from support.slow import examples
 
 COPY, REDUCE = 2e-9, 5e-9
 SIZE = 1000
-WORKING = Parameters(collective_copy_per_byte=COPY, collective_reduce_per_byte=REDUCE)
+WORKING = Parameters(
+    collective_copy_per_byte=COPY,
+    collective_reduce_per_byte=REDUCE,
+    collective_per_block=3e-7,
+    collective_before_puts=2e-6,
+)
 
 
 def called(operation, ranks, algorithm, *, root=-1, sent=0, received=0):
@@ -86,6 +92,52 @@ def test_a_copy_hides_behind_a_message_that_is_under_way(engine):
     assert result.finish[0] == pytest.approx(1e-6 * SIZE + Parameters().overhead_recv)
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled", "flow", "analytic"])
+def test_blocks_that_are_copied_one_by_one_take_time_each(engine):
+    """A Bine gather of 4: the root puts 4 blocks into order when all are there."""
+    calls = [
+        [collective("GATHER", 0.0, 1.0, root=0, sent=SIZE, received=4 * SIZE * (i == 0))]
+        for i in range(4)
+    ]
+    program = lower(trace_of_calls(calls), {"gather": "bine"})
+    assert program.work.blocks.sum() == 4
+    blocks = Parameters(collective_per_block=2e-6)
+    without, result = run(program, Parameters(), engine), run(program, blocks, engine)
+    assert result.finish[0] - without.finish[0] == pytest.approx(4 * 2e-6)
+    assert result.finish[1:].tolist() == without.finish[1:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("operation", "algorithm", "blocks"),
+    [
+        ("ALLGATHER", "bine", 8),  # in the end
+        ("REDUCE_SCATTER", "bine", 8),  # in the beginning
+        ("ALLTOALL", "bine", 3 * 8 + 8),  # in each of 3 steps, and in the end
+        ("ALLTOALL", "bruck", 3 * 3 * 4 + 8),  # half: packed, unpacked, back; in the end all
+        ("ALLTOALL", "bruck_by_blocks", 8 + 3 * 2 * 4 + 8),
+        ("ALLTOALL", "pairwise", 0),
+        ("ALLGATHER", "bruck", 0),  # in order but for a rotation
+    ],
+)
+def test_how_many_blocks_a_member_copies(operation, algorithm, blocks):
+    whole = {"sent": 8 * SIZE, "received": SIZE} if operation == "REDUCE_SCATTER" else {}
+    size = {"sent": 8 * SIZE, "received": 8 * SIZE}
+    if operation == "ALLGATHER":
+        size["sent"] = SIZE
+    program = called(operation, 8, algorithm, **(whole or size))
+    of = program.rank_of_row()[program.work.row]
+    assert np.bincount(of, program.work.blocks, 8).tolist() == [blocks] * 8
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled", "flow", "analytic"])
+def test_a_collective_that_puts_is_prepared_once_by_everyone(engine):
+    preparing = Parameters(collective_before_puts=1e-3)
+    for puts, seconds in ((0, 0.0), (1, 1e-3)):
+        program = called("ALLREDUCE", 4, f"bine(puts={puts})", sent=SIZE, received=SIZE)
+        without, result = run(program, Parameters(), engine), run(program, preparing, engine)
+        assert result.finish - without.finish == pytest.approx(np.full(4, seconds), abs=1e-12)
+
+
 def test_work_is_not_scaled_with_computation():
     program = gathered()
     half = replace(WORKING, compute_scale=0.5)
@@ -97,12 +149,12 @@ def test_work_before_a_loop_is_done_once(name):
     folded = lower(nas_folded(name))
     flat = without_loops(folded)
     trips = folded.trips()
-    for bytes_of in ("copied", "reduced"):
+    for bytes_of in ("copied", "reduced", "blocks", "prepared"):
         here = getattr(folded.work, bytes_of) * trips[folded.work.row]
         assert here.sum() == getattr(flat.work, bytes_of).sum()
     assert (flat.work.copied + flat.work.reduced).sum() > 0
     written = lower(nas_trace(name))
-    for bytes_of in ("copied", "reduced"):
+    for bytes_of in ("copied", "reduced", "blocks", "prepared"):
         assert getattr(flat.work, bytes_of).sum() == getattr(written.work, bytes_of).sum()
     assert np.array_equal(run(folded, WORKING).finish, run(flat, WORKING).finish)
 
@@ -127,6 +179,8 @@ def collectives(draw):
     size = draw(st.sampled_from([0, 24, 4000, 100_000])) * ranks
     root = draw(st.integers(0, ranks - 1)) if operation in ("bcast", "reduce") else -1
     algorithm = draw(st.sampled_from(sorted(names)))
+    if "puts" in signature(ALGORITHMS[operation][algorithm]).parameters:
+        algorithm += f"(puts={draw(st.integers(0, 1))})"
     return called(operation.upper(), ranks, algorithm, root=root, sent=size, received=size)
 
 
@@ -134,7 +188,13 @@ def collectives(draw):
 @given(collectives(), st.sampled_from([WORKING, replace(WORKING, progress="calls", gap=1e-7)]))
 def test_engines_agree_and_without_seconds_nothing_changes(program, parameters):
     assert bits(run(program, parameters, "simpy")) == bits(run(program, parameters))
-    silent = replace(parameters, collective_copy_per_byte=0.0, collective_reduce_per_byte=0.0)
+    silent = replace(
+        parameters,
+        collective_copy_per_byte=0.0,
+        collective_reduce_per_byte=0.0,
+        collective_per_block=0.0,
+        collective_before_puts=0.0,
+    )
     idle = replace(program, work=program.work._replace(row=program.work.row[:0]))
     assert bits(run(program, silent)) == bits(run(idle, silent))
     # What is written for other tools has it as computation.
