@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import (
+from hopmap.simulator.collectives.schedules import (
     AlgorithmError,
     Ints,
     Schedule,
