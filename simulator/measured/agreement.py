@@ -28,6 +28,6 @@ def agreement_of(measured: Measured, prediction: Prediction) -> Order:
         for one, two in combinations(cell.values(), 2):
             both = [name for name in one if name in two]
             if len(both) >= 3:
-                times = np.array([[job[name] for name in both] for job in (one, two)])
-                taus.append(tau_of(*times))
+                first, second = (np.array([job[name] for name in both]) for job in (one, two))
+                taus.append(tau_of(first, second))
     return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus))
