@@ -27,7 +27,7 @@ from .barriers import (
     linear_barrier,
     tree_barrier,
 )
-from .bine_blocks import (
+from .bine.blocks import (
     bine_gather,
     bine_gather_increasing,
     bine_reduce_then_gather,
@@ -35,7 +35,7 @@ from .bine_blocks import (
     bine_scatter_decreasing,
     bine_scatter_then_allgather,
 )
-from .bine_clusters import (
+from .bine.clusters import (
     bine_allgather_any_even,
     bine_allgather_joined,
     bine_allreduce_any_even,
@@ -51,7 +51,7 @@ from .bine_clusters import (
     bine_scatter_allgather_once,
     bine_scatter_ranges,
 )
-from .bine_exchanges import (
+from .bine.exchanges import (
     bine_allgather,
     bine_allgather_blocks,
     bine_allgather_ranges,
@@ -62,7 +62,7 @@ from .bine_exchanges import (
     torus_doubling_allreduce,
     torus_halving_allreduce,
 )
-from .bine_trees import (
+from .bine.trees import (
     bine_bcast,
     bine_bcast_blocking,
     bine_bcast_increasing,

@@ -6,14 +6,14 @@ member's own block is copied. Behind them: R. Thakur, R. Rabenseifner, W. Gropp,
 collective communication operations in MPICH, 2005; J. Bruck et al., Efficient algorithms for
 all-to-all communications, 1997; J. Chen et al., Performance evaluation of allgather algorithms,
 2005; W. Loch, G. Koslovski, Sparbit, 2021. `bine_alltoall` is in lib/libbine_coll_alltoall.cc of
-HLC-Lab/bine_trees_fugaku, see `bine_trees.py`.
+HLC-Lab/bine_trees_fugaku, see `bine/trees.py`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .bine_trees import ways
+from .bine.trees import ways
 from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule
 
 

@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS, Parameters
-from hopmap.simulator.collectives import (
-    allreduces,
-    bine_blocks,
-    bine_clusters,
-    bine_exchanges,
-    broadcasts,
-)
+from hopmap.simulator.collectives import allreduces, broadcasts
+from hopmap.simulator.collectives.bine import blocks as bine_blocks
+from hopmap.simulator.collectives.bine import clusters as bine_clusters
+from hopmap.simulator.collectives.bine import exchanges as bine_exchanges
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
 from hopmap.simulator.simulate import simulate

@@ -1,7 +1,7 @@
 """Collectives along Bine trees in which everyone takes part in every step, and blocks of trees.
 
 Source: HLC-Lab/bine_trees_fugaku, lib/libbine_coll_*.cc and libbine_common.cc; the paper and what
-`dims`, `ports` and `puts` mean are in `bine_trees.py`.
+`dims`, `ports` and `puts` mean are in `trees.py`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .bine_trees import (
-    LARGEST_PUT,
-    Ways,
-    by_port,
-    early,
-    tree_from,
-    ways,
-)
-from .broadcasts import shares
-from .schedules import (
+from hopmap.simulator.collectives.broadcasts import shares
+from hopmap.simulator.collectives.schedules import (
     Done,
     Ints,
     Schedule,
@@ -28,6 +20,15 @@ from .schedules import (
     schedule,
     together,
     work,
+)
+
+from .trees import (
+    LARGEST_PUT,
+    Ways,
+    by_port,
+    early,
+    tree_from,
+    ways,
 )
 
 Dims = tuple[int, ...]

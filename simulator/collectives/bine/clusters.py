@@ -1,7 +1,7 @@
 """Bine algorithms of the authors' library for clusters: whole messages, ranges, even numbers.
 
 Source: libbine/libbine_OPERATION.c and libbine_utils.h in HLC-Lab/pico; partners and trees are
-those of `bine_trees.py` in one dimension. Where members are no power of two, `bine_folded` and
+those of `trees.py` in one dimension. Where members are no power of two, `bine_folded` and
 `bine_in_turns` fold as recursive doubling does, and `bine_any_even` takes any even number: members
 have partners as they are, and which block goes in which step is read off the digits of its distance
 to base -2.
@@ -13,11 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .bine_blocks import bine_reduce_then_gather
-from .bine_exchanges import bine_allreduce, doubling, halving, with_copies
-from .bine_trees import BineTree, reached_order, scattered, tree_down, tree_from, ways
-from .reduce_scatters import folded
-from .schedules import (
+from hopmap.simulator.collectives.reduce_scatters import folded
+from hopmap.simulator.collectives.schedules import (
     Done,
     Ints,
     Schedule,
@@ -30,6 +27,10 @@ from .schedules import (
     together,
     work,
 )
+
+from .blocks import bine_reduce_then_gather
+from .exchanges import bine_allreduce, doubling, halving, with_copies
+from .trees import BineTree, reached_order, scattered, tree_down, tree_from, ways
 
 
 def bine_bcast_at_once(members: int, root: int, volume: Ints, /) -> Schedule:

@@ -1,7 +1,7 @@
 """Blocks up and down Bine trees, and collectives with a root that are made of that.
 
 Source: HLC-Lab/bine_trees_fugaku, lib/libbine_coll_gather.cc, _scatter.cc, _reduce.cc, _bcast.cc;
-what `dims`, `ports` and `puts` mean is in `bine_trees.py`.
+what `dims`, `ports` and `puts` mean is in `trees.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .bine_exchanges import Dims, doubling, halving, with_copies
-from .bine_trees import BineTree, by_port, early, gathered, scattered, tree_from, ways
-from .broadcasts import shares
-from .schedules import Ints, Schedule, one_after_another
+from hopmap.simulator.collectives.broadcasts import shares
+from hopmap.simulator.collectives.schedules import Ints, Schedule, one_after_another
+
+from .exchanges import Dims, doubling, halving, with_copies
+from .trees import BineTree, by_port, early, gathered, scattered, tree_from, ways
 
 
 def bine_reduce_then_gather(

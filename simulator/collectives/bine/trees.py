@@ -18,7 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import AlgorithmError, Ints, Schedule, expect, schedule, together, work
+from hopmap.simulator.collectives.schedules import (
+    AlgorithmError,
+    Ints,
+    Schedule,
+    expect,
+    schedule,
+    together,
+    work,
+)
 
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 

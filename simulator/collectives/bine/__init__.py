@@ -1,0 +1,1 @@
+"""Bine trees, and collectives along them."""
