@@ -22,7 +22,6 @@ from .prediction import Prediction, not_simulated, predict
 
 USUAL = (
     "link.bandwidth",
-    "injection.bandwidth",
     "overhead.send",
     "overhead.recv",
     "overhead.per_byte",

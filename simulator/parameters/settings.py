@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from hopmap.errors import HopmapError
 from hopmap.topologies import Topology, did_you_mean
+from hopmap.topologies.topology import AS_LINKS
 from hopmap.units import UnitError, parse_quantity
 
 from .energy import LINK as ENERGY_LINK
@@ -64,6 +65,8 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
         number_or_word = value if entry.choices else _number(key, value, entry.unit)
         if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
             model[key] = number_or_word
+    if model.get("injection.bandwidth") == AS_LINKS:
+        model["injection.bandwidth"] = topology.kinds[0].bandwidth
     return topology, parameters_from(model)
 
 

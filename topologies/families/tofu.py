@@ -37,16 +37,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.topologies.box_kernels import GRID, BoxRouter, FoldedRouter
-from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size, whole
+from hopmap.topologies.topology import (
+    AS_LINKS,
+    LinkKind,
+    Topology,
+    TopologyError,
+    check_size,
+    whole,
+)
 
 from .grid import box, torus
 
 GROUP = (2, 3, 2)
-# Six interfaces of 6.8 GB/s each (Ajima et al.); a message uses one, and they take turns.
+# Six interfaces, each as fast as a link (Ajima et al.: 6.8 GB/s); a message uses one, and they take
+# turns.
 INTERFACES: Mapping[str, str | float] = {
     "nic": "round_robin",
     "nic.rails": 6,
-    "injection.bandwidth": 6.8e9,
+    "injection.bandwidth": AS_LINKS,
     "ejection.bandwidth": 6 * 6.8e9,
 }
 LONGEST_X, LONGEST_YB = 24, 69  # groups of Fugaku along X, nodes along Y and B

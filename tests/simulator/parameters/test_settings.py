@@ -9,7 +9,7 @@ from hopmap.simulator.parameters.settings import (
     known_keys,
     parse_settings,
 )
-from hopmap.topologies import haec, mesh
+from hopmap.topologies import haec, mesh, topology_from_spec
 
 
 def speeds(topology):
@@ -85,3 +85,13 @@ def test_a_file_nested_too_deep_is_one_line(tmp_path):
     file.write_text(f"parameters = {'[' * 20_000}")
     with pytest.raises(SettingError, match="cannot be read as TOML"):
         parse_settings([str(file)])
+
+
+def test_an_interface_of_tofud_is_as_fast_as_a_link_unless_it_is_set():
+    network = topology_from_spec("tofud:job=2x2x2")
+    for given, injection in (
+        ({}, 6.8e9),
+        ({"link.bandwidth": 6e9}, 6e9),
+        ({"link.bandwidth": 6e9, "injection.bandwidth": 5e9}, 5e9),
+    ):
+        assert configure(network, tuple(given.items()))[1].injection_bandwidth == injection
