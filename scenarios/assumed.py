@@ -8,7 +8,7 @@ import numpy as np
 
 from hopmap.simulator import Result
 from hopmap.simulator.noise import USUAL
-from hopmap.simulator.parameters.parameters import ASSUMED
+from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.topologies import PRESETS, Topology, provenance
 
 

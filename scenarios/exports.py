@@ -9,7 +9,7 @@ from hopmap.errors import HopmapError
 from hopmap.simulator.export.goal import loggops_options, write_goal
 from hopmap.simulator.export.simgrid_platform import platform_xml, smpirun_options
 from hopmap.simulator.export.time_independent import INDEX, fill_tit
-from hopmap.simulator.parameters.parameters import unknown
+from hopmap.simulator.parameters.keys import unknown
 from hopmap.simulator.run_plan import computed
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder

@@ -22,7 +22,7 @@ from hopmap.simulator import explain as why
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.parameters.calibration import Fit, PingPong
 from hopmap.simulator.parameters.calibration import calibrate as fitted
-from hopmap.simulator.parameters.parameters import names_algorithm
+from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.pingpong_files import read_pingpong
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Trace, Traffic

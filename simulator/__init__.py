@@ -24,10 +24,10 @@ from hopmap.simulator.metrics.metrics import evaluate as evaluate
 from hopmap.simulator.metrics.metrics import hot_links as hot_links
 from hopmap.simulator.metrics.metrics import link_loads as link_loads
 from hopmap.simulator.parameters.energy import Energy as Energy
-from hopmap.simulator.parameters.parameters import KEYS as KEYS
-from hopmap.simulator.parameters.parameters import ParameterError as ParameterError
+from hopmap.simulator.parameters.keys import KEYS as KEYS
+from hopmap.simulator.parameters.keys import ParameterError as ParameterError
+from hopmap.simulator.parameters.keys import key_of as key_of
 from hopmap.simulator.parameters.parameters import Parameters as Parameters
-from hopmap.simulator.parameters.parameters import key_of as key_of
 from hopmap.simulator.parameters.parameters import parameters_from as parameters_from
 from hopmap.simulator.programs.from_trace import lower as lower
 from hopmap.simulator.programs.from_traffic import program_of_traffic as program_of_traffic

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from .model import QUANTILES, hashed
-from .parameters.parameters import ParameterError, Parameters
+from .parameters.keys import ParameterError
+from .parameters.parameters import Parameters
 from .programs.program import Program
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,11 @@ from numpy.typing import ArrayLike
 from hopmap.compilation import compiling
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
-from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
+from hopmap.simulator.parameters.keys import (
+    ParameterError,
+    unknown,
+)
+from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.from_trace import lower
 from hopmap.simulator.programs.left_out import left_out
 from hopmap.simulator.programs.program import Program

@@ -21,7 +21,7 @@ import numpy as np
 from injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
 
 from hopmap.simulator import ENGINES, ParameterError, Parameters, link_loads
-from hopmap.simulator.parameters.parameters import unknown
+from hopmap.simulator.parameters.keys import unknown
 from hopmap.simulator.record import Record
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic

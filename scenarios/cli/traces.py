@@ -115,7 +115,7 @@ def generate(
     as_json: AsJson = False,
 ) -> None:
     """Generate traffic: a NAS benchmark's, or its trace; a pattern's; a stencil's; of y = A x."""
-    from hopmap.simulator.parameters.parameters import unknown
+    from hopmap.simulator.parameters.keys import unknown
     from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.nas.benchmarks import BENCHMARKS, nas_trace, nas_traffic
     from hopmap.traces.patterns.synthetic import PATTERNS

@@ -17,7 +17,7 @@ from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.study.standings import ONE_REPLAY
 from hopmap.scenarios.study.study import DEFAULTS, Study, left_out, load_study, outweighed
-from hopmap.simulator.parameters.parameters import ASSUMED
+from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__

@@ -18,7 +18,7 @@ from typing import Any
 
 from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
-from hopmap.simulator.parameters.parameters import names_algorithm
+from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import digest_of, sources_of
 from hopmap.topologies import topology_from_spec

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from hopmap.simulator.parameters.parameters import names_algorithm
+from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import check_settings
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
 from hopmap.traces.sources import Source, open_source

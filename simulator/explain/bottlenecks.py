@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.metrics import load_kernels
-from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
+from hopmap.simulator.parameters.keys import (
+    ParameterError,
+    unknown,
+)
+from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.result import Result
 from hopmap.simulator.run_plan import speeds
 from hopmap.simulator.server_names import ENDS, server_name

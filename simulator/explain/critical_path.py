@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
-from hopmap.simulator.parameters.parameters import ParameterError, Parameters
+from hopmap.simulator.parameters.keys import ParameterError
+from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.simulator.result import Result

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hopmap.progress import Progress
-from hopmap.simulator.parameters.parameters import KEYS, Parameters
+from hopmap.simulator.parameters.keys import KEYS
+from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.simulator.run_plan import plan_run

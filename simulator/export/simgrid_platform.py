@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from hopmap.simulator.parameters.parameters import Parameters, unknown
+from hopmap.simulator.parameters.keys import unknown
+from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.run_plan import paths, speeds
 from hopmap.topologies import Topology, TopologyError
 

@@ -11,7 +11,7 @@ from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import COUNT, ENTRY, Heap
 from hopmap.simulator.link_use import FINEST, LinkUse
-from hopmap.simulator.parameters.parameters import ParameterError
+from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.simulator.record import NOTHING, Record
 from hopmap.simulator.result import Outcome, Servers

@@ -36,7 +36,8 @@ from scipy.optimize import nnls
 
 from hopmap.topologies.families.grid import DEFAULT_LINK
 
-from .parameters import ParameterError, Parameters
+from .keys import ParameterError
+from .parameters import Parameters
 
 Floats = NDArray[np.float64]
 

@@ -13,12 +13,14 @@ from hopmap.topologies.topology import AS_LINKS
 from hopmap.units import UnitError, parse_quantity
 
 from .energy import LINK as ENERGY_LINK
-from .parameters import (
+from .keys import (
     KEYS,
     ParameterError,
-    Parameters,
     key_of,
     names_algorithm,
+)
+from .parameters import (
+    Parameters,
     parameters_from,
 )
 

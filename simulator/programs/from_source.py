@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopmap.errors import HopmapWarning
-from hopmap.simulator.parameters.parameters import ParameterError, Parameters, unknown
+from hopmap.simulator.parameters.keys import (
+    ParameterError,
+    unknown,
+)
+from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.traces.folded import Folded
 from hopmap.traces.formats.openmpi_monitoring import read_monitoring
 from hopmap.traces.left_out import LeftOut, of_records

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.parameters.parameters import ParameterError
+from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.traces import TraceError, Traffic
 
 from .program import Op, Program

@@ -23,7 +23,7 @@ from hopmap.simulator import (
 )
 from hopmap.simulator.model import QUANTILES, hashed
 from hopmap.simulator.noise import noise_of, quantiles
-from hopmap.simulator.parameters.parameters import DISTRIBUTIONS
+from hopmap.simulator.parameters.keys import DISTRIBUTIONS
 from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.topologies import mesh, torus
 from support.free_ends import FREE

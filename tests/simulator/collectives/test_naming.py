@@ -9,7 +9,8 @@ from hopmap.simulator import ALGORITHMS
 from hopmap.simulator.collectives.algorithms import choose
 from hopmap.simulator.collectives.naming import OPTIONS, named, options_of
 from hopmap.simulator.collectives.schedules import AlgorithmError
-from hopmap.simulator.parameters.parameters import ParameterError, parameters_from
+from hopmap.simulator.parameters.keys import ParameterError
+from hopmap.simulator.parameters.parameters import parameters_from
 from hopmap.traces import Collective
 
 BCAST = ALGORITHMS["bcast"]
