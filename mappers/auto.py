@@ -120,7 +120,7 @@ def portfolio(
 ) -> Portfolio:
     """See `auto`; with the steps."""
     _compile()
-    annealing_kernels.all_hops(topology.router, 1)
+    annealing_kernels.all_hops(topology.router, 1, np.zeros(1, dtype=np.int64))
     if callable(objective) or objective == LOAD:
 
         def hop_bytes(start: Mapping, part: Budget) -> Portfolio:

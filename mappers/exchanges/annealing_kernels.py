@@ -209,11 +209,14 @@ def nearest(
 
 
 @njit
-def all_hops(router: Router, nodes: int) -> tuple[NDArray[np.int16], bool]:
-    """Table of distances between all nodes, and whether they all fit in it."""
+def all_hops(
+    router: Router, nodes: int, used: NDArray[np.int64]
+) -> tuple[NDArray[np.int16], bool]:
+    """Table of distances between nodes that are used, and whether they all fit in it."""
     table = np.zeros((nodes, nodes), dtype=np.int16)
-    for a in range(nodes):
-        for b in range(a + 1):
+    for i in range(len(used)):
+        for j in range(i + 1):
+            a, b = used[i], used[j]
             far = distance(router, a, b)
             if far > 32767:
                 return table, False

@@ -31,7 +31,8 @@ def with_table(model: CostModel, topology: Topology) -> CostModel:
     """Let a table answer for the distances, if there are at most `TABLE` nodes."""
     if topology.nodes > TABLE or isinstance(model.router, GraphRouter):
         return model
-    table, fits = annealing_kernels.all_hops(model.router, topology.nodes)
+    used = np.flatnonzero(topology.slots)  # nobody can be elsewhere
+    table, fits = annealing_kernels.all_hops(model.router, topology.nodes, used)
     return model._replace(router=table_router(table)) if fits else model
 
 
