@@ -48,3 +48,15 @@ def test_an_eager_limit_with_which_calls_get_stuck_is_not_chosen(monkeypatch, st
     found = fit_collectives(calls, [torus((4,))], {}, ["link.bandwidth"])
     assert found.settings["eager_limit"] in set(LIMITS) - stuck
     assert found.parameters["link.bandwidth"] == pytest.approx(1e9, rel=1e-3)
+
+
+def test_of_the_usual_parameters_those_are_fitted_that_some_call_depends_on(monkeypatch):
+    def predict(calls, networks, parameters, **_):
+        seconds = calls.size / networks[0].kinds[0].bandwidth + parameters[0].overhead_send
+        return Prediction(seconds, ("",) * len(calls))
+
+    monkeypatch.setattr(calibration, "predict", predict)
+    calls = measured_of(rows("default-ring", [2**k for k in range(30)]))
+    found = fit_collectives(calls, [torus((4,))], {"eager_limit": 8192})
+    assert set(found.parameters) == {"link.bandwidth", "overhead.send"}
+    assert "collective.before_puts" not in found.settings
