@@ -209,9 +209,7 @@ def nearest(
 
 
 @njit
-def all_hops(
-    router: Router, nodes: int, used: NDArray[np.int64]
-) -> tuple[NDArray[np.int16], bool]:
+def all_hops(router: Router, nodes: int, used: NDArray[np.int64]) -> tuple[NDArray[np.int16], bool]:
     """Table of distances between nodes that are used, and whether they all fit in it."""
     table = np.zeros((nodes, nodes), dtype=np.int16)
     for i in range(len(used)):

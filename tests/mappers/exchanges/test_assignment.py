@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.exchanges.assignment import with_table
+from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
@@ -20,4 +20,4 @@ def test_a_table_has_the_distances_between_nodes_that_a_job_has(spec):
     table = with_table(model, job).router.hops
     used = np.flatnonzero(job.slots)
     for a in used.tolist():
-        assert table[a, used].tolist() == job.hops(np.full(len(used), a), used).tolist()
+        assert table[a, used].tolist() == job.distance(np.full(len(used), a), used).tolist()
