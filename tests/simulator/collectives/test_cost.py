@@ -72,6 +72,7 @@ ROUNDS = {
         "linear": lambda p: 1,
         "linear_sync": lambda p: 1,
         "bruck": levels,
+        "bruck_by_blocks": levels,
     },
     "allreduce": {
         "recursive_doubling": lambda p: int(log2(p)) + 2 * folds(p),
