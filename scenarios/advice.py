@@ -21,6 +21,7 @@ from hopmap.scenarios.launchers.node_names import nodes_named
 from hopmap.simulator import Result, Steady, simulate
 from hopmap.simulator.ensembles.comparison import faster, ratio
 from hopmap.simulator.ensembles.intervals import Interval
+from hopmap.simulator.noise import without_noise
 from hopmap.units import show_seconds
 
 from .assumed import assumed
@@ -216,7 +217,7 @@ def _replayed(run: ReplayInput, placement: Placement, repeat: int = 0) -> Result
         run.program,
         run.network,
         placement.node_of,
-        parameters=run.parameters,
+        parameters=run.parameters if repeat else without_noise(run.parameters),
         steady=Steady(),
         repeat=repeat,
     )
@@ -231,7 +232,7 @@ def _with_noise(run: ReplayInput, candidate: Candidate, repeat: int) -> Candidat
 def _free(run: ReplayInput, launched: Candidate) -> float:
     """Replay the order as launched on a network that takes no time."""
     ends = {f"{end}_bandwidth": FAST for end in ENDS} | {f"{end}_latency": 0.0 for end in ENDS}
-    parameters = replace(run.parameters, **ends)  # type: ignore[arg-type]
+    parameters = replace(without_noise(run.parameters), **ends)  # type: ignore[arg-type]
     return simulate(
         run.program,
         run.network.with_links(None, bandwidth=FAST, latency=0.0),
