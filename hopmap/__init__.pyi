@@ -9,6 +9,8 @@ from . import traces as traces
 from .errors import HopmapError as HopmapError
 from .errors import HopmapWarning as HopmapWarning
 from .mappers.mapper import mapper as mapper
+from .scenarios.advice import Advice as Advice
+from .scenarios.advice import advise as advise
 from .scenarios.experiments import load_results as load_results
 from .scenarios.experiments import run_scenario as run_scenario
 from .scenarios.experiments import sweep as sweep

@@ -9,6 +9,7 @@ import typer
 from hopmap.plugins import add_plugin
 
 from . import (
+    advise,
     calibrate,
     convert,
     explain,
@@ -37,6 +38,7 @@ app.command()(traces.generate)
 app.command()(traces.info)
 app.command()(traces.matrix)
 app.command()(model.model)
+app.command()(advise.advise)
 app.command("map")(mappings.map_)
 app.command()(mappings.evaluate)
 app.command()(simulate.simulate)

@@ -27,3 +27,11 @@ def noted(*words):
 
 def as_json(*words):
     return json.loads(hopmap(*words, "--json"))
+
+
+def failed(*words):
+    """Run a command that is refused; return the one line that it says."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr

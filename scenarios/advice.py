@@ -1,0 +1,263 @@
+"""One answer: how ranks should be placed, what that buys, and whether it is worth it.
+
+The order as launched stands beside what mappers find; the fastest of them by one replay each is
+replayed again with noise, seed by seed beside the order as launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers import parse_pipeline
+from hopmap.mappers.timing import timed_mapping
+from hopmap.progress import Progress, silent
+from hopmap.scenarios.launchers.node_names import nodes_named
+from hopmap.simulator import Result, Steady, simulate
+from hopmap.simulator.ensembles.comparison import faster, ratio
+from hopmap.simulator.ensembles.intervals import Interval
+from hopmap.simulator.noise import without_noise
+from hopmap.units import show_seconds
+
+from .assumed import assumed
+from .given import Given, GivenSettings, GivenTopology, ReplayInput, replay_given
+from .placement import Placement
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LAUNCHED = "identity"
+MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
+SECONDS = 10.0
+REPEATS = 20
+FAST, ENDS = 1e30, ("injection", "ejection", "memory")  # of a network that takes no time
+LITTLE = 0.01  # of a run: less is not worth anybody's time
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A mapping and its replay.
+
+    Attributes
+    ----------
+    placement : Placement
+    result : Result
+        One replay without noise; those with noise, of the baseline and the best, are in its
+        ensemble.
+    """
+
+    placement: Placement
+    result: Result
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What to do.
+
+    Attributes
+    ----------
+    name : str
+        Of the trace.
+    launched : Candidate
+        The order as launched: rank after rank on node after node.
+    best : Candidate
+        The fastest of all by one replay; may be the order as launched.
+    tried : tuple of Candidate
+        All others, the fastest first.
+    free : float
+        Seconds of the run on a network that takes no time.
+    """
+
+    name: str
+    launched: Candidate
+    best: Candidate
+    tried: tuple[Candidate, ...]
+    free: float
+
+    @property
+    def network_share(self) -> float:
+        """Share of the run as launched that the network decides, and with it the mapping."""
+        makespan = self.launched.result.makespan
+        return max(0.0, 1 - self.free / makespan) if makespan > 0 else 0.0
+
+    @property
+    def gain(self) -> Interval:
+        """How much shorter the best is than the order as launched, 0.1 being 10 %; 95 %."""
+        if self.best is self.launched:
+            return Interval(0.0, 0.0, 0.0)
+        of = ratio(_times(self.best), _times(self.launched))
+        return Interval(1 - of.median, 1 - of.high, 1 - of.low)
+
+    @property
+    def sure(self) -> bool:
+        """Whether the best is faster beyond what noise explains."""
+        if self.best is self.launched:
+            return False
+        return bool(faster([_times(self.best), _times(self.launched)])[0, 1])
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether the best is surely faster, and by more than a hundredth."""
+        return self.sure and self.gain.median >= LITTLE
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        gain, share = self.gain, self.network_share
+        if self.worth_it:
+            saved = self.launched.result.makespan - self.best.result.makespan
+            return (
+                f"worth it: {self.best.placement.mapper} makes the run {_percent(gain.median)} "
+                f"shorter ({_percent(gain.low)} to {_percent(gain.high)}), by {show_seconds(saved)}"
+            )
+        if share < LITTLE:
+            return (
+                f"placement does not matter here: {_most(1 - share)} of the run is computing and "
+                "overhead, whatever the network"
+            )
+        if self.best is self.launched:
+            return "keep the order as launched: no mapper found a faster one"
+        if self.sure:
+            return (
+                f"hardly worth it: {_percent(gain.median)} shorter by {self.best.placement.mapper}"
+            )
+        return (
+            f"keep the order as launched: that of {self.best.placement.mapper} cannot be told "
+            f"apart from it ({_percent(gain.low)} to {_percent(gain.high)} shorter)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``advise --json`` prints."""
+        return {
+            "name": self.name,
+            "topology": self.launched.placement.topology.spec,
+            "ranks": len(self.launched.placement),
+            "verdict": self.verdict,
+            "worth_it": self.worth_it,
+            "network_share": self.network_share,
+            "gain": self.gain._asdict(),
+            "sure": self.sure,
+            "launched": _facts(self.launched),
+            "best": _facts(self.best),
+            "tried": [_facts(each) for each in self.tried],
+            "assumed": list(self.best.result.assumed),
+        }
+
+
+def advise(
+    given: Given,
+    topology: GivenTopology,
+    mappers: Sequence[str] = MAPPERS,
+    *,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    repeat: int = REPEATS,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+    spread: bool = False,
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+    progress: Progress = silent,
+) -> Advice:
+    """Say how ranks should be placed, what that buys, and whether it is worth it.
+
+    Mappers see all that the replay sends, messages of collectives included.
+
+    Parameters
+    ----------
+    given, topology, hosts, nodelist, spread, settings, steps, rounds : see `simulate`, `map_ranks`
+    mappers : sequence of str
+        Pipelines to try besides the order as launched.
+    seconds : float
+        Time budget of all searches together.
+    repeat : int
+        Replays with noise of the best and of the order as launched, 6 at least.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
+        What is given makes no sense, does not fit, or gets stuck.
+
+    Examples
+    --------
+    >>> advise("stencil:4x4,5pt,bytes=1e5", "torus:2x2x4", ["auto(moves=100)"]).worth_it
+    True
+    """
+    pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
+    run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
+    network = run.network
+    if hosts is not None or nodelist is not None:
+        network = network.only(nodes_named(network, hosts, nodelist))
+    room = network.evenly(run.program.ranks) if spread else network
+    traffic = run.program.traffic()
+    found: list[Candidate] = []
+    for done, mapper in enumerate((LAUNCHED, *pipelines)):
+        progress(done, len(pipelines) + 3, mapper)
+        budget = seconds / max(len(pipelines), 1)
+        node_of, took = timed_mapping(traffic, room, mapper, seed=seed, seconds=budget)
+        placement = Placement(run.name, node_of, traffic, room, mapper, took)
+        found.append(Candidate(placement, _replayed(run, placement)))
+    launched = found[0]
+    tried = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, launched
+    best = tried[0]
+    progress(len(pipelines) + 1, len(pipelines) + 3, "noise")
+    noisy = {id(each): _with_noise(run, each, repeat) for each in (launched, best)}
+    progress(len(pipelines) + 2, len(pipelines) + 3, "free network")
+    others = tuple(each for each in tried if each is not best and each is not launched)
+    return Advice(run.name, noisy[id(launched)], noisy[id(best)], others, _free(run, launched))
+
+
+def _replayed(run: ReplayInput, placement: Placement, repeat: int = 0) -> Result:
+    return simulate(
+        run.program,
+        run.network,
+        placement.node_of,
+        parameters=run.parameters if repeat else without_noise(run.parameters),
+        steady=Steady(),
+        repeat=repeat,
+    )
+
+
+def _with_noise(run: ReplayInput, candidate: Candidate, repeat: int) -> Candidate:
+    result = _replayed(run, candidate.placement, repeat)
+    rests_on = assumed(result, run.network, run.settings or {}, generated=run.generated)
+    return Candidate(candidate.placement, replace(result, assumed=rests_on))
+
+
+def _free(run: ReplayInput, launched: Candidate) -> float:
+    """Replay the order as launched on a network that takes no time."""
+    ends = {f"{end}_bandwidth": FAST for end in ENDS} | {f"{end}_latency": 0.0 for end in ENDS}
+    parameters = replace(without_noise(run.parameters), **ends)  # type: ignore[arg-type]
+    return simulate(
+        run.program,
+        run.network.with_links(None, bandwidth=FAST, latency=0.0),
+        launched.placement.node_of,
+        parameters=parameters,
+        steady=Steady(),
+    ).makespan
+
+
+def _times(candidate: Candidate) -> Floats:
+    assert candidate.result.ensemble is not None
+    return candidate.result.ensemble.makespans
+
+
+def _facts(candidate: Candidate) -> dict[str, Any]:
+    placement, result = candidate.placement, candidate.result
+    found = {"mapper": placement.mapper, "makespan": result.makespan, "seconds": placement.seconds}
+    if result.ensemble is not None:
+        found["ensemble"] = result.ensemble.to_dict()
+    return found | {"node_of": placement.node_of.tolist()}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _most(share: float) -> str:
+    return "more than 99.9 %" if share > 0.999 else _percent(share)

@@ -1,0 +1,126 @@
+"""The command advise: the answer first, then the figures and the file that a launcher reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopmap.units import show_seconds
+
+from .arguments import (
+    AsJson,
+    Rounds,
+    Sets,
+    Steps,
+    Topology,
+    TraceOrTraffic,
+    check_out,
+    settings_given,
+)
+from .console import print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from hopmap.scenarios.advice import Advice
+
+
+def advise(
+    trace: TraceOrTraffic,
+    topology: Topology,
+    mapper: Annotated[
+        list[str] | None,
+        typer.Option("--mapper", "-m", help="Pipeline to try; may be repeated. Three usual ones."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
+    to: Annotated[
+        str, typer.Option(help="What reads that file: a launcher, or csv; see: list formats.")
+    ] = "csv",
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
+    seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
+    repeat: Annotated[
+        int, typer.Option(min=6, help="Replays with noise, for the interval of the gain.")
+    ] = 20,
+    hosts: Annotated[
+        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+    ] = None,
+    nodelist: Annotated[
+        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
+    ] = None,
+    spread: Annotated[
+        bool,
+        typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
+    ] = False,
+    set_: Sets = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which mapping to use, what it buys, and whether that is worth it."""
+    from hopmap.scenarios.advice import MAPPERS
+    from hopmap.scenarios.advice import advise as advised
+    from hopmap.scenarios.exports import export_mapping
+    from hopmap.scenarios.launchers.formats import find_launcher
+
+    check_out(out)
+    if to not in ("csv", "maplib"):
+        find_launcher(to)
+    with working("advising") as progress:
+        found = advised(
+            trace,
+            topology,
+            mapper or MAPPERS,
+            seed=seed,
+            seconds=seconds,
+            repeat=repeat,
+            hosts=hosts,
+            nodelist=nodelist,
+            spread=spread,
+            settings=settings_given(set_),
+            steps=steps,
+            rounds=rounds,
+            progress=progress,
+        )
+    done = None
+    if out is not None:
+        placement = found.best.placement
+        done = export_mapping(placement, to, placement.topology, out=out)
+    if as_json:
+        print_json(found.to_dict() | ({"command": done.command} if done else {}))
+        return
+    _show(found)
+    for path in done.files if done else ():
+        say(f"written: {path}")
+    if done and done.command:
+        say(f"use it:  {done.command}")
+
+
+def _show(found: Advice) -> None:
+    """Print the verdict, the two mappings side by side, and what else was tried."""
+    from hopmap.scenarios.assumed import in_words
+
+    say(f"{found.name} on {found.launched.placement.topology.spec}: {found.verdict}")
+    rests = in_words(found.best.result.assumed)
+    share = f"{100 * found.network_share:.1f} % of the run as launched is the network's"
+    say(f"{share} ({f'assumed: {rests}' if rests else 'nothing assumed'})")
+    say("")
+    best = found.best.placement.mapper
+    columns = [("as launched", found.launched)]
+    if found.best is not found.launched:
+        columns.append((f"best: {best}", found.best))
+    rows: list[tuple[object, ...]] = [
+        ("makespan", *(show_seconds(each.result.makespan) for _, each in columns))
+    ]
+    for name, of in (("hop-bytes", "dilation"), ("busiest link, bytes", "congestion")):
+        rows.append(
+            (name, *(_bytes(each.placement.metrics().to_dict(), of) for _, each in columns))
+        )
+    print_table(("", *(name for name, _ in columns)), rows)
+    for each in found.tried:
+        say(f"tried, too: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
+    for line in map(str, found.best.result.left_out):
+        say(line)
+
+
+def _bytes(metrics: dict[str, dict[str, dict[str, int]]], of: str) -> int:
+    return metrics["bytes"][of]["sum" if of == "dilation" else "max"]
