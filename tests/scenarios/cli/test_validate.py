@@ -91,7 +91,7 @@ def test_tables_name_what_is_not_simulated_and_say_how_choices_come_out(written)
 def test_what_is_larger_than_the_limit_is_listed(written):
     found = as_json("validate", written, "-t", MACHINE, "--limit", 100, *sets())
     too_large = {
-        (u["collective"], u["algorithm"]): u["calls"]
+        (u["collective"], u["algorithm"]): u["rows"]
         for u in found["unknown"]
         if u["why"] == "too large to simulate"
     }
