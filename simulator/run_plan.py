@@ -155,6 +155,8 @@ def pauses(program: Program, parameters: Parameters) -> NDArray[np.float64]:
     block, puts = parameters.collective_per_block, parameters.collective_before_puts
     if block or puts:
         seconds[work.row] += work.blocks * block + work.prepared * puts
+    if new := parameters.collective_new_per_byte:
+        seconds[work.row] += work.new_memory(parameters.collective_new_from) * new
     return seconds
 
 

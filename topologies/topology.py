@@ -27,7 +27,7 @@ from .tree_kernels import TreeRouter
 MOST_NODES, MOST_SLOTS = 2**24, 2**26
 MOST_LINKS = 2**26
 MOST_LEVELS = 32  # dimensions of a box, levels of a tree
-AS_LINKS = "as links"  # a value of injection.bandwidth: that of the first kind of link
+AS_LINKS = "as links"  # of injection.bandwidth, ejection.bandwidth: that of the first kind of link
 USER = "set by the user"  # source of a speed from `with_links`
 
 

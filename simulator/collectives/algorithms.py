@@ -106,6 +106,7 @@ from .reduce_scatters import (
 from .reduces import REDUCE
 from .schedules import Algorithm, Ints, Schedule
 from .selection import OPENMPI, called, enough, select, size_of, suited
+from .temporaries import Call, buffers_of
 from .volumes import volume
 
 _ALLGATHER = {
@@ -287,4 +288,6 @@ def scheduled(
         instead = called(operation, enough(operation, bare, members, elements), members)
     if instead != bare:
         algorithm, schedule_of = instead, ALGORITHMS[operation][instead]
-    return Chosen(operation, algorithm, schedule_of(members, root, moved))
+    listed = schedule_of(members, root, moved)
+    buffers = buffers_of(operation, instead, Call(listed, members, root, moved))
+    return Chosen(operation, algorithm, listed._replace(buffers=buffers))

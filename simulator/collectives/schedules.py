@@ -44,6 +44,20 @@ class Work(NamedTuple):
     blocks: Ints
 
 
+class Buffers(NamedTuple):
+    """Buffers that members allocate for a call, of shape (buffers,)."""
+
+    member: Ints
+    size: Ints
+
+    def at(self, which: NDArray[np.bool_]) -> Buffers:
+        """Keep some."""
+        return Buffers(self.member[which], self.size[which])
+
+
+NO_BUFFERS = Buffers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
 class Schedule(NamedTuple):
     """Messages of one collective, all of shape (messages,), and its work.
 
@@ -62,6 +76,8 @@ class Schedule(NamedTuple):
     work : Work
     puts : bool
         Whether data go straight into memory, so that no send asks whether it may.
+    buffers : Buffers
+        What members allocate, as `algorithms.scheduled` adds it to a whole call.
     """
 
     round: Ints
@@ -72,11 +88,12 @@ class Schedule(NamedTuple):
     taken: Ints
     work: Work
     puts: bool = False
+    buffers: Buffers = NO_BUFFERS
 
     def of(self, messages: Ints | NDArray[np.bool_]) -> Schedule:
         """Keep these messages only, in this order."""
         columns: list[Ints] = [column[messages] for column in self[:6]]
-        return Schedule(*columns, self.work, self.puts)  # type: ignore[call-arg, arg-type]
+        return Schedule(*columns, self.work, self.puts, self.buffers)  # type: ignore[call-arg, arg-type]
 
     @property
     def steps(self) -> int:

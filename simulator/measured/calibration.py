@@ -32,6 +32,7 @@ USUAL = (
     "collective.copy_per_byte",
     "collective.reduce_per_byte",
     "collective.before_puts",
+    "collective.new_per_byte",
 )
 LIMITS = (8192, 16384, 32768, 65536, 131072)  # eager limits that are tried, where none is set
 LEAST = 3  # calls for every parameter

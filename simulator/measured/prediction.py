@@ -210,6 +210,8 @@ def call_time(
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)
     if entry.puts:  # through the one interface that they were asked to use, and by no buffer
         parameters = replace(parameters, nic="fifo", nic_rails=1, eager_limit=0)
+    if entry.kept:
+        parameters = replace(parameters, collective_new_per_byte=0.0)
     square = entry.algorithm.split("(")[0] in SQUARE.get(entry.operation, ())
     if square and MESSAGE * len(node_of) * (len(node_of) - 1) > limit:
         return float("nan")

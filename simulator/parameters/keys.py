@@ -162,6 +162,17 @@ KEYS: Mapping[str, Key] = (
             "s",
             summary="time in which a member prepares a collective that puts data into memory",
         ),
+        "collective.new_per_byte": Key(
+            "collective_new_per_byte",
+            "s/byte",
+            summary="time for a byte of memory that a collective allocates, and has not had before",
+        ),
+        "collective.new_from": Key(
+            "collective_new_from",
+            "bytes",
+            minimum=1,
+            summary="buffers from here on are new memory in every call (glibc's 32 MiB)",
+        ),
         "switching": Key(
             "switching",
             "",

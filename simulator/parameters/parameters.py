@@ -59,6 +59,9 @@ class Parameters:
         Seconds besides for every block that a member of a collective copies by itself.
     collective_before_puts : float
         Seconds that a member prepares a collective that puts data into memory.
+    collective_new_per_byte, collective_new_from : float, int
+        Seconds for every byte of a buffer that a collective allocates, if it has so many bytes or
+        more: smaller ones are memory that was there before.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
@@ -109,6 +112,8 @@ class Parameters:
     collective_reduce_per_byte: float = 0.0
     collective_per_block: float = 0.0
     collective_before_puts: float = 0.0
+    collective_new_per_byte: float = 0.0
+    collective_new_from: int = 32 * 2**20
     switching: str = "cut_through"
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0

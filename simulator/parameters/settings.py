@@ -67,8 +67,9 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
         number_or_word = value if entry.choices else _number(key, value, entry.unit)
         if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
             model[key] = number_or_word
-    if model.get("injection.bandwidth") == AS_LINKS:
-        model["injection.bandwidth"] = topology.kinds[0].bandwidth
+    for end in ("injection.bandwidth", "ejection.bandwidth"):
+        if model.get(end) == AS_LINKS:
+            model[end] = topology.kinds[0].bandwidth
     return topology, parameters_from(model)
 
 

@@ -34,8 +34,9 @@ BYTES_MADE_UP = "bytes between these pairs"
 
 
 class Worked(NamedTuple):
-    """What is copied, reduced and prepared before rows, or behind them; rows may occur again.
+    """What is copied, reduced, prepared and allocated before rows, or behind them.
 
+    Rows may occur again.
     What has nothing to come stands behind the last row of its member.
     """
 
@@ -45,6 +46,8 @@ class Worked(NamedTuple):
     reduced: Ints
     blocks: Ints
     prepared: Ints
+    allocated: Ints
+    buffers: Ints
 
 
 class Template(NamedTuple):
@@ -174,7 +177,7 @@ def collective_rows(
         carried.operations[context] = np.concatenate(operations)
     all_rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
-    worked.append(Worked(none, none.astype(np.bool_), none, none, none, none))
+    worked.append(Worked(none, none.astype(np.bool_), *(none,) * (len(Worked._fields) - 2)))
     return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
@@ -308,7 +311,7 @@ def template_of(schedule: Schedule) -> Template:
 def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
     """Put work before the member's next row, or behind its last; who has no row does none.
 
-    Puts are prepared before everyone's first row.
+    Puts are prepared, and buffers allocated, before everyone's first row.
 
     `when` is the step of each row, and the member's number in front of it.
     """
@@ -319,8 +322,15 @@ def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
     behind = bounds[row] != work.member
     row = row - behind
     acts = bounds[row] == work.member
-    first = np.unique(member, return_index=True)[1][: None if schedule.puts else 0]
-    none, one = np.zeros_like(first), np.ones_like(first)
-    columns = (row, behind, *work[2:], np.zeros_like(row))
-    ahead = (first, none > 0, none, none, none, one)
-    return Worked(*(np.append(a[acts], b) for a, b in zip(columns, ahead, strict=True)))
+    zero = np.zeros_like(row)
+    columns = (row, behind, *work[2:], zero, zero, zero)
+
+    who, first = np.unique(member, return_index=True)
+    held = schedule.buffers.at(np.isin(schedule.buffers.member, who))
+    of = np.searchsorted(who, held.member)
+    count = np.bincount(of, minlength=len(who))
+    size = np.bincount(of, held.size, len(who)).astype(np.int64)
+    none = np.zeros_like(first)
+    begun = (first, none > 0, none, none, none, none + schedule.puts, size, count)
+    begins = (count > 0) | schedule.puts
+    return Worked(*(np.append(a[acts], b[begins]) for a, b in zip(columns, begun, strict=True)))

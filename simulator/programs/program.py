@@ -50,6 +50,8 @@ class LocalWork(NamedTuple):
         Blocks that are copied one by one.
     prepared : ndarray(int64)
         Collectives that put data into memory and begin there.
+    allocated, buffers : ndarray(int64)
+        Bytes of the buffers that collectives allocate there, and how many these are.
     """
 
     row: NDArray[np.int64]
@@ -57,6 +59,12 @@ class LocalWork(NamedTuple):
     reduced: NDArray[np.int64]
     blocks: NDArray[np.int64]
     prepared: NDArray[np.int64]
+    allocated: NDArray[np.int64]
+    buffers: NDArray[np.int64]
+
+    def new_memory(self, least: int) -> NDArray[np.int64]:
+        """Bytes allocated in buffers of so many bytes or more, those of a row as equally large."""
+        return np.where(self.allocated >= self.buffers * least, self.allocated, 0)
 
 
 def no_work() -> LocalWork:

@@ -49,13 +49,15 @@ from hopmap.topologies.topology import (
 from .grid import box, torus
 
 GROUP = (2, 3, 2)
-# Six interfaces, each as fast as a link (Ajima et al.: 6.8 GB/s); a message uses one, and they take
-# turns.
-INTERFACES: Mapping[str, str | float] = {
+# Six interfaces, each as fast as a link (Ajima et al.: 6.8 GB/s), send in turns, a message through
+# one; what comes in takes as long as through one of them, and buffers of 64 MiB are kept, those of
+# 256 MiB new in every call (both measured, docs/TRUST.md).
+END_POINTS: Mapping[str, str | float] = {
     "nic": "round_robin",
     "nic.rails": 6,
     "injection.bandwidth": AS_LINKS,
-    "ejection.bandwidth": 6 * 6.8e9,
+    "ejection.bandwidth": AS_LINKS,
+    "collective.new_from": 128 * 2**20,
 }
 LONGEST_X, LONGEST_YB = 24, 69  # groups of Fugaku along X, nodes along Y and B
 ORDERS = tuple("".join(axes) for axes in (*permutations("XYZ"), *permutations("XY"), "X"))
@@ -162,7 +164,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
         renumbered(block, place),
         spec=f"tofud:job={_text(sizes)}{suffix}",
         kinds=(TOFU_LINK,),
-        parameters=INTERFACES,
+        parameters=END_POINTS,
     )
 
 
