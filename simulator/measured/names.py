@@ -35,12 +35,15 @@ class Known(NamedTuple):
         receive, like those of MPI's ready mode.
     kept : bool
         Whether buffers are the library's, kept from call to call.
+    prepares : bool
+        Whether ranks look partners and buffers up first, as before puts.
     """
 
     operation: str
     algorithm: str
     puts: bool = False
     kept: bool = False
+    prepares: bool = False
 
 
 FUJITSU: Mapping[str, Mapping[str, str]] = {
@@ -288,4 +291,4 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
         return None
     words = [f"{k}={v}" for k, v in given.items() if v != plain[k] and k in known_options]
     options = f"({', '.join(words)})" if words else ""
-    return Known(collective, found + options, puts=puts, kept=True)
+    return Known(collective, found + options, puts=puts, kept=True, prepares=True)

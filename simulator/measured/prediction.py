@@ -208,8 +208,8 @@ def call_time(
             for part in (enough // 2, enough)
         )
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)
-    if entry.puts:  # through the one interface that they were asked to use, and by no buffer
-        parameters = replace(parameters, nic="fifo", nic_rails=1, eager_limit=0)
+    if entry.puts:  # through the one interface that they were asked to use, by no buffer, at once
+        parameters = replace(parameters, nic="fifo", nic_rails=1, eager_limit=0, gap=0.0)
     if entry.kept:
         parameters = replace(parameters, collective_new_per_byte=0.0)
     square = entry.algorithm.split("(")[0] in SQUARE.get(entry.operation, ())
@@ -223,7 +223,8 @@ def call_time(
     if (1 + MESSAGE) * len(sent) + whole // packet > limit:
         return float("nan")
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
-    return float(compiled_engine.run(plan).finish.max(initial=0.0))
+    ahead = parameters.collective_before_puts * (entry.prepares and not entry.puts)
+    return ahead + float(compiled_engine.run(plan).finish.max(initial=0.0))
 
 
 _kept: dict[tuple[Known, int, int], Program] = {}

@@ -22,6 +22,7 @@ from hopmap.simulator.measured.prediction import (
     SQUARE,
     TOO_LARGE,
     TOO_MANY,
+    call_time,
     dims_of,
     nodes_of_ranks,
     predict,
@@ -169,11 +170,44 @@ def test_known_names_are_algorithms_that_exist_with_their_options():
 def test_names_of_the_authors_library_take_the_torus_their_segments_and_puts():
     name = "BINE-BINOMIAL_TREE-UTOFU-65536-1"
     assert known("bcast", name, "4x2x2") == Known(
-        "bcast", "bine(dims=4x2x2, segment=65536, puts=1)", puts=True
+        "bcast", "bine(dims=4x2x2, segment=65536, puts=1)", puts=True, kept=True, prepares=True
     )
     over_mpi = known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-MPI-0-1", "4x2x2")
-    assert over_mpi == Known("allgather", "bine(dims=4x2x2)")
+    assert over_mpi == Known("allgather", "bine(dims=4x2x2)", kept=True, prepares=True)
     assert known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-UTOFU-0-6", "4x4x4") is None
+
+
+def test_who_prepares_does_so_before_everything_and_who_keeps_buffers_has_none_to_allocate():
+    name, size = "BINE-VEC_DOUBLING_CONT_PERMUTE-MPI-0-1", 2**20
+    node_of = np.arange(8)
+    times = {}
+    for puts, new in ((0.0, 0.0), (1e-3, 0.0), (1e-3, 1e-9)):
+        parameters = replace(
+            NO_ENDS,
+            collective_before_puts=puts,
+            collective_new_per_byte=new,
+            collective_new_from=1,
+        )
+        for entry in (known("allgather", name, "8"), known("allgather", "default-bruck")):
+            times[entry.algorithm, puts, new] = call_time(
+                entry, size, torus((8,)), node_of, parameters
+            )
+    bine = known("allgather", name, "8").algorithm
+    assert times[bine, 1e-3, 0.0] == pytest.approx(times[bine, 0.0, 0.0] + 1e-3)
+    assert times[bine, 1e-3, 1e-9] == times[bine, 1e-3, 0.0]
+    assert times["bruck", 1e-3, 0.0] == times["bruck", 0.0, 0.0]
+    assert times["bruck", 1e-3, 1e-9] > times["bruck", 0.0, 0.0] + 0.7e-9 * size
+
+
+def test_puts_leave_at_once_and_messages_of_mpi_after_a_gap():
+    slow = replace(NO_ENDS, gap=1e-3)
+    for name, gaps in (("BINE-BINOMIAL_TREE-UTOFU-0-1", 0), ("default-linear", 6)):
+        collective = "scatter" if gaps else "bcast"
+        entry = known(collective, name.replace("linear", "basic-linear"), "8")
+        without, with_gap = (
+            call_time(entry, 1024, torus((8,)), np.arange(8), p) for p in (NO_ENDS, slow)
+        )
+        assert with_gap - without == pytest.approx(gaps * 1e-3, rel=1e-3)
 
 
 def test_what_the_authors_have_over_mpi_for_a_line_of_ranks_takes_no_torus_and_no_segments():
