@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from timer import Starts, graphs, graphs_in, mean
+from timer import mean
+from timer_starts import Starts, graphs, graphs_in
 
 from hopmap.errors import HopmapWarning
 from hopmap.mappers import objective_value

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from timer import graphs
 from timer_readings import READINGS, enhanced, kernels_with, table
+from timer_starts import graphs
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges.timer import timer
