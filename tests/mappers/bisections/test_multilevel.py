@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.bisections import multilevel
 from hopmap.mappers.bisections.multilevel import (
     SCALE,
     _grouped,
@@ -123,3 +124,13 @@ def test_blocks_of_nodes_exchange_their_ranks_where_that_gains(compiled, seed):
     exchange_blocks(search, 20_000)
     assert search.cost <= 128
     assert search.cost == objective_value(traffic, topology, search.mapping, "hop_bytes")
+
+
+def test_blocks_are_exchanged_at_the_end_by_a_tenth_of_the_moves(compiled, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        multilevel, "exchange_blocks", lambda search, proposals: asked.append(proposals)
+    )
+    map_ranks(ring(16), topology_from_spec("mesh:16"), "multilevel(moves=100)")
+    map_ranks(ring(16), topology_from_spec("mesh:16"), "multilevel")
+    assert asked == [10, 200 * 16]
