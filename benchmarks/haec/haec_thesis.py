@@ -1,6 +1,6 @@
 """What REPRODUCTION says of the HAEC thesis beside its tables: ``python ...haec_thesis.py``.
 
-    python benchmarks/mapping/haec_thesis.py [totals] [pairs] [minmd] [seeds] [--seeds N]
+    python benchmarks/haec/haec_thesis.py [totals] [pairs] [minmd] [seeds] [--seeds N]
 
 - totals: messages of the NAS benchmarks, published and ours.
 - pairs: Table A.1 in hops of pairs of ranks, published and by true routes, and section 2.6's
