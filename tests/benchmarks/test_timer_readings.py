@@ -36,15 +36,17 @@ def test_ours_is_the_mapper(compiled, case):
 
 
 @pytest.mark.parametrize("name", [*OTHERS, *slow(*COMPILED)])
-def test_no_reading_loses_none_is_ours_and_one_shares_labels(compiled, case, name):
-    """Only where labels are shared does the number of ranks of a node change."""
+def test_no_reading_loses_and_most_end_elsewhere(compiled, case, name):
+    """Coco decides as Coco+ does here; only shared labels may change how many ranks a node has."""
     traffic, first = case
     found = read(case, name)
     before, after = (objective_value(traffic, BOX, m, "hop_bytes") for m in (first, found))
     assert after < before
-    assert (found.tolist() == read(case, "as we read it").tolist()) == (name == "as we read it")
-    same = np.bincount(found, minlength=16).tolist() == np.bincount(first).tolist()
-    assert same == (name != LETTER)
+    if name in OTHERS:
+        same = found.tolist() == read(case, "as we read it").tolist()
+        assert same == (name in ("as we read it", "Coco decides"))
+    if name != LETTER:
+        assert np.bincount(found, minlength=16).tolist() == np.bincount(first).tolist()
 
 
 def test_the_lines_that_are_replaced_are_there():
