@@ -33,9 +33,10 @@ def test_every_cell_of_the_table_follows(name):
     assert ours == published
 
 
-def test_one_command_prints_the_three_tables(capsys):
-    show()
+def test_one_command_prints_the_three_tables_and_what_is_met(capsys):
+    show(grids=200)
     text = capsys.readouterr().out
+    assert "met on 200 random grids 1." in text
     assert text.count("65 of 65 cells the same") == 3
     assert "1.1667" in text
 

@@ -134,6 +134,22 @@ def cut_of(traffic: Traffic, block) -> int:
     return int(weight[block[row] != block[peer]].sum()) // 2
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_cut_counts_as_much_as_its_halves_are_apart(compiled, seed):
+    """mesh:8, ranks 4 to 7 on one half. Of 0 to 3 two are next to them: 0, and 1 or 2.
+
+    2 talks to them (6 bytes, two hops nearer: 12), 0 to 1 and 2 to 3 (5 bytes each; halves of two
+    nodes are 1.5 hops farther apart than within: 15). So the pairs stay together.
+    """
+    clique = [(a, b, 100) for a in range(4, 8) for b in range(a + 1, 8)]
+    src, dst, size = np.transpose([*clique, (0, 4, 20), (2, 5, 6), (0, 1, 5), (2, 3, 5)])
+    traffic = Traffic.from_pairs(8, src, dst, np.ones(10), size)
+    node_of = map_ranks(traffic, topology_from_spec("mesh:8"), "recursive_bisection", seed=seed)
+    if node_of[4] < 4:
+        node_of = 7 - node_of
+    assert sorted(node_of[:2].tolist()) == [2, 3]
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 60), st.floats(0.05, 0.5), st.integers(0, 10**6))
 def test_what_combines_bisections_has_their_sizes_and_tries_never_cut_more(n, density, seed):

@@ -22,7 +22,12 @@ from hopmap.mappers.cartesian.factorisation import (
 )
 from hopmap.mappers.cartesian.grid import all_row_major, crossing, row_major
 from hopmap.mappers.cartesian.gropp import box_shape, gropp_all, gropp_coordinates, prime_factors
-from hopmap.mappers.cartesian.hyperplane import angles, hyperplane_all, hyperplane_coordinates
+from hopmap.mappers.cartesian.hyperplane import (
+    angles,
+    dividing_mean,
+    hyperplane_all,
+    hyperplane_coordinates,
+)
 from hopmap.mappers.cartesian.kd_tree import kd_tree_all, kd_tree_coordinates
 from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
 from hopmap.mappers.cartesian.squarest_strips import (
@@ -209,6 +214,11 @@ def test_the_hyperplane_cuts_no_node():
     grid = nodes_on_grid((12, 10), "cluster:6*20", "hyperplane")
     outer, inner = [(2, 10)], [(4, 5)] * 2
     assert [box_of(grid, node) for node in range(6)] == [*outer, *inner, *inner, *outer]
+
+
+def test_the_hyperplane_takes_the_mean_of_the_nodes_or_less_where_that_does_not_divide():
+    assert dividing_mean([5, 5, 3, 3]) == 4
+    assert dividing_mean([4, 3, 3]) == 2
 
 
 def test_equal_angles_are_equal_whatever_their_sums_round_to():

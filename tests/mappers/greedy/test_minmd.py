@@ -39,6 +39,17 @@ def test_lu_on_64_nodes(spec, published):
     assert hops("minmd(rule=connected)") < hops("minmd")
 
 
+def test_connected_ranks_start_in_the_far_corner():
+    """mesh:3x3: of the chain 0-1-2 the one with the least traffic goes first, then its partners.
+
+    Rank 2 is as cheap everywhere and goes to node 8; 5 and 7 are next to it and equally far from
+    node 0, then 2 and 4 next to 5.
+    """
+    traffic = Traffic.from_pairs(3, [0, 1], [1, 2], [1, 1], [30, 19])
+    node_of = map_ranks(traffic, topology_from_spec("mesh:3x3"), "minmd(rule=connected)")
+    assert node_of.tolist() == [2, 5, 8]
+
+
 @pytest.mark.parametrize(
     ("keys", "listed"),
     [

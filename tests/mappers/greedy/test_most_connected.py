@@ -67,6 +67,13 @@ def test_every_step_is_that_of_the_rule(spec, name, seed):
     assert map_ranks(traffic, topology, name).tolist() == constructed(traffic, topology, name)
 
 
+@pytest.mark.parametrize("name", ["mueller_merbach", "greedy_all_c"])
+def test_a_rank_is_tied_to_all_that_are_placed(name):
+    """mesh:4: 0 on node 2 and 1 beside it; then 2, of 6 bytes to each of them, before 3, of 10."""
+    traffic = Traffic.from_pairs(4, [0, 0, 1, 0], [1, 2, 2, 3], [1, 1, 1, 1], [50, 6, 6, 10])
+    assert map_ranks(traffic, topology_from_spec("mesh:4"), name).tolist() == [2, 1, 0, 3]
+
+
 @examples(60)
 @given(
     st.sampled_from(["tree:2:3:2", "tree:4:4@1:100", "fattree:3x3", "tree:2:2*3"]),

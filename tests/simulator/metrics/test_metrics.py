@@ -1,9 +1,7 @@
 """Static metrics: their definitions, recomputed the slow way, and the published tables."""
 
 import csv
-import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.simulator.metrics.metrics import MetricsError, evaluate, hot_links, link_loads
 from hopmap.topologies import MappingError, Topology, topology_from_spec
-from hopmap.traces import Traffic, load_traffic, lu_traffic
+from hopmap.traces import Traffic, lu_traffic
 from hopmap.traces.nas.benchmarks import nas_traffic
 from support import ROOT
 
@@ -256,42 +253,6 @@ def test_correct_pair_hops_of_the_curves(curve, mesh, torus, haec):
         assert topology.distance(node_of[pairs.src], node_of[pairs.dst]).sum() == expected
         total = evaluate(traffic, topology, node_of).messages.ienpc.total
         assert total // 80829 == expected
-
-
-def maplib_cases(shared: Path):
-    for app in ("cg", "amg"):
-        for quantity in ("count", "size"):
-            matrix = shared / f"maplib/mapping-matters-commMatrices/{app}CMatrices"
-            traffic = load_traffic(matrix / f"comm_matrix.p2p.{quantity}.csv")
-            for family in ("mesh", "torus", "haec"):
-                folder = shared / f"maplib/mapping-matters-Mappings/{quantity}/{app}MAP{family}"
-                topology = topology_from_spec(f"{family}:4x4x4")
-                blocks = next(folder.glob("*Statistics")).read_text().split("Mapping: ")[1:]
-                for block in blocks:
-                    mapper = block.split()[0]
-                    row = re.search(r"IeNPC\s*:\s*\((.*)\)", block)
-                    files = [f for f in folder.glob("*.csv") if f".csv.{mapper}." in f.name]
-                    if row is None or not files:
-                        continue
-                    node_of = read_mapping(files[0], topology, 64)
-                    metrics = evaluate(traffic, topology, node_of, "maplib")
-                    ienpc = (metrics.messages if quantity == "count" else metrics.bytes).ienpc
-                    ours = [ienpc.maplib_total, ienpc.maplib_avg, ienpc.min, ienpc.max]
-                    yield app, family, mapper, ours, [int(n) for n in row[1].split(",")]
-
-
-def test_maplibs_own_mappings_of_cg_and_amg(shared):
-    """Every torus and HAEC row and every mesh total; Bokhari's on AMG is from another run."""
-    compared = 0
-    for app, family, mapper, ours, published in maplib_cases(shared):
-        if (app, mapper) == ("amg", "bokhari"):
-            continue
-        compared += 1
-        if family == "mesh":
-            assert ours[0] == published[0], (app, family, mapper)
-        else:
-            assert ours == published, (app, family, mapper)
-    assert compared == 138
 
 
 def test_json_has_the_documented_keys():

@@ -1,6 +1,6 @@
 """Table 4.1 of the HAEC thesis beside ours: seconds to place LU by every mapper, on three networks.
 
-    python benchmarks/mapping/thesis_times.py [64] [512] [4096]
+    python benchmarks/haec/thesis_times.py [64] [512] [4096]
 
 The thesis ran Python under its profiler on a 2.3 GHz Core i5-5300U; * is what it stopped after
 three hours. Ours are processor seconds of `preset=thesis`, compiled before, the least of three
