@@ -15,7 +15,7 @@ from hopmap.mappers import map_ranks as place
 from hopmap.mappers.objectives import objective_value, unknown_objective
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress
-from hopmap.scenarios.launchers.node_names import nodes_named
+from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import DEFAULT_ENGINE, Explanation, Metrics, ParameterError, Result, Steady
 from hopmap.simulator import evaluate as measure
 from hopmap.simulator import explain as why
@@ -59,6 +59,7 @@ def map_ranks(
     initial: GivenMapping | None = None,
     objective: str | Function | None = None,
     engine: str | None = None,
+    names: str | Path | None = None,
     hosts: str | Path | None = None,
     nodelist: str | None = None,
     spread: bool = False,
@@ -89,8 +90,12 @@ def map_ranks(
         mapper's own.
     engine : str, optional
         Of "makespan" and "energy".
+    names : path or str, optional
+        What all nodes of the machine are called, in order of their numbers: a file, one a line, or
+        Slurm's list.
     hosts, nodelist : optional
-        A file with the nodes that the job has, one host a line; or Slurm's list of them.
+        A file with the nodes that the job has, one host a line; or Slurm's list of them. On a
+        network without names, as many as it has nodes, they are what these are called.
     spread : bool
         Whether every node takes as many ranks as any other that has room, one more at most. All
         mappers fill nodes otherwise, or as few as their objective wants.
@@ -138,8 +143,7 @@ def map_ranks(
             if not names_algorithm(key):
                 raise ParameterError(f"{key}: expected objective makespan with it")
         traffic = traffic_given(given, collectives, algorithms_of(settings)).traffic
-    if hosts is not None or nodelist is not None:
-        network = network.only(nodes_named(network, hosts, nodelist))
+    network = on_job(network, names, hosts, nodelist)
     room = network.evenly(traffic.ranks) if spread else network
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)
     node_of, took = timed_mapping(

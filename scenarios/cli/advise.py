@@ -11,6 +11,9 @@ from hopmap.units import show_seconds
 
 from .arguments import (
     AsJson,
+    Hosts,
+    Names,
+    Nodelist,
     Rounds,
     Sets,
     Steps,
@@ -41,12 +44,9 @@ def advise(
     repeat: Annotated[
         int, typer.Option(min=6, help="Replays with noise, for the interval of the gain.")
     ] = 20,
-    hosts: Annotated[
-        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
-    ] = None,
-    nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
-    ] = None,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
     spread: Annotated[
         bool,
         typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
@@ -73,6 +73,7 @@ def advise(
             seed=seed,
             seconds=seconds,
             repeat=repeat,
+            names=names,
             hosts=hosts,
             nodelist=nodelist,
             spread=spread,

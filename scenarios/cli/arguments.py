@@ -45,6 +45,20 @@ MappingArgument = Annotated[
         metavar="MAPPING", help="Mapping file: rank,node, MapLib's format, or a launcher's file."
     ),
 ]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|LIST",
+        help="What all nodes of the machine are called, in order of their numbers: a file, one a "
+        "line, or a list as Slurm writes it.",
+    ),
+]
+Hosts = Annotated[
+    Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+]
+Nodelist = Annotated[
+    str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
+]
 Sets = Annotated[
     list[str] | None,
     typer.Option(

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from hopmap.errors import HopmapError, HopmapWarning, debugging, one_line, printable
 
-from .console import hold_notes, note, print_json, warn
+from .console import ClosedPipe, drop_stdout, flush, hold_notes, note, print_json, warn
 
 WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
 
@@ -33,12 +33,19 @@ class OneLineGroup(TyperGroup):
         """Run a command and exit."""
         extra["standalone_mode"] = False
         given = list(sys.argv[1:] if args is None else args)
-        code, line = 0, ""
+        code: int | str | None = 0
+        line = ""
         hold_notes()
         try:
             with warnings_as_notes():
                 result = super().main(given, prog_name, **extra)
             code = result if isinstance(result, int) else 0
+            flush()
+        except ClosedPipe:
+            drop_stdout()
+        except SystemExit as stop:
+            # That of --help is told to click and rich.
+            code = 0 if isinstance(stop.__context__, BrokenPipeError) else stop.code
         except KeyboardInterrupt:
             code = INTERRUPTED
         except Exception as error:

@@ -14,6 +14,9 @@ from hopmap.units import show_seconds
 from .arguments import (
     Algorithms,
     AsJson,
+    Hosts,
+    Names,
+    Nodelist,
     Collectives,
     CollectivesOption,
     MappingArgument,
@@ -54,12 +57,9 @@ def map_(
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
     ] = None,
-    hosts: Annotated[
-        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
-    ] = None,
-    nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
-    ] = None,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
     spread: Annotated[
         bool,
         typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
@@ -96,6 +96,7 @@ def map_(
             initial=initial,
             objective=objective,
             engine=engine,
+            names=names,
             hosts=hosts,
             nodelist=nodelist,
             spread=spread,
@@ -114,8 +115,8 @@ def map_(
         print_json(placed.to_dict())
         return
     where = network.spec
-    if hosts is not None or nodelist is not None:
-        where = f"{int((network.slots > 0).sum())} of the {network.nodes} nodes of {where}"
+    if (used := int((network.slots > 0).sum())) < network.nodes:
+        where = f"{used} of the {network.nodes} nodes of {where}"
     metrics = placed.metrics().to_dict()
     rows = [
         (
@@ -189,12 +190,9 @@ def export(
         str | None,
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
     ] = None,
-    hosts: Annotated[
-        Path | None, typer.Option(help="Names of all nodes in order of their numbers, one a line.")
-    ] = None,
-    nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
-    ] = None,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -204,7 +202,14 @@ def export(
 
     check_out(out)
     done = export_mapping(
-        mapping, to, topology, out=out, form=given, hosts=hosts, nodelist=nodelist
+        mapping,
+        to,
+        topology,
+        out=out,
+        form=given,
+        names=names,
+        hosts=hosts,
+        nodelist=nodelist,
     )
     if done.beside and out is None:
         note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
