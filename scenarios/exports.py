@@ -31,6 +31,7 @@ from .launchers import formats, mapping_files
 from .launchers.maplib_file import maplib_text
 from .launchers.node_names import check_names, node_names, on_job
 from .launchers.text import NODES
+from .mistaken import MAPPING, expect
 from .placement import Placement
 
 PLATFORM, HOSTS = "platform.xml", "hosts.txt"
@@ -175,6 +176,7 @@ def write_mapping(
 
 
 def _network(mapping: GivenMapping, topology: GivenTopology | None) -> Topology:
+    expect(MAPPING, mapping)
     if topology is not None:
         return built(topology)
     if isinstance(mapping, Placement):
@@ -197,7 +199,7 @@ def _on_job(
     if names is None and isinstance(mapping, str | Path):
         commented = mapping_files.named_hosts(mapping)
     if commented and commented != node_names(network):
-        check_names(commented, network, f"{mapping}: {NODES}")
+        check_names(commented, network, f"{mapping!s}: {NODES}")
         network = replace(network, names=tuple(commented))
     return on_job(network, names, hosts, nodelist)
 

@@ -22,6 +22,7 @@ from .arguments import (
     check_out,
     settings_given,
 )
+from .completion import launchers, mappers
 from .console import print_json, print_table, say, working
 
 if TYPE_CHECKING:
@@ -33,11 +34,20 @@ def advise(
     topology: Topology,
     mapper: Annotated[
         list[str] | None,
-        typer.Option("--mapper", "-m", help="Pipeline to try; may be repeated. Three usual ones."),
+        typer.Option(
+            "--mapper",
+            "-m",
+            help="Pipeline to try; may be repeated. Three usual ones.",
+            autocompletion=mappers,
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
     to: Annotated[
-        str, typer.Option(help="What reads that file: a launcher, or csv; see: list formats.")
+        str,
+        typer.Option(
+            help="What reads that file: a launcher, or csv; see: list formats.",
+            autocompletion=launchers,
+        ),
     ] = "csv",
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,

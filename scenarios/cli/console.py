@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _notes: ContextVar[list[str]] = ContextVar("notes")
 
 
-class ClosedPipe(Exception):
+class ClosedPipeError(Exception):
     """Nobody reads stdout any more, as in ``hopmap list mappers | head -1``."""
 
 
@@ -57,15 +57,15 @@ def say(text: str = "") -> None:
     try:
         print(text)  # noqa: T201
     except BrokenPipeError:
-        raise ClosedPipe from None
+        raise ClosedPipeError from None
 
 
 def flush() -> None:
-    """Have stdout written, so that a pipe that is closed shows here; see `ClosedPipe`."""
+    """Have stdout written, so that a pipe that is closed shows here; see `ClosedPipeError`."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        raise ClosedPipe from None
+        raise ClosedPipeError from None
 
 
 def drop_stdout() -> None:

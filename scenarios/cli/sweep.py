@@ -12,6 +12,7 @@ from hopmap.units import show_seconds
 
 from .arguments import AsJson, expect_folder
 from .compiling import announce_compilation
+from .completion import scenarios
 from .console import print_json, print_table, say, warn, warn_of, working
 from .report import write_report_of
 
@@ -30,7 +31,12 @@ SPREAD = "Other machines"
 
 def run(
     scenario: Annotated[
-        Path, typer.Argument(metavar="SCENARIO", help="A TOML file, or a shipped scenario's name.")
+        Path,
+        typer.Argument(
+            metavar="SCENARIO",
+            help="A TOML file, or a shipped scenario's name.",
+            autocompletion=scenarios,
+        ),
     ],
     out: Annotated[
         Path | None,

@@ -45,7 +45,7 @@ def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> N
 
 
 def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
-    """Return the text of the CSV ``rank,node`` below comments: topology, names that it was given."""
+    """Return the text of the CSV ``rank,node`` below comments: topology, names that were given."""
     lines = [MAPPING + topology.spec]
     if topology.names and not topology.spec.startswith(READ):
         lines += names_comment(NODES, topology.names)

@@ -66,7 +66,9 @@ def test_nodes_of_the_machine_and_of_the_job_are_two_options_in_all_commands(tmp
 def test_any_job_of_a_torus_goes_from_its_list_to_its_launcher(tmp_path):
     """Names that no network knows, as many as it has nodes."""
     out = tmp_path / "m.csv"
-    hopmap("map", LU, "-t", "torus:2x2", "-m", "scan", "--nodelist", "gpu[7-8],cn[1-2]", "--out", out)
+    hopmap(
+        "map", LU, "-t", "torus:2x2", "-m", "scan", "--nodelist", "gpu[7-8],cn[1-2]", "--out", out
+    )
     text = as_json("export", out, "--to", "slurm")["text"]
     assert text.endswith("\ngpu7\ngpu8\ncn2\ncn1\n")
 
@@ -82,7 +84,8 @@ def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_pat
         clocks = dict.fromkeys(["wall_seconds", "compile_seconds"])
         assert by_csv | clocks == by_rankfile | clocks
     kept = "# nodes: node[08-10],gpu7\nrank,node"
-    assert hopmap("export", rankfile, "--to", "csv") == mapping.read_text().replace("rank,node", kept)
+    expected = mapping.read_text().replace("rank,node", kept)
+    assert hopmap("export", rankfile, "--to", "csv") == expected
 
 
 def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_path):

@@ -84,7 +84,7 @@ def test_nodes_without_names_are_numbered():
         ({"names": "a"}, "names a: 1 host names: expected one for each of the 2 nodes of torus:2"),
         ({"names": "a,a"}, "host a is named twice"),
         ({"nodelist": "a,a"}, "host a is named twice"),
-        ({"nodelist": "a,b,c"}, "node list a,b,c: host a: expected nodes of torus:2, node0 to node1"),
+        ({"nodelist": "a,b,c"}, "node list a,b,c: host a: expected nodes of torus:2, node0"),
         ({"nodelist": "a"}, "; --names tells what they are called"),
         ({"names": "a,b", "nodelist": "c,d"}, "host c: expected nodes of torus:2, a to b"),
         ({"hosts": "a\n!\n"}, "line 2 is '!': expected a host name"),
