@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import sys
@@ -58,6 +60,13 @@ def say(text: str = "") -> None:
         print(text)  # noqa: T201
     except BrokenPipeError:
         raise ClosedPipeError from None
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table as CSV, quoted where it has to be."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    say(text.getvalue().rstrip("\n"))
 
 
 def flush() -> None:

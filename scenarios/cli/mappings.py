@@ -36,6 +36,7 @@ from .console import note, print_json, print_table, say, working
 from .errors import INTERRUPTED
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.given import GivenMapping
     from hopmap.scenarios.placement import Placement
     from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Topology as Network
@@ -226,6 +227,17 @@ def export(
     topology: Annotated[
         str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
     ] = None,
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t and --trace "
+            "choose among several networks and traces.",
+        ),
+    ] = False,
+    trace: Annotated[
+        str | None, typer.Option(help="Of --best: which trace of the results.")
+    ] = None,
     given: Annotated[
         str | None,
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
@@ -237,15 +249,25 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
+    from hopmap.scenarios.best_run import best_run
     from hopmap.scenarios.exports import export_mapping
     from hopmap.scenarios.launchers.formats import find_launcher
 
     check_out(out)
     out = None if str(out) == "-" else out
+    if trace is not None and not best:
+        raise typer.BadParameter("--trace: expected --best with it")
+    if (mapping / "plan.json").is_file() and not best:
+        raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
+    chosen: GivenMapping = mapping
+    network: str | Network | None = topology
+    if best:
+        chosen, network, about = best_run(mapping, trace, topology)
+        note(f"best of {about}")
     done = export_mapping(
-        mapping,
+        chosen,
         to,
-        topology,
+        network,
         out=out,
         form=given,
         names=names,
