@@ -22,8 +22,8 @@ from .arguments import (
     check_out,
     settings_given,
 )
-from .completion import launchers, mappers
 from .console import print_json, print_table, say, working
+from .listing import complete_launchers, complete_mappers
 
 if TYPE_CHECKING:
     from hopmap.scenarios.advice import Advice
@@ -38,7 +38,7 @@ def advise(
             "--mapper",
             "-m",
             help="Pipeline to try; may be repeated. Three usual ones.",
-            autocompletion=mappers,
+            autocompletion=complete_mappers,
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
@@ -46,7 +46,7 @@ def advise(
         str,
         typer.Option(
             help="What reads that file: a launcher, or csv; see: list formats.",
-            autocompletion=launchers,
+            autocompletion=complete_launchers,
         ),
     ] = "csv",
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from .completion import engines, topologies
+from .listing import complete_engines, complete_topologies
 from .stdin import from_stdin
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -29,7 +29,7 @@ Topology = Annotated[
         "--topology",
         "-t",
         help="The machine, like torus:4x4x4 or haec:4x4x4*2.",
-        autocompletion=topologies,
+        autocompletion=complete_topologies,
     ),
 ]
 OfMapping = Annotated[
@@ -38,14 +38,14 @@ OfMapping = Annotated[
         "--topology",
         "-t",
         help="The machine, like torus:4x4x4; that of the mapping's file when left out.",
-        autocompletion=topologies,
+        autocompletion=complete_topologies,
     ),
 ]
 Engine = Annotated[
     str | None,
     typer.Option(
         help="compiled when left out, simpy is the reference; see: list engines.",
-        autocompletion=engines,
+        autocompletion=complete_engines,
     ),
 ]
 TrafficArgument = Annotated[

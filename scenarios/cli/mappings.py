@@ -31,9 +31,9 @@ from .arguments import (
     expect_folder,
     settings_given,
 )
-from .completion import engines, launchers, mappers
 from .console import note, print_json, print_table, say, working
 from .errors import INTERRUPTED
+from .listing import complete_engines, complete_launchers, complete_mappers
 
 if TYPE_CHECKING:
     from hopmap.scenarios.given import GivenMapping
@@ -51,7 +51,7 @@ def map_(
             "--mapper",
             "-m",
             help='Pipeline, like "minmd | bokhari(jumps=8)"; see: list mappers.',
-            autocompletion=mappers,
+            autocompletion=complete_mappers,
         ),
     ] = "auto",
     out: Annotated[Path | None, typer.Option(help="Mapping file to write; - is stdout.")] = None,
@@ -84,7 +84,8 @@ def map_(
     engine: Annotated[
         str | None,
         typer.Option(
-            help="Of makespan and energy: compiled, or see: list engines.", autocompletion=engines
+            help="Of makespan and energy: compiled, or see: list engines.",
+            autocompletion=complete_engines,
         ),
     ] = None,
     collectives: CollectivesOption = Collectives.IGNORE,
@@ -221,7 +222,7 @@ def export(
         str,
         typer.Option(
             help="Launcher, csv (hopmap's own) or maplib; see: list formats.",
-            autocompletion=launchers,
+            autocompletion=complete_launchers,
         ),
     ],
     topology: Annotated[

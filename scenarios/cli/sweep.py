@@ -12,9 +12,9 @@ from hopmap.units import show_seconds
 
 from .arguments import AsJson, expect_folder
 from .compiling import announce_compilation
-from .completion import scenarios
 from .console import print_csv, print_json, print_table, say, warn, warn_of, working
 from .errors import INTERRUPTED
+from .listing import complete_scenarios
 from .report import write_report_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(
         typer.Argument(
             metavar="SCENARIO",
             help="A TOML file, or a shipped scenario's name.",
-            autocompletion=scenarios,
+            autocompletion=complete_scenarios,
         ),
     ],
     out: Annotated[

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hopmap.scenarios.cli import completion
+from hopmap.scenarios.cli import listing
 
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
@@ -14,13 +14,13 @@ COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 @pytest.mark.parametrize(
     ("complete", "begun", "completed"),
     [
-        (completion.mappers, "recur", ["recursive_bisection"]),
-        (completion.mappers, "minmd | bokh", ["minmd | bokhari"]),
-        (completion.topologies, "tor", ["torus:"]),
-        (completion.topologies, "preset:haec", ["preset:haec-box-4x4x4"]),
-        (completion.engines, "com", ["compiled"]),
-        (completion.scenarios, "fir", ["first"]),
-        (completion.launchers, "sl", ["slurm"]),
+        (listing.complete_mappers, "recur", ["recursive_bisection"]),
+        (listing.complete_mappers, "minmd | bokh", ["minmd | bokhari"]),
+        (listing.complete_topologies, "tor", ["torus:"]),
+        (listing.complete_topologies, "preset:haec", ["preset:haec-box-4x4x4"]),
+        (listing.complete_engines, "com", ["compiled"]),
+        (listing.complete_scenarios, "fir", ["first"]),
+        (listing.complete_launchers, "sl", ["slurm"]),
     ],
 )
 def test_names_are_completed(complete, begun, completed):
