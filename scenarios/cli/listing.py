@@ -1,4 +1,4 @@
-"""All there is to choose from: for `hopmap list` with summary and source, and what TAB completes."""
+"""All there is to choose from: for `hopmap list` with its source, and for TAB to complete."""
 
 from __future__ import annotations
 
