@@ -15,7 +15,9 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -72,6 +74,49 @@ def compiling() -> Iterator[list[float]]:
 
     with event.install_listener("numba:compiler_lock", Clock()):
         yield spent
+
+
+class _Waits(event.Listener):
+    """What compiling, and reading what was compiled before, has taken of each thread."""
+
+    def __init__(self) -> None:
+        self.depth: defaultdict[int, int] = defaultdict(int)
+        self.begun: dict[int, tuple[float, float]] = {}
+        self.wall: defaultdict[int, float] = defaultdict(float)
+        self.cpu: defaultdict[int, float] = defaultdict(float)
+
+    def on_start(self, _: object) -> None:
+        thread = threading.get_ident()
+        self.depth[thread] += 1
+        if self.depth[thread] == 1:
+            self.begun[thread] = time.perf_counter(), time.process_time()
+
+    def on_end(self, _: object) -> None:
+        thread = threading.get_ident()
+        self.depth[thread] -= 1
+        if self.depth[thread] == 0:
+            wall, cpu = self.begun[thread]
+            self.wall[thread] += time.perf_counter() - wall
+            self.cpu[thread] += time.process_time() - cpu
+
+
+@cache
+def _waits() -> _Waits:
+    listener = _Waits()
+    event.register("numba:compiler_lock", listener)  # type: ignore[no-untyped-call]
+    return listener
+
+
+def wall() -> float:
+    """Return seconds of a clock that stands while this thread waits for the compiler."""
+    waited = _waits().wall[threading.get_ident()]
+    return time.perf_counter() - waited
+
+
+def cpu() -> float:
+    """Return seconds of the processor, but for those of the compiler in this thread."""
+    waited = _waits().cpu[threading.get_ident()]
+    return time.process_time() - waited
 
 
 @cache

@@ -104,6 +104,12 @@ def parse_quantity(value: str | float, unit: str) -> float:
     return number / round(1 / factor) if factor < 1 else number * factor
 
 
+def has_unit(value: str | float) -> bool:
+    """Whether a quantity says its unit: no number does, and no text of a number alone."""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and bool(match[2])
+
+
 def show_seconds(seconds: float) -> str:
     """Write a time for people, three significant digits: "12.3 ms"."""
     return show_seconds_to(3, seconds)

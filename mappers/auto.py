@@ -138,6 +138,7 @@ def portfolio(
     watch = Watch(seconds, progress, clock)
     if moves is None and seconds is None:
         moves = PER_RANK * traffic.ranks
+    watch.total = None if watch.end is not None else moves
     order = sweep(traffic, topology)
     search = AnnealingSearch(
         traffic, topology, order if initial is None else initial, objective, rng, watch

@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from hopmap.compilation import cpu, wall
 from hopmap.progress import Progress as Progress
 from hopmap.topologies import Mapping
 
 Clock = Literal["wall", "cpu"]
-CLOCKS: dict[Clock, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+CLOCKS: dict[Clock, Callable[[], float]] = {"wall": wall, "cpu": cpu}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -25,7 +28,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Watch:
-    """Time budget and progress of one search.
+    """Time budget and progress of one search; what is compiled meanwhile costs nothing of it.
 
     Parameters
     ----------
@@ -35,6 +38,11 @@ class Watch:
         Called at most ten times a second.
     clock : {"wall", "cpu"}
         Whether elapsed or processor seconds count.
+
+    Attributes
+    ----------
+    total : int, optional
+        Of what is reported as done, where the whole search knows it and its parts do not.
     """
 
     def __init__(
@@ -46,6 +54,7 @@ class Watch:
         self.now = CLOCKS[clock]
         self.begin = self.now()
         self.end = None if seconds is None else self.begin + seconds
+        self.total: int | None = None
         self._progress = progress
         self._next_report = 0.0
 
@@ -58,7 +67,10 @@ class Watch:
         return None if self.end is None else max(self.end - self.now(), 0.0)
 
     def report(self, done: int, total: int | None, text: str) -> None:
-        """Pass progress on, unless the last report was a moment ago."""
+        """Pass progress on, unless the last report was a moment ago; of a budget, milliseconds."""
         if self._progress is not None and time.perf_counter() >= self._next_report:
-            self._progress(done, total, text)
+            total = self.total if total is None else total
+            if total is None and self.end is not None:
+                done, total = (round(1000 * (t - self.begin)) for t in (self.now(), self.end))
+            self._progress(done if total is None else min(done, total), total, text)
             self._next_report = time.perf_counter() + 0.1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hopmap.compilation import wall
 from hopmap.errors import HopmapError
 from hopmap.plugins import described, is_own
 from hopmap.topologies import (
@@ -137,31 +137,16 @@ def map_ranks(
         objective that is unknown or that no mapper of the pipeline works for, or whatever a mapper
         of somebody else's raises.
     """
-    stages = parse_pipeline(pipeline) if isinstance(pipeline, str) else tuple(pipeline)
-    if not stages:
-        raise MappingError("mapper pipeline: expected at least one mapper")
-    if seed < 0:
-        raise MappingError(f"seed {seed}: expected a whole number >= 0")
-    if seconds is not None and not seconds >= 0:
-        raise MappingError(f"seconds {seconds}: expected a number >= 0")
-    check_fits(traffic.ranks, topology)
-    stages = stages if objective is None else _with_objective(stages, objective)
-    if initial is None and stages[0].info.needs_initial:
-        raise MappingError(
-            f"mapper {stages[0].info.name} improves a mapping: expected one before it, "
-            f"like 'sweep | {stages[0].info.name}'"
-        )
-    mapping = (
-        None
-        if initial is None
-        else check_mapping(initial, topology, traffic.ranks, name="initial mapping")
-    )
-    end = None if seconds is None else time.perf_counter() + seconds
+    stages, mapping = prepared(
+        traffic, topology, pipeline, seed=seed, seconds=seconds, initial=initial,
+        objective=objective,
+    )  # fmt: skip
+    end = None if seconds is None else wall() + seconds
     for index, stage in enumerate(stages):
         keywords = {p.name: p.default for p in stage.info.parameters} | stage.parameters
         if end is not None and stage.info.has("seconds"):
             searches = sum(later.info.has("seconds") for later in stages[index:])
-            share = max(end - time.perf_counter(), 0.0) / searches
+            share = max(end - wall(), 0.0) / searches
             own = keywords.get("seconds")
             keywords["seconds"] = share if own is None else min(own, share)
         rng = np.random.default_rng(np.random.SeedSequence([seed, _key(index, stage)]))
@@ -181,6 +166,36 @@ def map_ranks(
         mapping = check_mapping(made, topology, traffic.ranks, name=name)
     assert mapping is not None
     return mapping
+
+
+def prepared(
+    traffic: Traffic,
+    topology: Topology,
+    pipeline: str | Sequence[Stage],
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    initial: ArrayLike | None = None,
+    objective: str | Function | None = None,
+) -> tuple[tuple[Stage, ...], Mapping | None]:
+    """Return the stages of `map_ranks` and what they start from; refuse what it refuses."""
+    stages = parse_pipeline(pipeline) if isinstance(pipeline, str) else tuple(pipeline)
+    if not stages:
+        raise MappingError("mapper pipeline: expected at least one mapper")
+    if seed < 0:
+        raise MappingError(f"seed {seed}: expected a whole number >= 0")
+    if seconds is not None and not seconds >= 0:
+        raise MappingError(f"seconds {seconds}: expected a number >= 0")
+    check_fits(traffic.ranks, topology)
+    stages = stages if objective is None else _with_objective(stages, objective)
+    if initial is None and stages[0].info.needs_initial:
+        raise MappingError(
+            f"mapper {stages[0].info.name} improves a mapping: expected one before it, "
+            f"like 'sweep | {stages[0].info.name}'"
+        )
+    if initial is None:
+        return stages, None
+    return stages, check_mapping(initial, topology, traffic.ranks, name="initial mapping")
 
 
 def _with_objective(stages: tuple[Stage, ...], objective: str | Function) -> tuple[Stage, ...]:

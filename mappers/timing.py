@@ -36,7 +36,7 @@ from hopmap.traces import Traffic
 
 from .budget import Progress
 from .objectives import Function
-from .pipeline import map_ranks
+from .pipeline import map_ranks, prepared
 
 Objective: TypeAlias = str | Function | None
 
@@ -52,7 +52,16 @@ def timed_mapping(
     objective: Objective = None,
     progress: Progress | None = None,
 ) -> tuple[Mapping, float]:
-    """Place the ranks as `map_ranks` does; return the mapping and the seconds it took."""
+    """Place the ranks as `map_ranks` does; return the mapping and the seconds it took.
+
+    What is refused is refused before anything is compiled.
+    """
+    prepared(
+        traffic, topology, pipeline, seed=seed, seconds=seconds, initial=initial,
+        objective=objective,
+    )  # fmt: skip
+    if progress is not None:
+        progress(0, None, "compiling")
     compile_for(topology, pipeline, _flat if callable(objective) else objective)
     with compiling() as spent:
         begin = time.perf_counter()

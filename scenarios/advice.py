@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hopmap.mappers import parse_pipeline
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress, silent
-from hopmap.scenarios.launchers.node_names import nodes_named
+from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import Result, Steady, simulate
 from hopmap.simulator.ensembles.comparison import faster, ratio
 from hopmap.simulator.ensembles.intervals import Interval
@@ -156,6 +156,7 @@ def advise(
     seed: int = 0,
     seconds: float = SECONDS,
     repeat: int = REPEATS,
+    names: str | Path | None = None,
     hosts: str | Path | None = None,
     nodelist: str | None = None,
     spread: bool = False,
@@ -170,7 +171,8 @@ def advise(
 
     Parameters
     ----------
-    given, topology, hosts, nodelist, spread, settings, steps, rounds : see `simulate`, `map_ranks`
+    given, topology, names, hosts, nodelist, spread, settings, steps, rounds
+        See `simulate` and `map_ranks`.
     mappers : sequence of str
         Pipelines to try besides the order as launched.
     seconds : float
@@ -190,9 +192,7 @@ def advise(
     """
     pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
     run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
-    network = run.network
-    if hosts is not None or nodelist is not None:
-        network = network.only(nodes_named(network, hosts, nodelist))
+    network = on_job(run.network, names, hosts, nodelist)
     room = network.evenly(run.program.ranks) if spread else network
     traffic = run.program.traffic()
     found: list[Candidate] = []

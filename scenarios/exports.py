@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,9 @@ from .given import (
 )
 from .launchers import formats, mapping_files
 from .launchers.maplib_file import maplib_text
-from .launchers.node_names import node_names
+from .launchers.node_names import check_names, node_names, on_job
+from .launchers.text import NODES
+from .mistaken import MAPPING, expect
 from .placement import Placement
 
 PLATFORM, HOSTS = "platform.xml", "hosts.txt"
@@ -79,6 +82,7 @@ def export_mapping(
     *,
     out: str | Path | None = None,
     form: str | None = None,
+    names: str | Path | None = None,
     hosts: str | Path | None = None,
     nodelist: str | None = None,
 ) -> Exported:
@@ -95,8 +99,10 @@ def export_mapping(
         File to write; only the text is returned when left out.
     form : str, optional
         Launcher whose file `mapping` is, if it does not show that.
+    names : path or str, optional
+        What all nodes of the machine are called; see `map_ranks`.
     hosts, nodelist : optional
-        Names of all nodes in order of their numbers: a file, one a line, or Slurm's list.
+        The nodes that the job has, which no rank may leave; see `map_ranks`.
 
     Raises
     ------
@@ -105,24 +111,18 @@ def export_mapping(
     OSError
         The file cannot be written.
     """
-    network = _network(mapping, topology)
-    if hosts is not None or nodelist is not None:
-        names: list[str] | None = node_names(network, hosts, nodelist)
-    elif isinstance(mapping, str | Path):
-        names = mapping_files.named_hosts(mapping)
-    else:
-        names = None
-    node_of = _read(mapping, network, None if form in TEXTS else form, names)
+    network = _on_job(mapping, topology, names, hosts, nodelist)
+    node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
     if to in TEXTS:
         text, command = TEXTS[to](node_of, network), ""
     else:
-        names = names or node_names(network)
-        text = formats.export_mapping(to, node_of, network, names, called)
-        command = formats.usage(formats.find_launcher(to), node_of, called, names)
+        all_names = node_names(network)
+        text = formats.export_mapping(to, node_of, network, all_names, called)
+        command = formats.usage(formats.find_launcher(to), node_of, called, all_names)
         if out is not None:
-            files = formats.beside(to, network, Path(out), names)
+            files = formats.beside(to, network, Path(out), all_names)
     if out is not None:
         files = {Path(out): text, **files}
     for path, content in files.items():
@@ -137,6 +137,7 @@ def read_mapping(
     topology: GivenTopology | None = None,
     *,
     form: str | None = None,
+    names: str | Path | None = None,
     hosts: str | Path | None = None,
     nodelist: str | None = None,
 ) -> Mapping:
@@ -144,7 +145,7 @@ def read_mapping(
 
     Parameters
     ----------
-    topology, form, hosts, nodelist : see `export_mapping`
+    topology, form, names, hosts, nodelist : see `export_mapping`
 
     Returns
     -------
@@ -156,10 +157,7 @@ def read_mapping(
     MappingError
         Unreadable or foreign file, or one that does not fit.
     """
-    network = _network(path, topology)
-    named = hosts is not None or nodelist is not None
-    names = node_names(network, hosts, nodelist) if named else mapping_files.named_hosts(path)
-    return _read(path, network, form, names)
+    return _read(path, _on_job(path, topology, names, hosts, nodelist), form)
 
 
 def write_mapping(
@@ -178,6 +176,7 @@ def write_mapping(
 
 
 def _network(mapping: GivenMapping, topology: GivenTopology | None) -> Topology:
+    expect(MAPPING, mapping)
     if topology is not None:
         return built(topology)
     if isinstance(mapping, Placement):
@@ -187,11 +186,28 @@ def _network(mapping: GivenMapping, topology: GivenTopology | None) -> Topology:
     raise ExportError("topology: expected one, an array does not name its own")
 
 
-def _read(
-    mapping: GivenMapping, network: Topology, form: str | None, names: list[str] | None
-) -> Mapping:
+def _on_job(
+    mapping: GivenMapping,
+    topology: GivenTopology | None,
+    names: str | Path | None,
+    hosts: str | Path | None,
+    nodelist: str | None,
+) -> Topology:
+    """Return the network, its nodes called as told, else as a file's comment calls them."""
+    network = _network(mapping, topology)
+    commented = None
+    if names is None and isinstance(mapping, str | Path):
+        commented = mapping_files.named_hosts(mapping)
+    if commented and commented != node_names(network):
+        check_names(commented, network, f"{mapping!s}: {NODES}")
+        network = replace(network, names=tuple(commented))
+    return on_job(network, names, hosts, nodelist)
+
+
+def _read(mapping: GivenMapping, network: Topology, form: str | None) -> Mapping:
     if isinstance(mapping, str | Path):
-        return mapping_files.read_mapping(mapping, network, form=form, hosts=names)
+        hosts = network.names or None
+        return mapping_files.read_mapping(mapping, network, form=form, hosts=hosts)
     return mapping_given(mapping, network, None)
 
 

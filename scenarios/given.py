@@ -16,7 +16,7 @@ from typing import TypeAlias
 from numpy.typing import ArrayLike
 
 from hopmap.errors import HopmapWarning
-from hopmap.scenarios.launchers.mapping_files import read_mapping
+from hopmap.scenarios.launchers.mapping_files import network_of, read_mapping
 from hopmap.simulator import ParameterError, Parameters, Program, lower, program_of_traffic
 from hopmap.simulator.parameters.settings import (
     SettingError,
@@ -33,10 +33,18 @@ from hopmap.simulator.programs.from_source import (
     program_of_source,
     traffic_of_source,
 )
-from hopmap.topologies import Mapping, Topology, check_mapping, topology_from_spec
+from hopmap.topologies import (
+    Mapping,
+    MappingError,
+    Topology,
+    check_mapping,
+    topology_from_spec,
+)
 from hopmap.traces import Folded, Trace, TraceError, Traffic, summarize
 from hopmap.traces.sources import Source, open_source
 from hopmap.units import show_bytes
+
+from .mistaken import MAPPING, NETWORK, TRACE, expect, sort_of
 
 Given: TypeAlias = str | Path | Source | Trace | Folded | Program | Traffic
 GivenTopology: TypeAlias = str | Topology
@@ -75,6 +83,7 @@ class ReplayInput:
 
 def name_of(given: Given) -> str:
     """Return what reports call it."""
+    expect(TRACE, given)
     if isinstance(given, str | Path):
         return open_source(given).name
     if isinstance(given, Folded):
@@ -112,6 +121,7 @@ def topology(spec: GivenTopology, settings: GivenSettings = None) -> Topology:
 
 def configured(given: GivenTopology, settings: GivenSettings = None) -> tuple[Topology, Parameters]:
     """Return a network and the parameters of the model, both as set."""
+    expect(NETWORK, given)
     network = given if isinstance(given, Topology) else topology_from_spec(given)
     check_settings(settings or {}, [network])
     return configure(network, tuple((settings or {}).items()))
@@ -141,6 +151,7 @@ def traffic_given(
     ParameterError, TraceError
         See `traffic_of_source`.
     """
+    expect(TRACE, given)
     check_collectives(collectives, algorithms)
     if isinstance(given, str | Path):
         given = open_source(given)
@@ -215,6 +226,7 @@ def replay_given(
     written_out: bool = False,
 ) -> ReplayInput:
     """Return what is replayed, on what; see `program_of_source` for the parameters."""
+    expect(TRACE, given)
     built, parameters = configured(network, settings)
     if isinstance(given, str | Path):
         given = open_source(given)
@@ -249,8 +261,37 @@ def _program_of(
     return SourceProgram(lower(given, parameters.algorithms), given)
 
 
+def on_network(
+    topology: GivenTopology | GivenMapping | None, mapping: GivenMapping | None
+) -> tuple[GivenTopology, GivenMapping]:
+    """Return a network and a mapping, the network that of the mapping where none is given.
+
+    A mapping alone may stand in the first place.
+
+    Raises
+    ------
+    MappingError
+        No mapping, or one that does not name its network.
+    """
+    if mapping is None and sort_of(topology) == MAPPING:
+        topology, mapping = None, topology
+    if mapping is None:
+        raise MappingError("mapping: expected one, after the network")
+    if topology is None:
+        expect(MAPPING, mapping)
+        own = getattr(mapping, "topology", None)
+        if own is None and isinstance(mapping, str | Path):
+            own = network_of(mapping, None)
+        if own is None:
+            raise MappingError("topology: expected one, an array does not name its own")
+        topology = own
+    expect(NETWORK, topology)
+    return topology, mapping  # type: ignore[return-value]
+
+
 def mapping_given(given: GivenMapping, network: Topology, ranks: int | None) -> Mapping:
     """Return the node of every rank, checked; see `read_mapping` and `check_mapping`."""
+    expect(MAPPING, given)
     if isinstance(given, str | Path):
         return read_mapping(given, network, ranks)
     return check_mapping(given, network, ranks)

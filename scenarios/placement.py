@@ -40,6 +40,10 @@ class Placement(Shown):
         The objective that was asked for, its value before and after.
     replays : int
         For an objective that takes them.
+    launched : ndarray(int64, shape=(ranks,)), optional
+        The order as launched: rank after rank on node after node.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
     """
 
     name: str
@@ -50,6 +54,8 @@ class Placement(Shown):
     seconds: float
     objective: tuple[str, float, float] | None = None
     replays: int = 0
+    launched: Mapping | None = None
+    interrupted: bool = False
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -69,6 +75,12 @@ class Placement(Shown):
     def metrics(self) -> Metrics:
         """Measure it; see `evaluate`."""
         return evaluate(self.traffic, self.topology, self.node_of)
+
+    def metrics_as_launched(self) -> Metrics | None:
+        """Measure the order as launched."""
+        if self.launched is None:
+            return None
+        return evaluate(self.traffic, self.topology, self.launched)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
@@ -90,7 +102,22 @@ class Placement(Shown):
             "hop_bytes": metrics.bytes.dilation.sum,
             "hop_messages": metrics.messages.dilation.sum,
             "node_of": self.node_of.tolist(),
+            "nodes": int((self.topology.slots > 0).sum()),
+            **_figures(metrics),
         }
+        if (launched := self.metrics_as_launched()) is not None:
+            found["launched"] = _figures(launched)
+        if self.interrupted:
+            found["interrupted"] = True
         if self.objective is not None:
             found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
         return found
+
+
+def _figures(metrics: Metrics) -> dict[str, Any]:
+    """Return how far messages and bytes go, and what the busiest link has; as `evaluate` does."""
+    whole = metrics.to_dict()
+    return {
+        side: {name: whole[side][name] for name in ("dilation", "congestion")}
+        for side in ("messages", "bytes")
+    }

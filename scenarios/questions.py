@@ -5,6 +5,7 @@ Every function takes what `given.py` describes; its parameters are called as on 
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +13,28 @@ from pathlib import Path
 from hopmap.errors import HopmapWarning
 from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
+from hopmap.mappers.budget import Interrupted
 from hopmap.mappers.objectives import objective_value, unknown_objective
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress
-from hopmap.scenarios.launchers.node_names import nodes_named
-from hopmap.simulator import DEFAULT_ENGINE, Explanation, Metrics, ParameterError, Result, Steady
+from hopmap.scenarios.launchers.node_names import on_job
+from hopmap.simulator import (
+    DEFAULT_ENGINE,
+    ENGINES,
+    Explanation,
+    Metrics,
+    ParameterError,
+    Result,
+    Steady,
+)
 from hopmap.simulator import evaluate as measure
 from hopmap.simulator import explain as why
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.parameters.calibration import Fit, PingPong
 from hopmap.simulator.parameters.calibration import calibrate as fitted
-from hopmap.simulator.parameters.keys import names_algorithm
+from hopmap.simulator.parameters.keys import names_algorithm, unknown
 from hopmap.simulator.parameters.pingpong_files import read_pingpong
-from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
 from hopmap.traces import Trace, Traffic
 
 from .assumed import assumed
@@ -38,13 +48,17 @@ from .given import (
     configured,
     mapping_given,
     name_of,
+    on_network,
     replay_given,
     traffic_given,
 )
+from .mistaken import TRACE, expect
 from .placement import Placement
 from .run_files import RunFiles
 from .simulated_objective import SIMULATED, Simulated
 
+LAUNCHED = "identity"
+"""The mapper that places ranks as launchers do when nobody asks."""
 BINS = 256
 """Time steps of the use of links, at most, unless told otherwise."""
 
@@ -59,6 +73,7 @@ def map_ranks(
     initial: GivenMapping | None = None,
     objective: str | Function | None = None,
     engine: str | None = None,
+    names: str | Path | None = None,
     hosts: str | Path | None = None,
     nodelist: str | None = None,
     spread: bool = False,
@@ -66,6 +81,7 @@ def map_ranks(
     settings: GivenSettings = None,
     steps: int | None = None,
     rounds: int | None = None,
+    keep_interrupted: bool = False,
     progress: Progress | None = None,
 ) -> Placement:
     """Place ranks on nodes.
@@ -89,8 +105,12 @@ def map_ranks(
         mapper's own.
     engine : str, optional
         Of "makespan" and "energy".
+    names : path or str, optional
+        What all nodes of the machine are called, in order of their numbers: a file, one a line, or
+        Slurm's list.
     hosts, nodelist : optional
-        A file with the nodes that the job has, one host a line; or Slurm's list of them.
+        A file with the nodes that the job has, one host a line; or Slurm's list of them. On a
+        network without names, as many as it has nodes, they are what these are called.
     spread : bool
         Whether every node takes as many ranks as any other that has room, one more at most. All
         mappers fill nodes otherwise, or as few as their objective wants.
@@ -101,6 +121,9 @@ def map_ranks(
         expanded collectives their algorithms.
     steps, rounds : int, optional
         Of "makespan" and "energy"; see `simulate`.
+    keep_interrupted : bool
+        Whether Ctrl-C in a search ends it with the best mapping so far, and not with
+        KeyboardInterrupt; `Placement.interrupted` says so.
     progress : Progress, optional
 
     Raises
@@ -114,13 +137,18 @@ def map_ranks(
     >>> len(placement)
     16
     """
+    expect(TRACE, given)
     pipeline = parse_pipeline(mapper)
     if initial is not None and pipeline[0].info.initial == "ignored":
         raise MappingError(f"initial: {pipeline[0].info.name} starts from no mapping")
+    network = on_job(configured(topology)[0], names, hosts, nodelist)
+    if initial is not None:
+        mapping_given(initial, network, None)  # before anything takes long
     goal: str | Function | None = objective
     if isinstance(objective, str) and objective in SIMULATED:
+        expect_engine(engine)
         run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
-        network = run.network
+        network = on_job(run.network, names, hosts, nodelist)
         goal = Simulated(objective, run, engine or DEFAULT_ENGINE)
         if collectives == "expand":
             traffic = run.program.traffic()
@@ -133,27 +161,31 @@ def map_ranks(
                 raise ParameterError(f"{name} {value}: expected objective makespan with it")
         if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
             raise unknown_objective(objective, (*known, *SIMULATED))
-        network, _ = configured(topology)
         for key in settings or {}:
             if not names_algorithm(key):
                 raise ParameterError(f"{key}: expected objective makespan with it")
         traffic = traffic_given(given, collectives, algorithms_of(settings)).traffic
-    if hosts is not None or nodelist is not None:
-        network = network.only(nodes_named(network, hosts, nodelist))
     room = network.evenly(traffic.ranks) if spread else network
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)
-    node_of, took = timed_mapping(
-        traffic,
-        room,
-        mapper,
-        seed=seed,
-        seconds=seconds,
-        initial=start,
-        objective=goal,
-        progress=progress,
-    )
+    interrupted, begin = False, time.perf_counter()
+    try:
+        node_of, took = timed_mapping(
+            traffic,
+            room,
+            mapper,
+            seed=seed,
+            seconds=seconds,
+            initial=start,
+            objective=goal,
+            progress=progress,
+        )
+    except Interrupted as stop:
+        if not keep_interrupted:
+            raise
+        interrupted, took = True, time.perf_counter() - begin
+        node_of = check_mapping(stop.mapping, room, traffic.ranks)
     replays = goal.replays if isinstance(goal, Simulated) else 0
-    if isinstance(goal, Simulated) and seconds is not None and replays < 2:
+    if isinstance(goal, Simulated) and seconds is not None and replays < 2 and not interrupted:
         warnings.warn(
             f"--seconds {seconds:g} was over after {replays or 'no'} replay, so that no other "
             "mapping was tried: expected a longer budget, fewer --steps or a faster --engine",
@@ -166,7 +198,18 @@ def map_ranks(
         before, after = (_value(goal, traffic, network, each) for each in (first, node_of))
         valued = (objective if isinstance(objective, str) else "function", before, after)
     words = " | ".join(map(str, pipeline))
-    return Placement(name_of(given), node_of, traffic, network, words, took, valued, replays)
+    launched = place(traffic, room, LAUNCHED)
+    return Placement(
+        *(name_of(given), node_of, traffic, network, words, took, valued, replays),
+        launched=launched,
+        interrupted=interrupted,
+    )
+
+
+def expect_engine(engine: str | None) -> None:
+    """Raise `ParameterError` for an engine that there is not."""
+    if engine is not None and engine not in ENGINES:
+        raise ParameterError(unknown("engine", engine, ENGINES))
 
 
 def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:
@@ -177,8 +220,8 @@ def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: M
 
 def evaluate(
     given: Given,
-    topology: GivenTopology,
-    mapping: GivenMapping,
+    topology: GivenTopology | GivenMapping | None = None,
+    mapping: GivenMapping | None = None,
     *,
     convention: str = "hopmap",
     collectives: str = "ignore",
@@ -188,7 +231,9 @@ def evaluate(
 
     Parameters
     ----------
-    given, topology : see `map_ranks`
+    given : see `map_ranks`
+    topology : str or Topology, optional
+        That of the mapping when left out: a file and a `Placement` name theirs.
     mapping : file, array or Placement
     convention : {"hopmap", "maplib"}
         Correct, or as the HAEC thesis published.
@@ -199,7 +244,10 @@ def evaluate(
     MappingError, TraceError, TopologyError, SettingError, MetricsError
         What is given makes no sense, or does not fit.
     """
-    network, _ = configured(topology)
+    expect(TRACE, given)
+    named, mapping = on_network(topology, mapping)
+    network, _ = configured(named)
+    mapping_given(mapping, network, None)
     algorithms = algorithms_of(settings)
     traffic = traffic_given(given, collectives, algorithms).traffic
     return measure(traffic, network, mapping_given(mapping, network, traffic.ranks), convention)
@@ -207,8 +255,8 @@ def evaluate(
 
 def simulate(
     given: Given,
-    topology: GivenTopology,
-    mapping: GivenMapping,
+    topology: GivenTopology | GivenMapping | None = None,
+    mapping: GivenMapping | None = None,
     *,
     engine: str | None = None,
     settings: GivenSettings = None,
@@ -259,9 +307,13 @@ def simulate(
     several = links if isinstance(links, tuple) else (links,)
     files = RunFiles(_path(otf2), _path(perfetto), tuple(map(Path, several)))
     files.check()
+    expect(TRACE, given)
+    expect_engine(engine)
+    network, mapping = on_network(topology, mapping)
+    mapping_given(mapping, configured(network)[0], None)
     run = replay_given(
         given,
-        topology,
+        network,
         settings=settings,
         steps=steps,
         rounds=rounds,
@@ -343,8 +395,8 @@ def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: boo
 
 def explain(
     given: Given,
-    topology: GivenTopology,
-    mapping: GivenMapping,
+    topology: GivenTopology | GivenMapping | None = None,
+    mapping: GivenMapping | None = None,
     *,
     settings: GivenSettings = None,
     steps: int | None = None,
@@ -368,7 +420,10 @@ def explain(
     MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
         See `simulate`.
     """
-    run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
+    expect(TRACE, given)
+    network, mapping = on_network(topology, mapping)
+    mapping_given(mapping, configured(network)[0], None)
+    run = replay_given(given, network, settings=settings, steps=steps, rounds=rounds)
     node_of = mapping_given(mapping, run.network, run.program.ranks)
     return why(
         run.program,

@@ -152,7 +152,7 @@ def test_every_mapper_is_in_the_page_of_mappers():
 
 def test_every_command_is_in_the_readmes_table():
     rows = re.findall(r"^\| (`.*?`) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    named = re.findall(r"`(\w+)`", "".join(rows))
+    named = re.findall(r"`([\w-]+)`", "".join(rows))
     assert sorted(named) == sorted(get_command(app).commands)
 
 
@@ -161,5 +161,8 @@ def test_the_pages_build(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    asked = re.compile(r"<(?:script|img)\b[^>]*src=\"(?:https?:)?//[^\"]*|\bcdn\w*\.")
+    texts = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")]
+    assert [found for text in texts for found in asked.findall(text)] == []
     pages = {path.parent.name for path in tmp_path.glob("*/index.html")}
     assert {page.stem for page in PAGES[1:]} - {"index"} <= pages

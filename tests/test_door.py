@@ -217,3 +217,29 @@ def test_whatever_is_wrong_is_one_error_that_says_so(ask, said):
 def test_what_a_user_should_know_is_a_warning(placed):
     with pytest.warns(hm.HopmapWarning, match=r"is\.S\.16: .* in collectives: count collectives"):
         hm.map_ranks(DATA / "is.S.16", TORUS, "sweep")
+
+
+def test_arguments_in_another_order_are_recognised(placed, tmp_path):
+    network = hm.topology(TORUS)
+    for ask, said in {
+        lambda: hm.simulate(network, placed): "torus:4x4: a network, where a trace or traffic",
+        lambda: hm.evaluate(placed, TORUS, MG): "a mapping, where a trace or traffic is expected",
+        lambda: hm.simulate(MG, placed, TORUS): "a mapping, where a network is expected",
+        lambda: hm.explain(MG, TORUS, hm.read_trace(MG)): "where a mapping is expected",
+        lambda: hm.map_ranks(None, TORUS): "NoneType: where a trace or traffic is expected",
+        lambda: hm.map_ranks(MG, None): "NoneType: where a network is expected, like torus:4x4x4",
+        lambda: hm.map_ranks(TORUS, MG): "where a network is expected",
+        lambda: hm.advise(None, TORUS): "where a trace or traffic is expected",
+        lambda: hm.simulate(MG, TORUS): "mapping: expected one, after the network",
+        lambda: hm.simulate(MG, None, [0, 1]): "an array does not name its own",
+    }.items():
+        with pytest.raises(hm.HopmapError, match=re.escape(said)):
+            ask()
+
+
+def test_a_placement_and_a_file_bring_their_network(placed, tmp_path):
+    hm.write_mapping(tmp_path / "m.csv", placed)
+    asked = hm.evaluate(MG, TORUS, placed).to_dict()
+    for mapping in (placed, tmp_path / "m.csv"):
+        assert hm.evaluate(MG, mapping).to_dict() == asked
+        assert hm.evaluate(MG, None, mapping).to_dict() == asked

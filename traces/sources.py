@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from hopmap.traces.formats.files import files_of, load_traffic
+from hopmap.errors import HopmapWarning
+from hopmap.traces.formats.files import FORMATS, files_of, load_traffic
 from hopmap.traces.nas.benchmarks import (
     BENCHMARKS,
     check_nas_name,
@@ -186,6 +188,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     """
     path = (folder or Path()) / text
     if path.exists():
+        if is_nas_name(str(text)) and folder is None and isinstance(text, str):
+            _warn(f"{text}: what lies here is taken, not the benchmark: ./{text} says so")
         # A folder may be called X.otf2; then the anchor file lies in it.
         if path.is_dir() and any(path.glob("*.prof")) and not any(path.glob("*.otf2")):
             return Source(path.resolve().name, "traffic", path)
@@ -207,8 +211,21 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
                 f"{', '.join(BENCHMARKS)}, or a recorded trace"
             )
         check_nas_name(str(text))
+        for near in _called_alike(path):
+            _warn(f"{text}: generated, there is no such file; {near} is another")
         return Source(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}", "benchmark")
     raise TraceError(
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
         f"a benchmark like lu.C.64, or a stencil like stencil:8x8,5pt"
     )
+
+
+def _called_alike(path: Path) -> list[Path]:
+    """Return what lies beside a missing file under its name with a suffix, or in other letters."""
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    name, ends = path.name.lower(), (*FORMATS, ".otf2")
+    return [file for file in beside if file.name.lower() in (name, *(name + e for e in ends))][:1]
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, HopmapWarning, stacklevel=3)

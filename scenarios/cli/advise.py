@@ -11,6 +11,9 @@ from hopmap.units import show_seconds
 
 from .arguments import (
     AsJson,
+    Hosts,
+    Names,
+    Nodelist,
     Rounds,
     Sets,
     Steps,
@@ -20,6 +23,7 @@ from .arguments import (
     settings_given,
 )
 from .console import print_json, print_table, say, working
+from .listing import complete_launchers, complete_mappers
 
 if TYPE_CHECKING:
     from hopmap.scenarios.advice import Advice
@@ -30,23 +34,29 @@ def advise(
     topology: Topology,
     mapper: Annotated[
         list[str] | None,
-        typer.Option("--mapper", "-m", help="Pipeline to try; may be repeated. Three usual ones."),
+        typer.Option(
+            "--mapper",
+            "-m",
+            help="Pipeline to try; may be repeated. Three usual ones.",
+            autocompletion=complete_mappers,
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
     to: Annotated[
-        str, typer.Option(help="What reads that file: a launcher, or csv; see: list formats.")
+        str,
+        typer.Option(
+            help="What reads that file: a launcher, or csv; see: list formats.",
+            autocompletion=complete_launchers,
+        ),
     ] = "csv",
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
     repeat: Annotated[
         int, typer.Option(min=6, help="Replays with noise, for the interval of the gain.")
     ] = 20,
-    hosts: Annotated[
-        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
-    ] = None,
-    nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
-    ] = None,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
     spread: Annotated[
         bool,
         typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
@@ -73,6 +83,7 @@ def advise(
             seed=seed,
             seconds=seconds,
             repeat=repeat,
+            names=names,
             hosts=hosts,
             nodelist=nodelist,
             spread=spread,

@@ -20,6 +20,7 @@ from . import (
     sweep,
     traces,
     validate,
+    warm_up,
 )
 from .console import say
 from .errors import OneLineGroup
@@ -49,6 +50,7 @@ app.command()(convert.convert)
 app.command()(calibrate.calibrate)
 app.command()(validate.validate)
 app.command("list")(report.list_)
+app.command("warm-up")(warm_up.warm_up)
 
 
 @app.callback(invoke_without_command=True)

@@ -9,6 +9,9 @@ from typing import Annotated
 
 import typer
 
+from .listing import complete_engines, complete_topologies
+from .stdin import from_stdin
+
 PICTURES = (".svg", ".png", ".pdf")
 
 
@@ -21,14 +24,37 @@ class Collectives(StrEnum):
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Topology = Annotated[
-    str, typer.Option("--topology", "-t", help="The machine, like torus:4x4x4 or haec:4x4x4*2.")
+    str,
+    typer.Option(
+        "--topology",
+        "-t",
+        help="The machine, like torus:4x4x4 or haec:4x4x4*2.",
+        autocompletion=complete_topologies,
+    ),
+]
+OfMapping = Annotated[
+    str | None,
+    typer.Option(
+        "--topology",
+        "-t",
+        help="The machine, like torus:4x4x4; that of the mapping's file when left out.",
+        autocompletion=complete_topologies,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        help="compiled when left out, simpy is the reference; see: list engines.",
+        autocompletion=complete_engines,
+    ),
 ]
 TrafficArgument = Annotated[
     str,
     typer.Argument(
         metavar="TRAFFIC",
         help="Traffic (.npz, .mtx, .csv, .graph, .grf, .prof), an OTF2 archive, a benchmark like "
-        "lu.C.64, or stencil:12x11x8,7pt,periodic=y.",
+        "lu.C.64, or stencil:12x11x8,7pt,periodic=y; - reads a .csv, .npz or .mtx from stdin.",
+        callback=from_stdin,
     ),
 ]
 TraceOrTraffic = Annotated[
@@ -36,14 +62,31 @@ TraceOrTraffic = Annotated[
     typer.Argument(
         metavar="TRACE",
         help="An OTF2 archive, a benchmark like lu.C.64, traffic (.npz, .mtx, .csv, .graph, .grf, "
-        ".prof), or stencil:12x11x8,7pt,periodic=y.",
+        ".prof), or stencil:12x11x8,7pt,periodic=y; - reads a .csv, .npz or .mtx from stdin.",
+        callback=from_stdin,
     ),
 ]
 MappingArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="MAPPING", help="Mapping file: rank,node, MapLib's format, or a launcher's file."
+        metavar="MAPPING",
+        help="Mapping file: rank,node, MapLib's format, or a launcher's file; - is stdin.",
+        callback=from_stdin,
     ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|LIST",
+        help="What all nodes of the machine are called, in order of their numbers: a file, one a "
+        "line, or a list as Slurm writes it.",
+    ),
+]
+Hosts = Annotated[
+    Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+]
+Nodelist = Annotated[
+    str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
 ]
 Sets = Annotated[
     list[str] | None,
@@ -151,6 +194,8 @@ def check_out(*paths: Path | None, folder: bool = False) -> None:
         Whether folders are to be written, not files.
     """
     for path in filter(None, paths):
+        if str(path) == "-":
+            continue
         if not path.absolute().parent.is_dir():
             raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
         if path.is_dir() and not folder:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 _notes: ContextVar[list[str]] = ContextVar("notes")
 
 
+class ClosedPipeError(Exception):
+    """Nobody reads stdout any more, as in ``hopmap list mappers | head -1``."""
+
+
 def hold_notes() -> None:
     """Forget the notes that wait, and have those to come wait for a result."""
     _notes.set([])
@@ -28,9 +35,11 @@ def hold_notes() -> None:
 def note(text: str) -> None:
     """Have `warn` say this when the first line of the result comes.
 
-    An error comes without it, and so does what no command has called for.
+    An error comes without it, and so does what no command has called for. Once is enough.
     """
-    _notes.get([]).append(printable(text))
+    waiting = _notes.get([])
+    if printable(text) not in waiting:
+        waiting.append(printable(text))
 
 
 def _tell_notes() -> None:
@@ -41,14 +50,36 @@ def _tell_notes() -> None:
 
 def print_json(value: object) -> None:
     """Print one JSON document; integers stay integers, numpy's scalars and arrays are converted."""
-    _tell_notes()
-    print(json.dumps(value, default=_plain, ensure_ascii=False))  # noqa: T201
+    say(json.dumps(value, default=_plain, ensure_ascii=False))
 
 
 def say(text: str = "") -> None:
     """Print a line of result on stdout."""
     _tell_notes()
-    print(text)  # noqa: T201
+    try:
+        print(text)  # noqa: T201
+    except BrokenPipeError:
+        raise ClosedPipeError from None
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table as CSV, quoted where it has to be."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    say(text.getvalue().rstrip("\n"))
+
+
+def flush() -> None:
+    """Have stdout written, so that a pipe that is closed shows here; see `ClosedPipeError`."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ClosedPipeError from None
+
+
+def drop_stdout() -> None:
+    """Send what still waits for a closed pipe to nowhere, so that Python's exit is silent."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:

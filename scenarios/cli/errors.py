@@ -16,7 +16,8 @@ from typer.core import TyperGroup
 
 from hopmap.errors import HopmapError, HopmapWarning, debugging, one_line, printable
 
-from .console import hold_notes, note, print_json, warn
+from .console import ClosedPipeError, drop_stdout, flush, hold_notes, note, print_json, warn
+from .stdin import forget, readable
 
 WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
 
@@ -33,22 +34,29 @@ class OneLineGroup(TyperGroup):
         """Run a command and exit."""
         extra["standalone_mode"] = False
         given = list(sys.argv[1:] if args is None else args)
-        code, line = 0, ""
+        code: int | str | None = 0
+        line = ""
         hold_notes()
+        forget()
         try:
             with warnings_as_notes():
                 result = super().main(given, prog_name, **extra)
             code = result if isinstance(result, int) else 0
+            flush()
+        except ClosedPipeError:
+            drop_stdout()
+        except SystemExit as stop:
+            # That of --help is told to click and rich.
+            code = 0 if isinstance(stop.__context__, BrokenPipeError) else stop.code
         except KeyboardInterrupt:
-            code = INTERRUPTED
+            code, line = INTERRUPTED, "interrupted"
         except Exception as error:
             if debugging():
                 raise
             code, line = answer(error)
-        if code == INTERRUPTED:
-            line = "interrupted"
         if line:
             hold_notes()
+            line = readable(line)
             warn(line)
             if "--json" in given:
                 print_json({"error": line})
@@ -80,6 +88,6 @@ def answer(error: Exception) -> tuple[int, str]:
         line = printable(error.format_message()).replace(": Value error, ", ": ")
         return WRONG_INPUT, line + help_line
     if type(error).__name__ == "Abort":
-        return INTERRUPTED, ""
+        return INTERRUPTED, "interrupted"
     named = isinstance(error, OSError) and bool(error.strerror)
     return WRONG_INPUT if named or isinstance(error, HopmapError) else OURS, one_line(error)

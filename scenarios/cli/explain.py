@@ -12,10 +12,10 @@ from hopmap.units import show_bytes, show_seconds
 from .arguments import (
     AsJson,
     MappingArgument,
+    OfMapping,
     Rounds,
     Sets,
     Steps,
-    Topology,
     TraceOrTraffic,
     settings_given,
 )
@@ -40,7 +40,7 @@ SHOWN_PAIRS = 3  # that fit a line
 def explain(
     trace: TraceOrTraffic,
     mapping: MappingArgument,
-    topology: Topology,
+    topology: OfMapping = None,
     settings: Sets = None,
     steps: Steps = None,
     rounds: Rounds = None,

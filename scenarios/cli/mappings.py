@@ -16,8 +16,12 @@ from .arguments import (
     AsJson,
     Collectives,
     CollectivesOption,
+    Hosts,
     MappingArgument,
     MapSets,
+    Names,
+    Nodelist,
+    OfMapping,
     Rounds,
     Steps,
     Topology,
@@ -28,8 +32,11 @@ from .arguments import (
     settings_given,
 )
 from .console import note, print_json, print_table, say, working
+from .errors import INTERRUPTED
+from .listing import complete_engines, complete_launchers, complete_mappers
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.given import GivenMapping
     from hopmap.scenarios.placement import Placement
     from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Topology as Network
@@ -39,9 +46,15 @@ def map_(
     traffic: TrafficArgument,
     topology: Topology,
     mapper: Annotated[
-        str, typer.Option("--mapper", "-m", help='Pipeline, like "minmd | bokhari(jumps=8)".')
-    ],
-    out: Annotated[Path | None, typer.Option(help="Mapping file to write.")] = None,
+        str,
+        typer.Option(
+            "--mapper",
+            "-m",
+            help='Pipeline, like "minmd | bokhari(jumps=8)"; see: list mappers.',
+            autocompletion=complete_mappers,
+        ),
+    ] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Mapping file to write; - is stdout.")] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -54,12 +67,9 @@ def map_(
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
     ] = None,
-    hosts: Annotated[
-        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
-    ] = None,
-    nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
-    ] = None,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
     spread: Annotated[
         bool,
         typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
@@ -72,7 +82,11 @@ def map_(
         ),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="Of makespan and energy: compiled, or see: list engines.")
+        str | None,
+        typer.Option(
+            help="Of makespan and energy: compiled, or see: list engines.",
+            autocompletion=complete_engines,
+        ),
     ] = None,
     collectives: CollectivesOption = Collectives.IGNORE,
     settings: MapSets = None,
@@ -80,8 +94,11 @@ def map_(
     rounds: Rounds = None,
     as_json: AsJson = False,
 ) -> None:
-    """Place ranks on nodes."""
-    from hopmap.scenarios.launchers.mapping_files import write_mapping
+    """Place ranks on nodes; beside the result stands the order as launched.
+
+    Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
+    """
+    from hopmap.scenarios.launchers.mapping_files import mapping_text, write_mapping
     from hopmap.scenarios.questions import map_ranks
 
     check_picture(plot)
@@ -96,6 +113,7 @@ def map_(
             initial=initial,
             objective=objective,
             engine=engine,
+            names=names,
             hosts=hosts,
             nodelist=nodelist,
             spread=spread,
@@ -103,50 +121,63 @@ def map_(
             settings=settings_given(settings),
             steps=steps,
             rounds=rounds,
+            keep_interrupted=True,
             progress=progress,
         )
     network = placed.topology
-    if out is not None:
+    if placed.interrupted:
+        note("interrupted: this is the best mapping so far")
+    if str(out) == "-":
+        say(mapping_text(placed.node_of, network).rstrip("\n"))
+    elif out is not None:
         write_mapping(out, placed.node_of, network)
     if plot is not None:
         _plot(plot, placed, mapper)
-    if as_json:
+    if str(out) == "-":
+        pass
+    elif as_json:
         print_json(placed.to_dict())
-        return
+    else:
+        _print_placed(placed, "nodes in order" if initial is None else str(initial))
+        for written in filter(None, (out, plot)):
+            say(f"written: {written}")
+    if placed.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print_placed(placed: Placement, began: str) -> None:
+    """Print what messages and bytes cross, and below each what they would as launched."""
+    network = placed.topology
     where = network.spec
-    if hosts is not None or nodelist is not None:
-        where = f"{int((network.slots > 0).sum())} of the {network.nodes} nodes of {where}"
-    metrics = placed.metrics().to_dict()
-    rows = [
-        (
-            name,
-            metrics[name]["dilation"]["sum"],
-            metrics[name]["dilation"]["avg"],
-            metrics[name]["dilation"]["max"],
-            metrics[name]["congestion"]["max"],
-        )
-        for name in ("messages", "bytes")
-    ]
+    if (used := int((network.slots > 0).sum())) < network.nodes:
+        where = f"{used} of the {network.nodes} nodes of {where}"
+    this, launched = placed.metrics(), placed.metrics_as_launched()
+    rows: list[tuple[object, ...]] = []
+    for name in ("messages", "bytes"):
+        rows.append((name, *_figures(getattr(this, name))))
+        if launched is not None:
+            rows.append(("  as launched", *_figures(getattr(launched, name))))
     print_table(
         ("", "hops x amount", "mean hops", "longest", "busiest link"),
         rows,
-        title=f"{placed.name}: {len(placed)} ranks on {where} by {mapper}, "
+        title=f"{placed.name}: {len(placed)} ranks on {where} by {placed.mapper}, "
         f"in {show_seconds(placed.seconds)}",
     )
     if placed.objective is not None:
         called, *values = placed.objective
         shown = {"makespan": show_seconds, "energy": joules}.get(called, int)
-        began = "nodes in order" if initial is None else str(initial)
         say()
         print_table(("objective", began, "this mapping"), [(called, *map(shown, values))])
-    for written in filter(None, (out, plot)):
-        say(f"written: {written}")
+
+
+def _figures(side: Any) -> tuple[object, ...]:
+    return side.dilation.sum, side.dilation.avg, side.dilation.max, side.congestion.max
 
 
 def evaluate(
     traffic: TrafficArgument,
     mapping: MappingArgument,
-    topology: Topology,
+    topology: OfMapping = None,
     convention: Annotated[
         str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
     ] = "hopmap",
@@ -156,12 +187,20 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
-    from hopmap.scenarios.given import algorithms_of, mapping_given, name_of, traffic_given
+    from hopmap.scenarios.given import (
+        algorithms_of,
+        configured,
+        mapping_given,
+        name_of,
+        on_network,
+        traffic_given,
+    )
     from hopmap.scenarios.questions import evaluate as measure
     from hopmap.simulator import hot_links
-    from hopmap.topologies import topology_from_spec
 
-    network = topology_from_spec(topology)
+    name = name_of(traffic)
+    network, _ = configured(on_network(topology, mapping)[0])
+    mapping_given(mapping, network, None)
     algorithms = algorithms_of(settings_given(settings))
     with working("measuring"):
         pairs = traffic_given(traffic, collectives, algorithms).traffic
@@ -171,7 +210,7 @@ def evaluate(
     if as_json:
         print_json(metrics | {"hot_links": [asdict(link) for link in hot]})
         return
-    _print_metrics(f"{name_of(traffic)} by {mapping} on {network.spec}", metrics)
+    _print_metrics(f"{name} by {mapping} on {network.spec}", metrics)
     if hot:
         say()
         _print_hot(hot, network)
@@ -180,31 +219,61 @@ def evaluate(
 def export(
     mapping: MappingArgument,
     to: Annotated[
-        str, typer.Option(help="Launcher, csv (hopmap's own) or maplib; see: list formats.")
+        str,
+        typer.Option(
+            help="Launcher, csv (hopmap's own) or maplib; see: list formats.",
+            autocompletion=complete_launchers,
+        ),
     ],
     topology: Annotated[
         str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    ] = None,
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t and --trace "
+            "choose among several networks and traces.",
+        ),
+    ] = False,
+    trace: Annotated[
+        str | None, typer.Option(help="Of --best: which trace of the results.")
     ] = None,
     given: Annotated[
         str | None,
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
     ] = None,
-    hosts: Annotated[
-        Path | None, typer.Option(help="Names of all nodes in order of their numbers, one a line.")
-    ] = None,
-    nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
-    ] = None,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
+    from hopmap.scenarios.best_run import best_run
     from hopmap.scenarios.exports import export_mapping
     from hopmap.scenarios.launchers.formats import find_launcher
 
     check_out(out)
+    out = None if str(out) == "-" else out
+    if trace is not None and not best:
+        raise typer.BadParameter("--trace: expected --best with it")
+    if (mapping / "plan.json").is_file() and not best:
+        raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
+    chosen: GivenMapping = mapping
+    network: str | Network | None = topology
+    if best:
+        chosen, network, about = best_run(mapping, trace, topology)
+        note(f"best of {about}")
     done = export_mapping(
-        mapping, to, topology, out=out, form=given, hosts=hosts, nodelist=nodelist
+        chosen,
+        to,
+        network,
+        out=out,
+        form=given,
+        names=names,
+        hosts=hosts,
+        nodelist=nodelist,
     )
     if done.beside and out is None:
         note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")

@@ -14,12 +14,13 @@ from hopmap.units import show_seconds
 
 from .arguments import (
     AsJson,
+    Engine,
     MappingArgument,
+    OfMapping,
     Repeat,
     Rounds,
     Sets,
     Steps,
-    Topology,
     TraceOrTraffic,
     check_out,
     settings_given,
@@ -34,11 +35,8 @@ if TYPE_CHECKING:
 def simulate(
     trace: TraceOrTraffic,
     mapping: MappingArgument,
-    topology: Topology,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="compiled when left out, simpy is the reference; see: list engines."),
-    ] = None,
+    topology: OfMapping = None,
+    engine: Engine = None,
     settings: Sets = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -73,8 +71,8 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
-    from hopmap.scenarios.given import mapping_given, replay_given
-    from hopmap.scenarios.questions import BINS, replayed
+    from hopmap.scenarios.given import configured, mapping_given, name_of, on_network, replay_given
+    from hopmap.scenarios.questions import BINS, expect_engine, replayed
     from hopmap.scenarios.run_files import RunFiles
     from hopmap.simulator import DEFAULT_ENGINE, ENGINES, lower_bounds
     from hopmap.simulator.noise import without_noise
@@ -86,10 +84,14 @@ def simulate(
         raise typer.BadParameter("--bins: expected --links with it")
     check_out(otf2, folder=True)
     check_out(perfetto, *files.links)
+    expect_engine(engine)
+    name_of(trace)
+    network, _ = on_network(topology, mapping)
+    mapping_given(mapping, configured(network)[0], None)
     with working("replaying") as progress:
         given = replay_given(
             trace,
-            topology,
+            network,
             settings=settings_given(settings),
             steps=steps,
             rounds=rounds,

@@ -12,7 +12,9 @@ from hopmap.units import show_seconds
 
 from .arguments import AsJson, expect_folder
 from .compiling import announce_compilation
-from .console import print_json, print_table, say, warn, warn_of, working
+from .console import print_csv, print_json, print_table, say, warn, warn_of, working
+from .errors import INTERRUPTED
+from .listing import complete_scenarios
 from .report import write_report_of
 
 if TYPE_CHECKING:
@@ -30,7 +32,12 @@ SPREAD = "Other machines"
 
 def run(
     scenario: Annotated[
-        Path, typer.Argument(metavar="SCENARIO", help="A TOML file, or a shipped scenario's name.")
+        Path,
+        typer.Argument(
+            metavar="SCENARIO",
+            help="A TOML file, or a shipped scenario's name.",
+            autocompletion=complete_scenarios,
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -146,19 +153,23 @@ def run(
         _print_script(script, len(todo), as_json)
         return
     only = None if share is None else share_of(results, share)
-    with working("running") as progress:
-        outcome = run_scenario(
-            path,
-            loaded,
-            results,
-            workers=workers,
-            scheduler=scheduler,
-            retry=failed,
-            only=only,
-            changes=changes,
-            progress=progress,
-            begin=announce_compilation,
-        )
+    try:
+        with working("running") as progress:
+            outcome = run_scenario(
+                path,
+                loaded,
+                results,
+                workers=workers,
+                scheduler=scheduler,
+                retry=failed,
+                only=only,
+                changes=changes,
+                progress=progress,
+                begin=announce_compilation,
+            )
+    except KeyboardInterrupt:
+        _tell_kept(results, as_json)
+        raise typer.Exit(INTERRUPTED) from None
     page = write_report_of(results) if with_report else None
     table = load_runs(results)
     if as_json:
@@ -206,16 +217,42 @@ def query(
             "lists the columns.",
         ),
     ],
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print a table for spreadsheets instead of text.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask results a question in SQL."""
+    if as_csv and as_json:
+        raise typer.BadParameter("--csv, --json: expected one of them")
     from hopmap.scenarios.results.query import query as answer_to
 
     answer = answer_to(folder, sql)
     if as_json:
         print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+    elif as_csv:
+        print_csv(answer.columns, answer.rows)
     elif answer.columns:
         print_table(answer.columns, answer.rows)
+
+
+def _tell_kept(results: Path, as_json: bool) -> None:
+    """Say what an interrupted sweep leaves, and how it goes on."""
+    from hopmap.scenarios.results.plan_file import read_plan
+    from hopmap.scenarios.results.store_index import finished
+    from hopmap.scenarios.results.tables import StoreError
+
+    try:
+        planned = set(read_plan(results).runs)
+    except StoreError:  # not so far
+        raise KeyboardInterrupt from None
+    kept = len(planned.intersection(finished(results)))
+    warn(
+        f"interrupted: {kept} of {_runs(len(planned))} are kept in {results}: "
+        "the same command does the others"
+    )
+    if as_json:
+        print_json({"error": "interrupted", "out": str(results), "kept": kept})
 
 
 def _anywhere(change: str) -> str:

@@ -241,9 +241,7 @@ def _generate_spmv(
 
 def info(trace: TraceOrTraffic, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
-    from hopmap.traces.sources import open_source
-
-    source = open_source(trace)
+    source = _opened(trace)
     with working(f"reading {source.name}") as progress:
         facts, _ = _read(source, progress)
     _print_facts(source.name, facts, as_json)
@@ -251,7 +249,9 @@ def info(trace: TraceOrTraffic, as_json: AsJson = False) -> None:
 
 def matrix(
     trace: TraceOrTraffic,
-    out: Annotated[Path | None, typer.Option(help="Traffic: .npz .mtx .csv .graph .grf.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Traffic: .npz .mtx .csv .graph .grf; - is stdout, as .csv.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Picture of the matrix: .svg .png .pdf.")
     ] = None,
@@ -266,12 +266,11 @@ def matrix(
     check_out(out, plot)
     from hopmap.scenarios.given import algorithms_of, warn_if_silent
     from hopmap.simulator.programs.from_source import check_collectives, traffic_of_source
-    from hopmap.traces.formats.files import save_traffic
-    from hopmap.traces.sources import open_source
+    from hopmap.traces.formats.files import save_traffic, traffic_text
 
     algorithms = algorithms_of(settings_given(settings))
     check_collectives(collectives, algorithms)
-    source = open_source(trace)
+    source = _opened(trace)
     with working(f"reading {source.name}") as progress:
         facts, traffic = _read(source, progress)
         if collectives is Collectives.EXPAND:
@@ -279,7 +278,9 @@ def matrix(
             traffic, chosen, _, notes = traffic_of_source(source, collectives, algorithms)
             facts |= _traffic_facts(traffic) | {"algorithms": chosen, "notes": notes}
             facts["wall_seconds"] += time.perf_counter() - begin
-        if out is not None:
+        if str(out) == "-":
+            say(traffic_text(traffic).rstrip("\n"))
+        elif out is not None:
             save_traffic(out, traffic)
             facts["out"] = str(out)
         if plot is not None:
@@ -288,7 +289,17 @@ def matrix(
     if collectives is Collectives.IGNORE:
         left_out = facts["collective_bytes"] or 0
         warn_if_silent(source.name, traffic, left_out, has_collectives=source.has_collectives)
-    _print_facts(source.name, facts, as_json)
+    if str(out) != "-":
+        _print_facts(source.name, facts, as_json)
+
+
+def _opened(trace: str) -> Source:
+    """Say what a trace argument means; see `open_source`."""
+    from hopmap.scenarios.mistaken import TRACE, expect
+    from hopmap.traces.sources import open_source
+
+    expect(TRACE, trace)
+    return open_source(trace)
 
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:

@@ -48,7 +48,7 @@ def write_rank_order(
         raise MappingError(
             f"cray: {ranks_on[node]} ranks on node {used[node]}, {each} on node "
             f"{used[other]}: expected as many on every node that is used, fewer on the last only, "
-            f"since the launcher fills nodes in order"
+            f"since the launcher fills nodes in order; slurm takes any mapping"
         )
     lines = [comment(EACH, str(each)), *names_comment(FILLED, [hosts[node] for node in used])]
     by_node = np.argsort(turn, kind="stable")

@@ -19,6 +19,7 @@ from hopmap.topologies import (
     check_mapping,
     topology_from_spec,
 )
+from hopmap.topologies.spec import READ
 from hopmap.traces.safety.atomic_files import replacing
 
 from . import maplib_file
@@ -26,7 +27,7 @@ from .formats import find_launcher, recognise
 from .json_plan import document_of
 from .node_names import expand
 from .same_nodes import same_nodes
-from .text import MAPPING, NODES, Place, comments, launcher_file
+from .text import MAPPING, NODES, Place, comments, launcher_file, names_comment
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -44,8 +45,11 @@ def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> N
 
 
 def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
-    """Return the text of the CSV ``rank,node`` below a comment that names the topology."""
-    lines = [MAPPING + topology.spec, "rank,node"]
+    """Return the text of the CSV ``rank,node`` below comments: topology, names that were given."""
+    lines = [MAPPING + topology.spec]
+    if topology.names and not topology.spec.startswith(READ):
+        lines += names_comment(NODES, topology.names)
+    lines.append("rank,node")
     lines += [f"{rank},{node}" for rank, node in enumerate(np.asarray(node_of))]
     return "\n".join(lines) + "\n"
 

@@ -8,56 +8,85 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hopmap.topologies import MappingError, Topology, TopologyError
-from hopmap.topologies.readers import hostlist, hosts
+from hopmap.topologies.readers import hostlist
+from hopmap.topologies.readers import hosts as host_files
 from hopmap.topologies.readers.hosts import NAME as NAME
+from hopmap.topologies.readers.hosts import nodes_of as numbers_of
+from hopmap.topologies.spec import READ
 
 
-def node_names(
-    topology: Topology, file: str | Path | None = None, nodelist: str | None = None
-) -> list[str]:
-    """Return the name of every node in order of their numbers.
-
-    Without a file or a list, those that the topology's own file gave; else node0, node1, ...
+def node_names(topology: Topology) -> list[str]:
+    """Return the name of every node in order of their numbers; node0, node1, ... without any.
 
     Raises
     ------
     MappingError
-        Both are given, or what is given names more or fewer nodes than there are, or one twice;
-        more nodes than a list of Slurm's can name.
+        More nodes than a list of Slurm's can name.
     """
     if topology.nodes > hostlist.LIMIT:
         most = f"{hostlist.LIMIT:,} nodes that have names"
         raise MappingError(f"{topology.spec}: {topology.nodes:,} nodes: expected at most {most}")
-    if file is None and nodelist is None:
-        return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
-    if file is not None and nodelist is not None:
-        raise MappingError(f"node list {nodelist}: expected it or the file {file}, not both")
-    names = expand(nodelist) if nodelist is not None else read_hosts(file or "")
-    check_names(names, topology, str(file) if nodelist is None else f"node list {nodelist[:60]}")
-    return names
+    return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
 
 
-def nodes_named(
-    topology: Topology, file: str | Path | None = None, nodelist: str | None = None
-) -> list[int]:
-    """Return the numbers of the nodes that a file or a list names: those that a job was given.
+def on_job(
+    topology: Topology,
+    names: str | Path | None = None,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+) -> Topology:
+    """Return a network with its nodes called as the machine calls them, ranks on the job's alone.
+
+    Parameters
+    ----------
+    names : path or str, optional
+        What all nodes are called, in order of their numbers: a file, one a line, or Slurm's list.
+    hosts, nodelist : optional
+        Nodes that the job has: a file with a host a line, or Slurm's list. On a network without
+        names, as many as it has nodes, they are what these are called, in order.
 
     Raises
     ------
     MappingError
-        Both are given, or a host that is none of `node_names`.
+        Both of hosts and nodelist, not one name for each node, or a host that is none of them.
     """
-    if file is not None and nodelist is not None:
-        raise MappingError(f"node list {nodelist}: expected it or the file {file}, not both")
-    given = expand(nodelist) if nodelist is not None else read_hosts(file or "")
-    where = str(file) if nodelist is None else f"node list {nodelist[:60]}"
+    if names is not None:
+        topology = _called(topology, *_names_in(names))
+    if hosts is None and nodelist is None:
+        return topology
+    if hosts is not None and nodelist is not None:
+        raise MappingError(f"node list {nodelist}: expected it or the file {hosts}, not both")
+    given, where = _hosts_in(hosts, nodelist)
     try:
-        return hosts.nodes_of(topology, given, where)
+        return topology.only(numbers_of(topology, given, where))
     except TopologyError as error:
-        raise MappingError(str(error)) from None
+        if not topology.names and len(given) == topology.nodes:
+            return _called(topology, given, where)
+        told = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
+        raise MappingError(f"{error}{told}") from None
+
+
+def _names_in(names: str | Path) -> tuple[list[str], str]:
+    """Return the names in a file, or in Slurm's list, and what to call it."""
+    if isinstance(names, Path) or Path(names).exists():
+        return read_hosts(names), str(names)
+    return expand(names, "names"), f"names {names[:60]}"
+
+
+def _hosts_in(hosts: str | Path | None, nodelist: str | None) -> tuple[list[str], str]:
+    """Return the hosts of a file, or of Slurm's list, and what to call it."""
+    if nodelist is not None:
+        return expand(nodelist), f"node list {nodelist[:60]}"
+    return read_hosts(hosts or ""), str(hosts)
+
+
+def _called(topology: Topology, names: Sequence[str], where: str) -> Topology:
+    check_names(names, topology, where)
+    return replace(topology, names=tuple(names))
 
 
 def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
@@ -81,7 +110,7 @@ def read_hosts(path: str | Path) -> list[str]:
         Unreadable file, or a line without a host name.
     """
     try:
-        return hosts.read_hosts(str(path))
+        return host_files.read_hosts(str(path))
     except TopologyError as error:
         raise MappingError(str(error)) from None
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from hopmap.errors import HopmapError
-from hopmap.topologies import Topology, did_you_mean
+from hopmap.errors import HopmapError, HopmapWarning
+from hopmap.topologies import Topology, TopologyError, did_you_mean
 from hopmap.topologies.topology import AS_LINKS
-from hopmap.units import UnitError, parse_quantity
+from hopmap.units import UnitError, has_unit, parse_quantity, show_bytes, show_seconds
 
 from .energy import LINK as ENERGY_LINK
 from .keys import (
     KEYS,
     ParameterError,
+    check,
     key_of,
     names_algorithm,
 )
@@ -28,6 +30,7 @@ Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]
 
 LINK_UNITS = {"bandwidth": "bytes/s", "latency": "s"}
+SLOWEST, LONGEST = 1e6, 1.0  # bytes/s and seconds that somebody means who writes no unit
 
 
 class SettingError(HopmapError, ValueError):
@@ -57,7 +60,11 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
             number = _number(key, value, LINK_UNITS[quantity])
             if kind is None or kind in {k.name for k in topology.kinds}:
                 bandwidth, latency = (number if quantity == q else None for q in LINK_UNITS)
-                topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
+                try:
+                    topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
+                except TopologyError:
+                    least = "more than" if quantity == "bandwidth" else "at least"
+                    raise SettingError(f"{key} {value}: expected {least} 0") from None
             continue
         try:
             entry = key_of(key)
@@ -65,6 +72,11 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
             known = known_keys([topology])
             raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}") from None
         number_or_word = value if entry.choices else _number(key, value, entry.unit)
+        try:
+            check(key, number_or_word, entry)
+        except ParameterError as error:  # in the unit in which it was given
+            said = str(error).replace(f"{key} {number_or_word}", f"{key} {value}", 1)
+            raise ParameterError(said) from None
         if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
             model[key] = number_or_word
     for end in ("injection.bandwidth", "ejection.bandwidth"):
@@ -92,6 +104,23 @@ def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]
     for key in settings:
         if key not in (known := known_keys(topologies)):
             raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+        _warn_of_bare(key, settings[key])
+
+
+def _warn_of_bare(key: str, value: Value) -> None:
+    """Warn of a bandwidth of a few bytes a second, or a time of seconds, written without a unit."""
+    unit = LINK_UNITS[_link_key(key)[1]] if key.startswith("link.") else key_of(key).unit
+    if unit not in ("bytes/s", "s") or has_unit(value):
+        return
+    number = _number(key, value, unit)
+    if unit == "bytes/s" and 0 < number < SLOWEST:
+        means, like = f"{show_bytes(number)}/s", "25GB/s or 200Gbit/s"
+    elif unit == "s" and number >= LONGEST:
+        means, like = show_seconds(number), "1us"
+    else:
+        return
+    text = f"{key} {value}: without a unit, so {means}: expected one, like {like}"
+    warnings.warn(text, HopmapWarning, stacklevel=4)
 
 
 def parse_settings(given: Iterable[str]) -> Settings:

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 import time
+from threading import Thread
 
 import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 from hopmap.mappers import mapper, timing
+from hopmap.mappers.budget import Watch
 from hopmap.topologies import FAMILIES, mesh, topology_from_spec
 from hopmap.traces import Traffic
 
@@ -92,6 +94,32 @@ def test_what_compiles_while_the_clock_runs_is_taken_off(monkeypatch):
     traffic = Traffic.from_pairs(8, [0], [1], [1], [1])
     _, seconds = timing.timed_mapping(traffic, mesh((8,)), "sweep", seed=0)
     assert 0.05 <= seconds < 0.2
+
+
+@pytest.mark.parametrize("clock", ["wall", "cpu"])
+def test_a_budget_is_not_spent_on_compiling(clock):
+    """In the thread that waits; what another compiles meanwhile is none of its business."""
+    watch = Watch(0.2, clock=clock)
+    with global_compiler_lock, global_compiler_lock:
+        _busy(0.3)
+    assert not watch.over()
+    assert watch.left() > 0.1
+    other = Thread(target=_compile_elsewhere)
+    other.start()
+    _busy(0.3)
+    other.join()
+    assert watch.over()
+
+
+def _compile_elsewhere():
+    with global_compiler_lock:
+        _busy(0.3)
+
+
+def _busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 
 
 @pytest.mark.usefixtures("forgetting")

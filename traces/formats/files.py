@@ -10,6 +10,7 @@ Only npz, sparse CSV and .prof hold messages *and* bytes. The others hold one we
 
 from __future__ import annotations
 
+import io
 import struct
 import tokenize
 import zipfile
@@ -107,6 +108,13 @@ def save_traffic(path: str | Path, traffic: Traffic) -> None:
     writer = _WRITERS[suffix]
     with replacing(file) as partial:
         writer(partial, traffic)
+
+
+def traffic_text(traffic: Traffic) -> str:
+    """Return what `save_traffic` writes into a .csv."""
+    text = io.StringIO()
+    tables.write_csv(text, traffic)
+    return text.getvalue()
 
 
 def _suffix(file: Path) -> str:

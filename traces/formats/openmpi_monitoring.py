@@ -15,10 +15,12 @@ Source: Open MPI, ompi/mca/common/monitoring (README.md, common_monitoring.c), t
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 
+from hopmap.errors import HopmapWarning
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
 
@@ -102,4 +104,15 @@ def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
     ranks = max(ranks, 1 + max(max(s, t) for _, s, t, _, _ in rows))
     if ranks > len(rows) + 2**20:
         raise TraceError(f"{path}: rank {ranks - 1} with {len(rows)} lines: expected fewer ranks")
+    _warn_of_missing(path, files, {s for _, s, *_ in rows}, ranks)
     return Traffic.from_pairs(ranks, *pairs.T, name=str(path))
+
+
+def _warn_of_missing(path: str | Path, files: list[Path], senders: set[int], ranks: int) -> None:
+    """Warn of ranks without a file of their own, where others have one, and without any line."""
+    named = {int(match[2]) for file in files if (match := _OF_RANK.fullmatch(file.name))}
+    missing = [] if not named else sorted(set(range(ranks)) - named - senders)
+    if missing:
+        some = ", ".join(map(str, missing[:4])) + ", ..." * (len(missing) > 4)
+        text = f"{path}: no file of rank {some}: of {ranks} ranks, {len(missing)} are missing"
+        warnings.warn(text, HopmapWarning, stacklevel=3)

@@ -7,7 +7,7 @@ import warnings
 import zipfile
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,7 +164,7 @@ def _numbers(file: Path, *, skip: int) -> NDArray[np.float64]:
     return rows
 
 
-def write_csv(file: Path, traffic: Traffic) -> None:
+def write_csv(file: Path | TextIO, traffic: Traffic) -> None:
     """Write a table with a header."""
     rows = np.stack([traffic.src, traffic.dst, traffic.messages, traffic.bytes], axis=1)
     named = int(rows[:, :2].max(initial=-1)) + 1

@@ -7,7 +7,9 @@ from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli.app import app
-from support.commands import LU, as_json, hopmap
+from hopmap.scenarios.sweep import run as sweep_run
+from hopmap.scenarios.sweep.measure import measure
+from support.commands import LU, as_json, failed, hopmap, noted
 
 
 def test_without_a_command_there_is_help():
@@ -107,3 +109,61 @@ def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     which, how_many = result.stderr.splitlines()
     assert which.startswith("hopmap: lu.S.4 on mesh:3 by sweep, seed 0: 4 ranks do not fit")
     assert how_many == "hopmap: 1 of 2 runs have failed: --failed tries again"
+
+
+def interrupted_at(monkeypatch, runs):
+    """Have Ctrl-C come once so many runs are done."""
+    measured = []
+
+    def pressed(*asked):
+        if len(measured) == runs:
+            raise KeyboardInterrupt
+        measured.append(asked)
+        measure(*asked)
+
+    monkeypatch.setattr(sweep_run, "measure", pressed)
+
+
+@pytest.fixture
+def study(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2", "mesh:4"]\n'
+        'mappers = ["sweep", "scan"]\n[parameters]\n"compute.scale" = 0\n'
+    )
+    return file
+
+
+def test_the_best_mapping_of_results_is_exported(study, tmp_path):
+    out = tmp_path / "results"
+    hopmap("run", study, "--out", out, "--no-report")
+    asked = "SELECT mapper, makespan FROM runs WHERE topology = 'mesh:2x2'"
+    csv = hopmap("query", out, asked, "--csv")
+    header, *rows = csv.splitlines()
+    assert header == "mapper,makespan"
+    times = {mapper: float(seconds) for mapper, seconds in (row.split(",") for row in rows)}
+    best = min(times, key=times.get)
+    words = ["export", out, "--best", "-t", "mesh:2x2", "--to"]
+    (said,) = noted(*words, "slurm")
+    assert said.startswith(f"hopmap: best of lu.S.4 on mesh:2x2: {best}, seed 0, makespan ")
+    placed = as_json("map", LU, "-t", "mesh:2x2", "-m", best)["node_of"]
+    text = CliRunner().invoke(app, [*map(str, words), "csv"]).stdout
+    assert text.splitlines()[2:] == [f"{rank},{node}" for rank, node in enumerate(placed)]
+    for refused, message in {
+        ("--best",): "2 cases (lu.S.4 on mesh:2x2, lu.S.4 on mesh:4): expected one: --trace and -t",
+        ("--best", "-t", "mesh:3"): "no such run has finished: expected one of lu.S.4 on mesh:2x2",
+        (): "results of many runs: --best takes the fastest",
+        ("--trace", "x"): "--trace: expected --best with it",
+    }.items():
+        assert message in failed("export", out, "--to", "slurm", *refused)
+
+
+def test_an_interrupted_run_says_what_is_kept(study, tmp_path, monkeypatch):
+    out = tmp_path / "results"
+    interrupted_at(monkeypatch, 3)
+    result = CliRunner().invoke(app, ["run", str(study), "--out", str(out)])
+    assert result.exit_code == 130
+    kept = f"interrupted: 3 of 4 runs are kept in {out}: the same command does the others"
+    assert result.stderr == f"hopmap: {kept}\n"
+    monkeypatch.undo()
+    assert "4 runs: 1 done now, 3 before" in hopmap("run", study, "--out", out, "--no-report")

@@ -4,7 +4,14 @@ import os
 import subprocess
 import sys
 
+import pytest
+from numba.core import event
+
+from hopmap.compilation import cache_folder
+from hopmap.scenarios.cli import warm_up
+from hopmap.simulator import ENGINES
 from support import DATA
+from support.commands import as_json, failed, hopmap
 
 LU = str(DATA / "lu.S.4")
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
@@ -26,6 +33,45 @@ def test_a_first_run_says_once_that_it_compiles_and_a_second_says_nothing(tmp_pa
     words = ("map", LU, "--topology", "mesh:2x2", "--mapper", "sweep")
     assert stderr_of(tmp_path, *words) == SAID
     assert stderr_of(tmp_path, *words) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("map", "lu.S.4", "-t", "mesh:3"), "4 ranks do not fit on mesh:3"),
+        (("map", "lu.S.4", "-t", "mesh:4", "-m", "bokari"), "did you mean bokhari?"),
+        (("simulate", LU, "gone.csv", "-t", "mesh:4"), "gone.csv: cannot be read as a mapping"),
+        (("simulate", LU, "gone.csv", "--engine", "x"), "unknown engine 'x'"),
+        (("explain", LU, "gone.csv", "-t", "mesh:4"), "gone.csv: cannot be read as a mapping"),
+        (("evaluate", LU, "gone.csv", "-t", "mesh:4"), "gone.csv: cannot be read as a mapping"),
+        (
+            ("map", LU, "-t", "mesh:4", "--objective", "makespan", "--engine", "x"),
+            "unknown engine 'x'",
+        ),
+        (("map", LU, "-t", "mesh:4", "--initial", "gone.csv"), "gone.csv: cannot be read"),
+    ],
+)
+def test_what_is_refused_is_refused_before_compiling(words, said):
+    """Kernels small or large: none is asked for, compiled or not."""
+    with event.install_recorder("numba:compiler_lock") as heard:
+        assert said in failed(*words)
+    assert not heard.buffer
+
+
+def test_warm_up_compiles_step_by_step_and_says_where_it_is_kept(monkeypatch):
+    done = []
+    listed = [(name, lambda name=name: done.append(name)) for name in ("one", "two")]
+    monkeypatch.setattr(warm_up, "steps", lambda: iter(listed))
+    assert hopmap("warm-up").startswith("compiled: ")
+    assert hopmap("warm-up").rstrip().endswith(f" kernels in {cache_folder()}")
+    assert as_json("warm-up")["folder"] == str(cache_folder())
+    assert done == 3 * ["one", "two"]
+
+
+def test_the_steps_of_warm_up_are_what_users_ask_for():
+    names = [name for name, _ in warm_up.steps()]
+    assert {f"simulate, {engine}" for engine in ENGINES} <= {*names}
+    assert {"reading", "explain", "map, torus:4x4, hop_bytes"} <= {*names}
 
 
 def test_what_compiles_nothing_says_nothing(tmp_path):

@@ -5,7 +5,7 @@ import re
 from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
-from support.commands import LU, as_json, hopmap, noted
+from support.commands import LU, as_json, failed, hopmap, noted
 
 
 def test_the_header_for_mpi_programs_is_printed_or_written(tmp_path):
@@ -44,6 +44,35 @@ def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
     assert as_json(*words)["text"].endswith("\na\nb\nd\nc\n")
 
 
+def test_nodes_of_the_machine_and_of_the_job_are_two_options_in_all_commands(tmp_path):
+    """--names is of the machine; --nodelist and --hosts are of the job; --out keeps the names."""
+    machine, job = ["--names", "nid[10-13]"], ["--nodelist", "nid[11-12]"]
+    pairs = tmp_path / "pair.csv"
+    pairs.write_text("src,dst,messages,bytes\n0,1,10,4096\n")
+    out, hostfile = tmp_path / "m.csv", tmp_path / "hosts"
+    said = hopmap("map", pairs, "-t", "torus:4", "-m", "identity", *machine, *job, "--out", out)
+    assert "2 ranks on 2 of the 4 nodes of torus:4" in said
+    slurm = ["--to", "slurm", "--json"]
+    assert as_json("export", out, *slurm)["text"].endswith("\nnid11\nnid12\n")
+    assert as_json("export", out, *slurm, *job)["text"].endswith("\nnid11\nnid12\n")
+    assert "node 2 takes 1 ranks (1) but has 0 slots" in failed(
+        "export", out, "--to", "slurm", "--nodelist", "nid[10-11]"
+    )
+    words = ["advise", pairs, "-t", "torus:4", "-m", "identity", *machine, *job]
+    hopmap(*words, "--to", "slurm", "--out", hostfile)
+    assert hostfile.read_text().endswith("\nnid11\nnid12\n")
+
+
+def test_any_job_of_a_torus_goes_from_its_list_to_its_launcher(tmp_path):
+    """Names that no network knows, as many as it has nodes."""
+    out = tmp_path / "m.csv"
+    hopmap(
+        "map", LU, "-t", "torus:2x2", "-m", "scan", "--nodelist", "gpu[7-8],cn[1-2]", "--out", out
+    )
+    text = as_json("export", out, "--to", "slurm")["text"]
+    assert text.endswith("\ngpu7\ngpu8\ncn2\ncn1\n")
+
+
 def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_path):
     """With names of its own: the comments say which node each stands for."""
     rankfile = tmp_path / "rankfile"
@@ -54,7 +83,9 @@ def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_pat
         by_csv, by_rankfile = (as_json(command, LU, m, *machine) for m in (mapping, rankfile))
         clocks = dict.fromkeys(["wall_seconds", "compile_seconds"])
         assert by_csv | clocks == by_rankfile | clocks
-    assert hopmap("export", rankfile, "--to", "csv") == mapping.read_text()
+    kept = "# nodes: node[08-10],gpu7\nrank,node"
+    expected = mapping.read_text().replace("rank,node", kept)
+    assert hopmap("export", rankfile, "--to", "csv") == expected
 
 
 def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_path):
@@ -87,7 +118,8 @@ def test_a_file_that_does_not_show_its_format_or_names_is_told_them(mapping, tmp
     assert hopmap("export", order, "--from", "cray", *told) == mapping.read_text()
     hosts = tmp_path / "hosts"
     hosts.write_text("a\nb\nd\nc\n")
-    assert hopmap("export", hosts, "--nodelist", "a,b,c,d", *told) == mapping.read_text()
+    kept = mapping.read_text().replace("rank,node", "# nodes: a,b,c,d\nrank,node")
+    assert hopmap("export", hosts, "--nodelist", "a,b,c,d", *told) == kept
 
 
 def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):

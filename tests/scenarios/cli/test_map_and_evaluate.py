@@ -1,9 +1,14 @@
 """Mappings that are made and measured, on a whole machine and on a job's nodes."""
 
+import json
 import re
+from contextlib import contextmanager
 
 import numpy as np
+from typer.testing import CliRunner
 
+from hopmap.scenarios.cli import mappings
+from hopmap.scenarios.cli.app import app
 from support.commands import LU, as_json, hopmap
 
 
@@ -18,6 +23,10 @@ def test_map_prints_what_the_metrics_say(tmp_path):
         "hop_bytes",
         "hop_messages",
         "node_of",
+        "nodes",
+        "messages",
+        "bytes",
+        "launched",
     }
     assert placed["mapper"] == "random | bokhari"
     assert sorted(placed["node_of"]) == [0, 1, 2, 3]
@@ -28,6 +37,58 @@ def test_map_prints_what_the_metrics_say(tmp_path):
     again = as_json("map", LU, "-t", "mesh:4", "-m", "random|bokhari", "--seed", 3)
     assert again["node_of"] == placed["node_of"]
     assert "mean hops" in hopmap("map", LU, "-t", "mesh:4", "-m", "sweep")
+
+
+def test_map_shows_the_order_as_launched_below_the_result_and_json_has_the_same():
+    """Figures as `evaluate` has them, of `identity`; auto is the mapper that is taken."""
+    words = ["map", LU, "-t", "mesh:4"]
+    lines = hopmap(*words).splitlines()
+    assert " by auto, in " in lines[0]
+    assert [line.split("  ")[0] for line in lines[3:7:2]] == ["messages", "bytes"]
+    assert all(line.startswith("  as launched") for line in lines[4:8:2])
+    placed, launched = as_json(*words), as_json(*words, "-m", "identity")
+    for side in ("messages", "bytes"):
+        assert placed["launched"][side] == launched[side]
+        assert placed[side]["dilation"]["sum"] <= launched[side]["dilation"]["sum"]
+    shown = lines[4].split()[2:]
+    figures = launched["messages"]
+    hops, link = figures["dilation"]["sum"], figures["congestion"]["max"]
+    assert (shown[0], shown[-1]) == (f"{hops:,}", f"{link:,}")
+
+
+def test_the_network_is_that_of_the_mapping_where_none_is_given(mapping):
+    for command in ("evaluate", "simulate"):
+        with_it = as_json(command, LU, mapping, "-t", "mesh:2x2")
+        clocks = dict.fromkeys(["wall_seconds", "compile_seconds"])
+        assert as_json(command, LU, mapping) | clocks == with_it | clocks
+
+
+def test_ctrl_c_in_map_writes_the_best_mapping_so_far(tmp_path, monkeypatch):
+    """A bar that is told of progress stands for the key."""
+    reports = []
+
+    @contextmanager
+    def pressed(_label):
+        def show(done, total, text="", /):
+            reports.append((done, total))
+            if text.startswith("hop_bytes") and len(reports) > 8:
+                raise KeyboardInterrupt
+
+        yield show
+
+    monkeypatch.setattr(mappings, "working", pressed)
+    out = tmp_path / "m.csv"
+    words = ["map", LU, "-t", "mesh:4", "--seconds", "60", "--out", str(out), "--json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 130
+    assert result.stderr == "hopmap: interrupted: this is the best mapping so far\n"
+    placed = json.loads(result.stdout)
+    assert placed["interrupted"]
+    rows = np.loadtxt(out, delimiter=",", skiprows=2, dtype=int)
+    assert rows[:, 1].tolist() == placed["node_of"]
+    measured = [(done, total) for done, total in reports if total is not None]
+    assert len({done for done, _ in measured}) > 4  # the bar moves
+    assert all(0 <= done <= total == 60_000 for done, total in measured)
 
 
 def test_map_can_start_from_a_mapping(mapping):

@@ -312,3 +312,14 @@ def test_no_text_makes_a_reader_fail_but_by_saying_why(tmp_path_factory, form, t
         assert "\n" not in str(error)
     else:
         assert ((node_of >= 0) & (node_of < 4)).all()
+
+
+@pytest.mark.parametrize("launcher", [*LAUNCHERS])
+def test_mappings_with_holes_are_written_and_read_back(launcher, tmp_path):
+    """Nodes without ranks, and of those with ranks some slots that stay empty."""
+    network = torus((4, 2, 2), slots=3)
+    uneven = [5, 5, 0, 0, 2]  # which Cray's launcher, filling nodes in order, cannot do
+    for node_of in ([0, 3, 0, 3, 9, 9], [1, 4, 7], *([uneven] * (launcher != "cray"))):
+        file = tmp_path / "file"
+        file.write_text(export_mapping(launcher, np.array(node_of), network))
+        assert read_mapping(file, network, form=launcher).tolist() == node_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.launchers.node_names import compress, expand, node_names, nodes_named
+from hopmap.scenarios.launchers.node_names import compress, expand, node_names, on_job
 from hopmap.topologies import MappingError, torus
 
 PAIR = torus((2,))
@@ -70,7 +70,8 @@ def test_what_is_no_list_is_refused(nodelist, message):
 )
 def test_hostfiles_of_several_launchers_name_the_same_nodes(tmp_path, text):
     (tmp_path / "hosts").write_bytes(text.encode())
-    assert node_names(PAIR, tmp_path / "hosts") == ["a", "b"]
+    for option in ("names", "hosts"):
+        assert on_job(PAIR, **{option: tmp_path / "hosts"}).names == ("a", "b")
 
 
 def test_nodes_without_names_are_numbered():
@@ -78,39 +79,51 @@ def test_nodes_without_names_are_numbered():
 
 
 @pytest.mark.parametrize(
-    ("text", "nodelist", "message"),
+    ("given", "message"),
     [
-        ("a\n", None, "1 host names: expected one for each of the 2 nodes of torus:2"),
-        (None, "a,b,c", "node list a,b,c: 3 host names"),
-        (None, "a,a", "host a is named twice"),
-        ("a\n!\n", None, "line 2 is '!': expected a host name"),
-        ("a\nb\n", "a,b", "not both"),
+        ({"names": "a"}, "names a: 1 host names: expected one for each of the 2 nodes of torus:2"),
+        ({"names": "a,a"}, "host a is named twice"),
+        ({"nodelist": "a,a"}, "host a is named twice"),
+        ({"nodelist": "a,b,c"}, "node list a,b,c: host a: expected nodes of torus:2, node0"),
+        ({"nodelist": "a"}, "; --names tells what they are called"),
+        ({"names": "a,b", "nodelist": "c,d"}, "host c: expected nodes of torus:2, a to b"),
+        ({"hosts": "a\n!\n"}, "line 2 is '!': expected a host name"),
+        ({"hosts": "a\nb\n", "nodelist": "a,b"}, "not both"),
+        ({"hosts": None}, "cannot be read as a list of hosts"),
     ],
 )
-def test_there_is_one_name_for_every_node(tmp_path, text, nodelist, message):
-    file = None if text is None else tmp_path / "hosts"
-    if file is not None:
-        file.write_text(text)
+def test_names_and_hosts_that_make_no_sense_are_refused(tmp_path, given, message):
+    if "hosts" in given:
+        file = tmp_path / "hosts"
+        if given["hosts"]:
+            file.write_text(given["hosts"])
+        given = given | {"hosts": file}
     with pytest.raises(MappingError, match=re.escape(message)):
-        node_names(PAIR, file, nodelist)
+        on_job(PAIR, **given)
 
 
-def test_a_file_of_hosts_that_cannot_be_read_is_said(tmp_path):
-    with pytest.raises(MappingError, match="cannot be read as a list of hosts"):
-        node_names(PAIR, tmp_path / "absent")
+def nodes_on(topology):
+    return [node for node, slots in enumerate(topology.slots) if slots]
 
 
 def test_the_nodes_of_a_job_are_found_by_name_in_any_order(tmp_path):
     ring = replace(torus((4,)), names=("login", "n1", "n2", "n3"))
-    assert nodes_named(ring, nodelist="n[2-3],login") == [2, 3, 0]
+    assert nodes_on(on_job(ring, nodelist="n[2-3],login")) == [0, 2, 3]
     file = tmp_path / "hosts"
     file.write_text("n3 slots=4\nn1\nn3\n")
-    assert nodes_named(ring, file) == [3, 1]
-    assert nodes_named(torus((4,)), nodelist="node[1,3]") == [1, 3]
+    assert nodes_on(on_job(ring, hosts=file)) == [1, 3]
+    assert nodes_on(on_job(torus((4,)), nodelist="node[1,3]")) == [1, 3]
 
 
-def test_a_host_that_is_not_in_the_network_is_named_with_those_that_are():
-    with pytest.raises(MappingError, match=r"node list n7: host n7: expected .* node0 to node1"):
-        nodes_named(PAIR, nodelist="n7")
-    with pytest.raises(MappingError, match="not both"):
-        nodes_named(PAIR, "hosts", "n7")
+def test_names_are_of_the_machine_and_hosts_of_the_job():
+    machine = on_job(torus((4,)), names="nid[10-13]", nodelist="nid[12,11]")
+    assert machine.names == ("nid10", "nid11", "nid12", "nid13")
+    assert nodes_on(machine) == [1, 2]
+
+
+def test_hosts_for_all_nodes_are_what_these_are_called():
+    """A torus takes any names; which of its nodes each is, their order says."""
+    ring = on_job(torus((4,)), nodelist="gpu7,nid[10-11],login")
+    assert ring.names == ("gpu7", "nid10", "nid11", "login")
+    assert nodes_on(ring) == [0, 1, 2, 3]
+    assert on_job(torus((4,)), nodelist="node[0-3]").names == ()

@@ -1,7 +1,10 @@
 """Parameters by dotted key, on links and model."""
 
+import warnings
+
 import pytest
 
+from hopmap.errors import HopmapError, HopmapWarning
 from hopmap.simulator.parameters.settings import (
     SettingError,
     check_settings,
@@ -95,3 +98,45 @@ def test_an_interface_of_tofud_is_as_fast_as_a_link_unless_it_is_set():
         ({"link.bandwidth": 6e9, "injection.bandwidth": 5e9}, 5e9),
     ):
         assert configure(network, tuple(given.items()))[1].injection_bandwidth == injection
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("link.bandwidth=-1GB/s", "link.bandwidth -1GB/s: expected more than 0"),
+        ("link.latency=-2 us", "link.latency -2 us: expected at least 0"),
+        ("overhead.send=-3us", "overhead.send -3us: expected at least 0 s"),
+        ("injection.bandwidth=0 GB/s", "injection.bandwidth 0 GB/s: expected more than 0"),
+    ],
+)
+def test_what_is_out_of_range_is_answered_in_the_unit_given(word, message):
+    with pytest.raises(HopmapError, match=message):
+        check_settings(dict(parse_settings([word])), [mesh((2,))])
+
+
+@pytest.mark.parametrize(
+    ("settings", "means"),
+    [
+        ({"link.bandwidth": "25"}, "link.bandwidth 25: without a unit, so 25 B/s"),
+        ({"link.bandwidth": 25}, "so 25 B/s: expected one, like 25GB/s"),
+        ({"injection.bandwidth": "100"}, "so 100 B/s"),
+        ({"link.latency": "2"}, "link.latency 2: without a unit, so 2 s: expected one, like 1us"),
+    ],
+)
+def test_a_bare_number_that_nobody_means_is_warned_of(settings, means):
+    with pytest.warns(HopmapWarning, match=means):
+        check_settings(settings, [mesh((2,))])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"link.bandwidth": 1e9, "link.latency": 1e-6},
+        {"link.bandwidth": "1e9", "link.latency": "0"},
+        {"link.bandwidth": "25 B/s", "link.latency": "2 s", "compute.scale": 100},
+    ],
+)
+def test_numbers_in_si_units_and_units_are_taken_without_a_word(settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_settings(settings, [mesh((2,))])

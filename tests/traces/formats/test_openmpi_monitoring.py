@@ -1,8 +1,11 @@
 """Open MPI's monitoring: the lines of its README, in one file and in one a rank."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+from hopmap.errors import HopmapWarning
 from hopmap.traces import TraceError, load_traffic, save_traffic
 from hopmap.traces.formats.openmpi_monitoring import profiles, read_monitoring
 
@@ -54,6 +57,21 @@ def test_the_files_of_all_ranks_belong_together(tmp_path):
     traffic = load_traffic(tmp_path / "run.3.prof")
     assert (table(traffic), traffic.ranks) == (external(), 6)
     assert table(load_traffic(tmp_path)) == sorted([*external(), (0, 5, 1, 1)])
+
+
+def test_ranks_whose_file_is_missing_are_warned_of(tmp_path):
+    """What they sent is not there; a file with lines of all ranks lacks none."""
+    for rank in (0, 2):
+        mine = "".join(line(*row) for row in ROWS if row[1] == rank)
+        (tmp_path / f"run.{rank}.prof").write_text(mine)
+    with pytest.warns(HopmapWarning, match=r"no file of rank 1, 3: of 4 ranks, 2 are missing"):
+        assert load_traffic(tmp_path / "run.0.prof").ranks == 4
+    (tmp_path / "run.2.prof").unlink()
+    every = "".join(line(*row) for row in [*ROWS, ("E", 1, 0, 4, 1)])
+    (tmp_path / "run.0.prof").write_text(every)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load_traffic(tmp_path / "run.0.prof").ranks == 4
 
 
 def test_phases_of_a_folder_are_added_up(tmp_path):

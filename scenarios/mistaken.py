@@ -1,0 +1,75 @@
+"""What stands where something else is expected: a mapping for a trace, a trace for a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from hopmap.scenarios.launchers.text import MAPPING as COMMENT
+from hopmap.simulator import Program
+from hopmap.topologies import FAMILIES, MappingError, Topology, TopologyError
+from hopmap.traces import Folded, Trace, TraceError, Traffic
+from hopmap.traces.formats.files import FORMATS
+from hopmap.traces.nas.benchmarks import is_nas_name
+from hopmap.traces.sources import COLLECTIVE, STENCIL, Source
+
+TRACE, NETWORK, MAPPING = "trace or traffic", "network", "mapping"
+ERRORS = {TRACE: TraceError, NETWORK: TopologyError, MAPPING: MappingError}
+LIKE = {
+    TRACE: "a path or lu.C.64",
+    NETWORK: "torus:4x4x4",
+    MAPPING: "a file or a node for each rank",
+}
+
+
+def expect(sort: str, given: object) -> None:
+    """Raise the error of a sort for what is plainly of another, or of none.
+
+    Parameters
+    ----------
+    sort : {TRACE, NETWORK, MAPPING}
+    """
+    found = sort_of(given)
+    if found == sort or (found is None and isinstance(given, str | Path)):
+        return
+    shown = given if isinstance(given, str | Path) else getattr(given, "spec", None)
+    what = "" if found is None else f"a {found}, "
+    raise ERRORS[sort](
+        f"{shown or type(given).__name__}: {what}where a {sort} is expected, like {LIKE[sort]}"
+    )
+
+
+def sort_of(given: object) -> str | None:
+    """Return which of the three something is, None where it may be any, or is none."""
+    if isinstance(given, str | Path):
+        path = Path(given)
+        return _sort_of_file(path) if path.exists() else _sort_of_name(str(given))
+    if isinstance(given, Source | Trace | Folded | Program | Traffic):
+        return TRACE
+    if isinstance(given, Topology):
+        return NETWORK
+    placed = isinstance(given, list | tuple | np.ndarray) or hasattr(given, "__array__")
+    return MAPPING if placed else None
+
+
+def _sort_of_name(name: str) -> str | None:
+    if is_nas_name(name) or name.startswith((STENCIL, COLLECTIVE)):
+        return TRACE
+    family, colon, _ = name.partition(":")
+    return NETWORK if colon and family in FAMILIES else None
+
+
+def _sort_of_file(path: Path) -> str | None:
+    if path.is_dir() or path.suffix == ".otf2":
+        return TRACE
+    try:
+        with path.open(encoding="utf-8") as file:
+            lines = [file.readline(4096).strip() for _ in range(8)]
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    table = next((line.replace(" ", "") for line in lines if line and line[0] != "#"), "")
+    if table == "rank,node" or any(line.startswith(COMMENT) for line in lines):
+        return MAPPING
+    known = path.name.lower().endswith(tuple({*FORMATS} - {".csv"}))
+    return TRACE if known or table.startswith("src,dst") else None
