@@ -22,6 +22,7 @@ from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__
 
+from .drawn import digest_of_report, is_drawn
 from .summary import chosen_cases, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
@@ -32,7 +33,8 @@ Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and s
 def write_report(folder: str | Path, *, progress: Progress | None = None) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
 
-    The page holds its figures, style and script itself; both appear whole or not at all.
+    The page holds its figures, style and script itself; both appear whole or not at all. Nothing is
+    drawn again unless results or hopmap have changed since.
 
     Parameters
     ----------
@@ -53,12 +55,16 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     OSError
         The folder cannot be written.
     """
+    folder = Path(folder)
+    digest = digest_of_report(folder)
+    target = folder / "report.html"
+    if is_drawn(folder, digest):
+        return target
     # matplotlib takes a while to import
     from hopmap.scenarios.figures.style import png_bytes, svg_text
 
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
 
-    folder = Path(folder)
     whole = load_study(folder)
     study = replace(whole, cases=chosen_cases(whole))
     traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
@@ -80,9 +86,8 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:
                 progress(done, max(done, total), picture.caption)
-        page = _render(whole, study, traffic, sections)
+        page = _render(whole, study, traffic, sections, digest)
     write_cases(whole, folder / "cases.csv")
-    target = folder / "report.html"
     with replacing(target) as partial:
         partial.write_text(page, encoding="utf-8")
     return target
@@ -107,6 +112,7 @@ def _render(
     study: Study,
     traffic: dict[str, Traffic | None],
     sections: Sections,
+    digest: str,
 ) -> str:
     from jinja2 import Environment, StrictUndefined
 
@@ -123,6 +129,7 @@ def _render(
     template = environment.from_string((here / "page.html.j2").read_text(encoding="utf-8"))
     return template.render(
         study=study,
+        digest=digest,
         default=" or ".join(DEFAULTS),
         css=Markup((here / "page.css").read_text(encoding="utf-8")),
         script=Markup((here / "page.js").read_text(encoding="utf-8")),
