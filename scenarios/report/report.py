@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,13 @@ def _render(
         headlines=[
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
         ],
+        networks=[
+            {"trace": trace, "table": table}
+            for trace in study.traces()
+            if (table := tables.network_table(study.cases_of(trace)))
+        ],
+        export=f"hopmap export {shlex.quote(str(study.folder))} --best --to slurm",
+        impossible=study.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),
         outweighed=[] if whole.expanded else outweighed(whole.runs, whole.rounds),
@@ -199,6 +207,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         words += f", {count(len(study.failed))} failed"
     if study.planned > done:
         words += f", {count(study.planned - done)} not done yet"
+    if study.impossible:
+        words += f", {count(sum(study.impossible.values()))} more left out, which cannot be"
     mappers = list(dict.fromkeys(runs["mapper"]))
     facts = [
         ("Runs", words),

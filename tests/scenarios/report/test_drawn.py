@@ -67,7 +67,9 @@ def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(tmp_path:
         "atexit.register(lambda: print(sorted(seen.intersection(sys.modules)))); "
         f"app({words!r})"
     )
-    again = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    again = subprocess.run(
+        [sys.executable, "-c", asked], check=True, capture_output=True, text=True
+    )
     assert _drawn(tmp_path / "results") == before
     assert "0 done now, 2 before" in again.stdout
     assert again.stdout.splitlines()[-1] == "[]"
