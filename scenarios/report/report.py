@@ -27,6 +27,7 @@ from .drawn import digest_of_report, is_drawn
 from .summary import chosen_cases, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
+AREA = 40  # of these, around what a tooltip says
 
 Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
 
@@ -63,6 +64,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
         return target
     # matplotlib takes a while to import
     from hopmap.scenarios.figures.style import png_bytes, svg_text
+    from hopmap.scenarios.figures.tips import tips
 
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
 
@@ -80,9 +82,11 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
             (drawn / f"{picture.name}.png").write_bytes(png_bytes(picture.figure))
             width = round(96 * picture.figure.get_figwidth())
             shown = {"caption": picture.caption, "name": picture.name, "width": width}
-            shown |= {"uri": "", "turn": picture.turn}
-            if spent + len(uri := image_uri(svg)) <= PAGE_BYTES:
-                spent += len(uri)
+            said = tips(picture.figure)
+            shown |= {"uri": "", "turn": picture.turn, "first": picture.first, "tips": said}
+            size = len(uri := image_uri(svg)) + sum(len("".join(tip)) + AREA for tip in said)
+            if spent + size <= PAGE_BYTES:
+                spent += size
                 shown["uri"] = uri
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:

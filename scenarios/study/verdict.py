@@ -124,5 +124,5 @@ def fastest_network(cases: Sequence[Case]) -> str:
     second = others[0]
     return (
         f"{first.case.where} is fastest: {runtime(first.case.best.value('makespan'))}; "
-        f"{second.case.where} takes {second.behind}"
+        f"{second.case.where} takes {second.behind.replace('+', '')} longer"
     )
