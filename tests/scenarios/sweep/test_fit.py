@@ -51,7 +51,7 @@ def test_a_sweep_of_nothing_that_can_be_is_refused(study, tmp_path):
 def test_mappers_that_are_not_made_for_a_network_or_traffic_are_left_out(study, tmp_path):
     changes = ['mappers=["topdown", "gray", "kd_tree", "sweep"]', "seeds=[0, 1, 2]"]
     sets = [word for change in changes for word in ("--set", change)]
-    sets += ["--set", 'topologies=["mesh:2x2", "tree:2x2"]']
+    sets += ["--set", 'topologies=["mesh:2x2", "tree:2:2"]']
     done = as_json("run", study, "--out", tmp_path / "o", "--no-report", *sets)
     assert done["failed"] == {}
     assert sorted(reason.partition(":")[0] for reason in done["impossible"]) == [
