@@ -36,7 +36,7 @@ from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats.files import save_traffic
 
-VOID = {"wbr", "meta", "link", "img", "br", "hr", "input"}
+VOID = {"wbr", "meta", "link", "img", "area", "br", "hr", "input"}
 
 
 def grid_traffic(px: int, py: int, messages: int = 100, size: int = 1000) -> Traffic:
