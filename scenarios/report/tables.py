@@ -73,7 +73,8 @@ def headline(case: Case) -> dict[str, str]:
         facts["gain"] = _gains(case, best, default)
         facts["rest"] = f"against {case.order} (the default order)"
     facts["verdict"] = verdict(case)
-    facts["matters"] = "yes" if matters(case) or not case.replayed else ""
+    gained = not case.replayed and not facts["gain"].startswith("±0")
+    facts["matters"] = "yes" if gained or matters(case) else ""
     thrifty = case.thrifty
     if case.replayed and thrifty not in case.leaders and thrifty.value("hop_bytes"):
         less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
