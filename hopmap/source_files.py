@@ -26,12 +26,17 @@ def sources_of(*files: Path, whole: bool = False) -> list[Path]:
         Whether to follow imports within functions as well, and names to where a package that hands
         them on has them from; else what stands at the head and names modules.
     """
-    found, ahead = set(files), list(files)
+    return sorted(set().union(*(_reached(file, whole) for file in files)))
+
+
+@cache
+def _reached(file: Path, whole: bool) -> frozenset[Path]:
+    found, ahead = {file}, [file]
     while ahead:
         new = set(_imported(ahead.pop(), whole)) - found
         found |= new
         ahead += new
-    return sorted(found)
+    return frozenset(found)
 
 
 def digest_of(files: Iterable[Path], start: str = "") -> str:

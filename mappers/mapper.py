@@ -27,12 +27,14 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
 from hopmap.plugins import place_of, same_function
-from hopmap.topologies import Mapping, MappingError, did_you_mean
+from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
+from hopmap.traces import Traffic
 
 from .objectives import Function, LoadName, ObjectiveName
 from .options import AtLeast, converted, type_text
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
+Needs: TypeAlias = Callable[[str, Traffic, Topology], object]
 F = TypeVar("F", bound=MapperFunction)
 
 Initial: TypeAlias = Literal["ignored", "optional", "needed"]
@@ -80,6 +82,8 @@ class MapperInfo:
         Types of the parameters.
     presets : mapping
         Parameters by the name of a publication, for ``preset=NAME``.
+    needs : callable, optional
+        Raises `MappingError` for a traffic or a network that it is not made for.
     """
 
     name: str
@@ -91,6 +95,7 @@ class MapperInfo:
     passed: tuple[str, ...] = ()
     hints: tuple[Any, ...] = ()
     presets: Table[str, Table[str, Any]] = field(default_factory=dict)
+    needs: Needs | None = None
 
     @property
     def needs_initial(self) -> bool:
@@ -150,6 +155,7 @@ def mapper(
     source: str = "",
     initial: Initial | None = None,
     presets: Table[str, Table[str, Any]] | None = None,
+    needs: Needs | None = None,
 ) -> Callable[[F], F]:
     """Enter the decorated function in `MAPPERS`; it replaces itself where it is defined again.
 
@@ -164,6 +170,9 @@ def mapper(
         default as the argument of that name says: not there, with a default, or without one.
     presets : mapping, optional
         Parameters as a publication set them, by its name, for ``preset=NAME`` in a pipeline.
+    needs : callable, optional
+        ``needs(name, traffic, topology)`` raises `MappingError` where the mapper would, but in no
+        time: so scenarios leave out what cannot be before they begin.
 
     Raises
     ------
@@ -195,6 +204,7 @@ def mapper(
             passed=tuple(p.name for p in asked if p.name in _PASSED),
             hints=hints,
             presets=presets or {},
+            needs=needs,
         )
         return function
 

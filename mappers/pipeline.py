@@ -70,6 +70,19 @@ def parse_pipeline(text: str) -> tuple[Stage, ...]:
     return stages
 
 
+def draws(stages: Sequence[Stage]) -> bool:
+    """Whether another seed may give another mapping."""
+    return any("rng" in stage.info.passed for stage in stages)
+
+
+def expect_applicable(stages: Sequence[Stage], traffic: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` where a mapper says that it is not made for such traffic or networks."""
+    check_fits(traffic.ranks, topology)
+    for stage in stages:
+        if stage.info.needs is not None:
+            stage.info.needs(stage.info.name, traffic, topology)
+
+
 def _stage(part: str, text: str) -> Stage:
     match = re.fullmatch(r"(\w[\w-]*)\s*(?:\((.*)\))?", part, flags=re.DOTALL)
     if match is None:

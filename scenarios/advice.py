@@ -21,6 +21,7 @@ from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import Result, Steady, simulate
 from hopmap.simulator.ensembles.comparison import faster, ratio
 from hopmap.simulator.ensembles.intervals import Interval
+from hopmap.simulator.explain.free_network import free_makespan
 from hopmap.simulator.noise import without_noise
 from hopmap.units import show_seconds
 
@@ -34,7 +35,6 @@ LAUNCHED = "identity"
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0
 REPEATS = 20
-FAST, ENDS = 1e30, ("injection", "ejection", "memory")  # of a network that takes no time
 LITTLE = 0.01  # of a run: less is not worth anybody's time
 
 
@@ -230,16 +230,7 @@ def _with_noise(run: ReplayInput, candidate: Candidate, repeat: int) -> Candidat
 
 
 def _free(run: ReplayInput, launched: Candidate) -> float:
-    """Replay the order as launched on a network that takes no time."""
-    ends = {f"{end}_bandwidth": FAST for end in ENDS} | {f"{end}_latency": 0.0 for end in ENDS}
-    parameters = replace(without_noise(run.parameters), **ends)  # type: ignore[arg-type]
-    return simulate(
-        run.program,
-        run.network.with_links(None, bandwidth=FAST, latency=0.0),
-        launched.placement.node_of,
-        parameters=parameters,
-        steady=Steady(),
-    ).makespan
+    return free_makespan(run.program, run.network, launched.placement.node_of, run.parameters)
 
 
 def _times(candidate: Candidate) -> Floats:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from .model import QUANTILES, hashed
 from .parameters.keys import ParameterError
@@ -112,6 +111,8 @@ def quantiles(distribution: str, deviation: float) -> Floats:
     ndarray(float64, shape=(QUANTILES,))
         Their mean is 1.
     """
+    from scipy import special  # slow to import, and most commands need none of it
+
     if deviation == 0:
         return np.ones(QUANTILES)
     share = (np.arange(QUANTILES) + 0.5) / QUANTILES

@@ -2,7 +2,8 @@
 
 ``job:HOSTS@SPEC`` takes the hosts of a file (`readers/hosts.py`); ``names:LIST@SPEC`` says what the
 nodes of a network are called that has no names of its own, as Slurm's list in order of their
-numbers: ``job:alloc.csv@names:nid[005000-007975]@dragonfly:4x31x17x24``.
+numbers: ``job:alloc.csv@names:nid[005000-007975]@dragonfly:4x31x17x24``. ``nodes:LIST@SPEC``
+is a job on the hosts of such a list.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .readers.hosts import nodes_of, read_hosts
 from .topology import Topology, TopologyError
 
 Build = Callable[[str], Topology]
+OVER = ("job", "names", "nodes")
+"""Words before something, @ and the spec of a machine."""
 
 
 def job(hosts: str, machine: str, build: Build) -> Topology:
@@ -39,10 +42,25 @@ def job(hosts: str, machine: str, build: Build) -> Topology:
     TopologyError
         What cannot be read, a host that the network does not have.
     """
+    return _on(read_hosts(hosts), f"job:{hosts}@{machine}", hosts, machine, build)
+
+
+def listed(names: str, machine: str, build: Build) -> Topology:
+    """Network of a machine with ranks on the hosts of Slurm's list alone, in its order.
+
+    Raises
+    ------
+    TopologyError
+        Not such a list, a host that the network does not have.
+    """
+    where = f"nodes {names[:60]}"
+    return _on(expand(names), f"nodes:{names}@{machine}", where, machine, build)
+
+
+def _on(hosts: list[str], spec: str, where: str, machine: str, build: Build) -> Topology:
     network = _machine(machine, _stamp(machine), build)
-    order = nodes_of(network, read_hosts(hosts), hosts)
-    chosen = network.only(order)
-    return replace(chosen, spec=f"job:{hosts}@{machine}", order=np.array(order, dtype=np.int64))
+    order = nodes_of(network, hosts, where)
+    return replace(network.only(order), spec=spec, order=np.array(order, dtype=np.int64))
 
 
 def named(names: str, machine: str, build: Build) -> Topology:

@@ -24,7 +24,7 @@ from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fa
 from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 
-from .job import job, named, split
+from .job import job, listed, named, split
 from .presets import PRESETS, preset
 from .topology import Topology, TopologyError, check_size
 
@@ -190,6 +190,14 @@ FAMILIES: dict[str, Family] = {
         _over,
         "a file of hosts, @ and the machine's spec",
         ("alloc.csv@file:topology.txt", "jobs.tar.gz#17.txt@file:nodes.txt"),
+        slots=False,
+        whole=True,
+    ),
+    "nodes": Family(
+        listed,
+        _over,
+        "a job's hosts as Slurm writes them, @ and the machine's spec",
+        ("nid[005000-005063]@names:nid[005000-007975]@dragonfly:4x31x17x24",),
         slots=False,
         whole=True,
     ),

@@ -24,11 +24,20 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, all_row_major, cartesian, crossing, node_sizes, placed, row_major
+from .grid import (
+    Coordinates,
+    all_row_major,
+    cartesian,
+    crossing,
+    node_sizes,
+    on_grid,
+    placed,
+    row_major,
+)
 from .gropp import equal_size
 
 
-@mapper("factorisation", source="Niethammer, Rabenseifner 2019")
+@mapper("factorisation", source="Niethammer, Rabenseifner 2019", needs=on_grid)
 def factorisation(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: boxes within boxes, by factors for every level of the machine."""
     grid = cartesian(traffic, "factorisation")

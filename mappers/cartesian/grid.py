@@ -126,6 +126,11 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
 
 
+def on_grid(name: str, traffic: Traffic, _: Topology) -> None:
+    """Raise `MappingError` unless the traffic is that of a Cartesian grid."""
+    cartesian(traffic, name)
+
+
 def node_sizes(topology: Topology, ranks: int) -> list[int]:
     """Ranks on each node that has any, when they fill one node after the other.
 

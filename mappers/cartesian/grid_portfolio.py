@@ -29,7 +29,7 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .factorisation import factorisation
-from .grid import Grid, cartesian
+from .grid import Grid, cartesian, on_grid
 from .gropp import gropp
 from .hyperplane import hyperplane
 from .kd_tree import kd_tree
@@ -69,7 +69,7 @@ PER_ROOT, MOST = 2_500_000, 160_000_000  # proposals without any budget
 VIEWS = 24  # orders of the dimensions, mirrored or not
 
 
-@mapper("grid_portfolio", source="this project")
+@mapper("grid_portfolio", source="this project", needs=on_grid)
 def grid_portfolio(
     traffic: Traffic,
     topology: Topology,

@@ -22,7 +22,13 @@ from hopmap.traces import Traffic
 from .grid import Coordinates, all_row_major, cartesian, node_sizes, placed, row_major
 
 
-@mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4")
+def alike(name: str, traffic: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` unless a Cartesian grid is on nodes of one size."""
+    cartesian(traffic, name)
+    equal_size(node_sizes(topology, traffic.ranks), name)
+
+
+@mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4", needs=alike)
 def gropp(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: a box of one shape for every node, by prime factors."""
     grid = cartesian(traffic, "gropp", weighs=False)

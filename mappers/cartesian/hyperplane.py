@@ -27,13 +27,22 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, Weight, all_row_major, cartesian, node_sizes, placed, row_major
+from .grid import (
+    Coordinates,
+    Weight,
+    all_row_major,
+    cartesian,
+    node_sizes,
+    on_grid,
+    placed,
+    row_major,
+)
 
 Vectors = Sequence[Sequence[int]]
 Weights = Sequence[int] | None
 
 
-@mapper("hyperplane", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020")
+@mapper("hyperplane", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020", needs=on_grid)
 def hyperplane(traffic: Traffic, topology: Topology, *, weight: Weight = "messages") -> Mapping:
     """Cartesian grid: cut in two between nodes, across dimensions of little traffic.
 

@@ -20,13 +20,13 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, cartesian, placed
+from .grid import Coordinates, cartesian, on_grid, placed
 
 # The dimension in which a grid of these dims is split.
 Splitter = Callable[[Sequence[int]], int]
 
 
-@mapper("kd_tree", source="Lehr 2019, chapter 5")
+@mapper("kd_tree", source="Lehr 2019, chapter 5", needs=on_grid)
 def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: halves across the longest dimension, again and again."""
     grid = cartesian(traffic, "kd_tree", weighs=False)

@@ -10,10 +10,10 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import all_row_major, cartesian, placed
+from .grid import all_row_major, cartesian, on_grid, placed
 
 
-@mapper("row_major", source="Lehr 2019, section 7.1.3")
+@mapper("row_major", source="Lehr 2019, section 7.1.3", needs=on_grid)
 def row_major_mapper(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: ranks in MPI's order, the last dimension fastest."""
     grid = cartesian(traffic, "row_major")

@@ -15,14 +15,14 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, Weight, cartesian, crossing, placed
+from .grid import Coordinates, Weight, cartesian, crossing, on_grid, placed
 from .kd_tree import Splitter, kd_tree_all, kd_tree_coordinates
 
 Vectors = Sequence[Sequence[int]]
 Weights = Sequence[int] | None
 
 
-@mapper("skewed_kd_tree", source="Lehr 2019, section 5.4")
+@mapper("skewed_kd_tree", source="Lehr 2019, section 5.4", needs=on_grid)
 def skewed_kd_tree(traffic: Traffic, topology: Topology, *, weight: Weight = "messages") -> Mapping:
     """Cartesian grid: halves across long dimensions that the stencil rarely goes along.
 

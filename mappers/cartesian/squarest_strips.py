@@ -22,7 +22,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, cartesian, node_sizes, placed
+from .grid import Coordinates, cartesian, node_sizes, on_grid, placed
 from .snake import snake_all, snake_coordinates
 from .strips import Cut, cut, last_longest, root, strip_all, strip_coordinates
 
@@ -30,7 +30,7 @@ Carry = Literal["wider", "narrower"]
 Path = Literal["rows", "snake"]
 
 
-@mapper("squarest_strips", source="Lehr 2019, chapter 6")
+@mapper("squarest_strips", source="Lehr 2019, chapter 6", needs=on_grid)
 def squarest_strips(
     traffic: Traffic,
     topology: Topology,

@@ -21,14 +21,14 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .grid import Coordinates, Weight, cartesian, crossing, node_sizes, placed
+from .grid import Coordinates, Weight, cartesian, crossing, node_sizes, on_grid, placed
 from .strips import Cut, cut, last_longest, root, strip_all, strip_coordinates
 
 Vectors = Sequence[Sequence[int]]
 Weights = Sequence[int] | None
 
 
-@mapper("stencil_strips", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020")
+@mapper("stencil_strips", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020", needs=on_grid)
 def stencil_strips(traffic: Traffic, topology: Topology, *, weight: Weight = "messages") -> Mapping:
     """Cartesian grid: columns of the stencil's proportions, filled up and down.
 

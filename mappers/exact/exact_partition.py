@@ -66,7 +66,16 @@ class Partials(NamedTuple):
     cost: Ints
 
 
-@mapper("exact_partition", source="this project")
+def small_grid(name: str, traffic: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` unless the traffic is that of a grid which is small enough."""
+    cartesian(traffic, name)
+    if traffic.ranks > MOST_RANKS:
+        raise _too_large(f"{traffic.ranks} ranks")
+    if topology.nodes > MOST_NODES:
+        raise _too_large(f"{topology.nodes} nodes")
+
+
+@mapper("exact_partition", source="this project", needs=small_grid)
 def exact_partition(
     traffic: Traffic,
     topology: Topology,
@@ -92,10 +101,7 @@ def exact_partition(
         No Cartesian grid, or one that is too large.
     """
     grid = cartesian(traffic, "exact_partition")
-    if traffic.ranks > MOST_RANKS:
-        raise _too_large(f"{traffic.ranks} ranks")
-    if topology.nodes > MOST_NODES:
-        raise _too_large(f"{topology.nodes} nodes")
+    small_grid("exact_partition", traffic, topology)
     start = grid_portfolio(traffic, topology, rng=rng, first=measure, amount=amount)
     rank_at = np.argsort(grid.cells).reshape(grid.dims)
     longest_first = np.argsort([-size for size in grid.dims], kind="stable")

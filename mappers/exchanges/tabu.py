@@ -38,7 +38,16 @@ MOST = 2048
 WORK = 3_000_000  # exchanges looked at between two looks at the clock
 
 
-@mapper("tabu", source="Taillard 1991")
+def small(name: str, _: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` where the network has too many slots."""
+    slots = int(topology.slots.sum())
+    if slots > MOST:
+        raise MappingError(
+            f"mapper {name}: {topology.spec} has {slots} slots: expected {MOST} at most"
+        )
+
+
+@mapper("tabu", source="Taillard 1991", needs=small)
 def tabu(
     traffic: Traffic,
     topology: Topology,
@@ -73,11 +82,8 @@ def tabu(
     MappingError
         More than 2,048 slots.
     """
+    small("tabu", traffic, topology)
     slots = int(topology.slots.sum())
-    if slots > MOST:
-        raise MappingError(
-            f"mapper tabu: {topology.spec} has {slots} slots: expected {MOST} at most"
-        )
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     watch = Watch(seconds, progress)

@@ -45,6 +45,11 @@ def coordinates(topology: Topology, curve: str) -> list[NDArray[np.int64]]:
     ]
 
 
+def on_box(name: str, _: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` unless the topology is a box of nodes."""
+    coordinates(topology, name)
+
+
 def levels(axes: Sequence[NDArray[np.int64]]) -> range:
     """Bit numbers of the enclosing cube's coordinates, highest first."""
     bits = max((int(axis.max()).bit_length() for axis in axes), default=0)

@@ -16,10 +16,10 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .curve import along, coordinates, levels, order_by
+from .curve import along, coordinates, levels, on_box, order_by
 
 
-@mapper("gray", source="HAEC thesis, section 3.3", presets={"thesis": {}})
+@mapper("gray", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
 def gray(traffic: Traffic, topology: Topology) -> Mapping:
     """Gray-code order: one bit of the interleaved coordinates changes a step."""
     axes = coordinates(topology, "gray")

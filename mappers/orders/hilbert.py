@@ -20,7 +20,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .curve import along, coordinates, levels, order_by
+from .curve import along, coordinates, levels, on_box, order_by
 
 # Octant (u, v, w) in the order of the curve; its axes as 1, 2, 3 for u, v, w, negative if reversed.
 _OCTANTS = (
@@ -35,7 +35,7 @@ _OCTANTS = (
 )
 
 
-@mapper("hilbert", source="HAEC thesis, section 3.3", presets={"thesis": {}})
+@mapper("hilbert", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
 def hilbert(traffic: Traffic, topology: Topology) -> Mapping:
     """Hilbert's curve, the thesis' variant in three dimensions."""
     axes = coordinates(topology, "hilbert")

@@ -12,10 +12,10 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .curve import along, coordinates, levels, order_by
+from .curve import along, coordinates, levels, on_box, order_by
 
 
-@mapper("peano", source="HAEC thesis, section 3.3", presets={"thesis": {}})
+@mapper("peano", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
 def peano(traffic: Traffic, topology: Topology) -> Mapping:
     """Z order (Morton): the bits of the coordinates interleaved."""
     axes = coordinates(topology, "peano")

@@ -13,10 +13,10 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .curve import along, coordinates, order_by
+from .curve import along, coordinates, on_box, order_by
 
 
-@mapper("scan", source="HAEC thesis, section 3.3", presets={"thesis": {}})
+@mapper("scan", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
 def scan(traffic: Traffic, topology: Topology) -> Mapping:
     """Rows to and fro (boustrophedon), continuous on any box."""
     digits: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []

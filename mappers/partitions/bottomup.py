@@ -22,10 +22,10 @@ from hopmap.traces import Traffic
 
 from .partition import Preset, partition
 from .partition_kernels import contracted
-from .topdown import graph_for, levels_for, preset_for
+from .topdown import graph_for, levels_for, nested, preset_for
 
 
-@mapper("bottomup", source="Schulz, Traeff, von Kirchbach 2017")
+@mapper("bottomup", source="Schulz, Traeff, von Kirchbach 2017", needs=nested)
 def bottomup(
     traffic: Traffic,
     topology: Topology,

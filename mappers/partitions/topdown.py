@@ -31,7 +31,12 @@ from .partition_kernels import Graph, induced
 STRONG = 4096
 
 
-@mapper("topdown", source="Schulz, Traeff, von Kirchbach 2017")
+def nested(name: str, _: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` unless the machine is made of nested subsystems."""
+    levels_for(name, topology)
+
+
+@mapper("topdown", source="Schulz, Traeff, von Kirchbach 2017", needs=nested)
 def topdown(
     traffic: Traffic,
     topology: Topology,

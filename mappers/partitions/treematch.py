@@ -46,7 +46,18 @@ LISTED = 30_000
 TRIALS = 10
 
 
-@mapper("treematch", source="Jeannot, Mercier, Tessier 2014")
+def alike(name: str, _: Traffic, topology: Topology) -> tuple[int, ...]:
+    """Return the sizes of nested subsystems of equal nodes, or raise `MappingError`."""
+    sizes = levels_for(name, topology)
+    if (topology.slots != topology.slots[0]).any():
+        raise MappingError(
+            f"mapper {name}: {topology.spec}: nodes have {topology.slots.min()} to "
+            f"{topology.slots.max()} slots: expected as many on every node"
+        )
+    return sizes
+
+
+@mapper("treematch", source="Jeannot, Mercier, Tessier 2014", needs=alike)
 def treematch(
     traffic: Traffic,
     topology: Topology,
@@ -71,13 +82,8 @@ def treematch(
     MappingError
         The machine is not made of nested subsystems, or its nodes differ in their slots.
     """
-    sizes = levels_for("treematch", topology)
+    sizes = alike("treematch", traffic, topology)
     slots = int(topology.slots[0])
-    if (topology.slots != slots).any():
-        raise MappingError(
-            f"mapper treematch: {topology.spec}: nodes have {topology.slots.min()} to "
-            f"{topology.slots.max()} slots: expected as many on every node"
-        )
     levels = [arity for size in (slots, *sizes) for arity in (factors(size) if divide else (size,))]
     graph = graph_for(traffic, topology, objective)
     units = traffic.ranks

@@ -76,6 +76,8 @@ def explain(
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
         rows.append((f"  at least, {bound_label(name, bound)}", bound.seconds))
+    say(found.verdict)
+    say()
     print_table(
         ("", f"{found.result.ranks} ranks", "share"),
         [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],

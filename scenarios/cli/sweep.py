@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,7 +70,7 @@ def run(
         bool,
         typer.Option(
             "--dry-run",
-            help="Only list the runs that are missing; exit code 2 if ranks do not fit.",
+            help="Only list the runs that are missing; exit code 2 if none can be done.",
         ),
     ] = False,
     with_report: Annotated[
@@ -120,9 +121,9 @@ def run(
     """
     from hopmap.scenarios.results.store import load_runs
     from hopmap.scenarios.study.study import left_out, outweighed
-    from hopmap.scenarios.sweep.fit import expect_room
+    from hopmap.scenarios.sweep.fit import possible
     from hopmap.scenarios.sweep.plan import plan
-    from hopmap.scenarios.sweep.run import missing, run_scenario, save_inputs
+    from hopmap.scenarios.sweep.run import missing, new_traffic, run_scenario, save_inputs
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.slurm import share_of, write_slurm_array
 
@@ -139,12 +140,15 @@ def run(
     results = out or Path("results") / path.stem
     if dry_run or slurm_array:
         runs = plan(loaded, path.parent)
+        traffic = new_traffic(runs, results)
+        runs, impossible = possible(runs, results, traffic)
+        if not as_json:
+            _warn_of_impossible(impossible)
         todo = missing(runs, results, retry=failed)
         if dry_run:
-            _print_missing(runs, todo, results, as_json)
-            expect_room(todo, results)
+            _print_missing(runs, todo, results, as_json, impossible)
             return
-        save_inputs(path, loaded, runs, results.absolute(), changes)
+        save_inputs(path, loaded, runs, results.absolute(), changes, traffic, impossible)
         words = [str(path.absolute()), "--out", str(results.absolute())]
         words += [word for change in changes for word in ("--set", _anywhere(change))]
         words += ["--failed"] if failed else []
@@ -166,6 +170,7 @@ def run(
                 changes=changes,
                 progress=progress,
                 begin=announce_compilation,
+                warn=None if as_json else _warn_of_impossible,
             )
     except KeyboardInterrupt:
         _tell_kept(results, as_json)
@@ -180,6 +185,7 @@ def run(
                 "done": outcome.done,
                 "skipped": outcome.skipped,
                 "failed": outcome.failed,
+                "impossible": outcome.impossible,
                 "report": None if page is None else str(page),
             }
         )
@@ -264,7 +270,21 @@ def _runs(number: int) -> str:
     return f"{number} run{'s' * (number != 1)}"
 
 
-def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: bool) -> None:
+def _warn_of_impossible(impossible: Mapping[str, int]) -> None:
+    for reason, number in list(impossible.items())[:SHOWN]:
+        warn(f"left out, {_runs(number)}: {reason}")
+    if len(impossible) > SHOWN:
+        more = sum(list(impossible.values())[SHOWN:])
+        warn(f"left out, {_runs(more)} more: the report lists them")
+
+
+def _print_missing(
+    runs: list[Run],
+    todo: list[Run],
+    results: Path,
+    as_json: bool,
+    impossible: Mapping[str, int],
+) -> None:
     from hopmap.scenarios.results.store_index import finished
 
     errors = finished(results)
@@ -272,7 +292,7 @@ def _print_missing(runs: list[Run], todo: list[Run], results: Path, as_json: boo
     left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in tried)
     if as_json:
         listed = [{"run_id": r.run_id, "run": str(r)} for r in todo]
-        print_json({"missing": listed, "failed": left})
+        print_json({"missing": listed, "failed": left, "impossible": impossible})
         return
     say("\n".join([*map(str, todo), f"{_runs(len(todo))} missing in {results}"]))
     if left:

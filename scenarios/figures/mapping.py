@@ -36,6 +36,8 @@ from .style import (
     sheet,
     style,
 )
+from .switches import drawable, rank_levels
+from .tips import add_tips, squares
 
 EDGES = 1000  # communicating pairs that are drawn at most, the costliest,
 EDGES_A_NODE = 3  # and so many for each node
@@ -58,7 +60,8 @@ def mapping_view(
     """Draw the ranks on their nodes, long messages standing out, and the hops of all bytes.
 
     Nodes are coloured by rank. Up to 512 nodes, lines join ranks that talk, coloured by hops;
-    above, planes of the box are coloured only. Below, the share of the bytes by hops.
+    above, planes of the box are coloured only; networks of switches are drawn with the ranks at
+    their nodes. Below, the share of the bytes by hops.
 
     Parameters
     ----------
@@ -78,6 +81,9 @@ def mapping_view(
     with style():
         if is_box(topology) and topology.nodes <= drawn:
             figure = _draw(topology, rank_at, places, pairs, hops, title, norm, cmap)
+        elif not is_box(topology) and drawable(topology):
+            foot = _HISTOGRAM + 0.74
+            figure = rank_levels(topology, places, title=title, foot=foot, norm=norm, cmap=cmap)
         else:
             figure = _planes(topology, rank_at, title, norm, cmap)
         height = figure.get_figheight()
@@ -132,6 +138,7 @@ def _draw(
     lines.set_rasterized(len(chosen) > VECTORS)
     axes.add_collection(lines, autolim=False)
     _nodes(axes, layout.nodes, rank_at, norm, cmap, span)
+    add_tips(axes, squares(layout.nodes, 0.25), node_words(topology, places))
     handles = []
     for i, name in enumerate(("1 hop", "2 hops", "3 hops", "4 or more")):
         number = int(((far == i + 1) if i < 3 else (far > 3)).sum())
@@ -156,6 +163,18 @@ def _draw(
         borderaxespad=0,
     )
     return figure
+
+
+def node_words(topology: Topology, node_of: NDArray[np.int64]) -> list[str]:
+    """Say which ranks are on each node."""
+    ranks: list[list[int]] = [[] for _ in range(topology.nodes)]
+    for rank, node in enumerate(node_of.tolist()):
+        ranks[node].append(rank)
+    words = [
+        f"rank{'s' * (len(each) > 1)} {', '.join(map(str, each))}" if each else "free"
+        for each in ranks
+    ]
+    return [f"{topology.vertex_name(node)}: {text}" for node, text in enumerate(words)]
 
 
 def _line(a: NDArray[np.float64], b: NDArray[np.float64], *, bent: bool) -> NDArray[np.float64]:

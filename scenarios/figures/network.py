@@ -17,7 +17,8 @@ from hopmap.topologies import Topology
 from .layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack
 from .planes import link_planes
 from .style import GREY, INK, PALE, SMALL, WIDTH, colour_bar, label, new_figure, sequential, style
-from .switches import drawable, link_levels, number_links
+from .switches import drawable, link_levels, link_words, number_links
+from .tips import add_tips
 
 DRAWN = 512  # nodes; above, planes are heat maps
 LINE = 32  # of one dimension
@@ -127,14 +128,16 @@ def _draw(
     colours = np.where(
         (loads[order] > 0)[:, None], cmap(norm(loads[order])), np.array([0.85, 0.87, 0.89, 1.0])
     )
+    shapes = arrows(layout.start[order], layout.end[order], node=radius, width=width)
     links = PolyCollection(
-        arrows(layout.start[order], layout.end[order], node=radius, width=width),
+        shapes,
         facecolors=colours,
         edgecolors="none",
         zorder=2,
     )
     links.set_rasterized(len(order) > VECTORS)
     axes.add_collection(links, autolim=False)
+    add_tips(axes, shapes, link_words(topology, loads, order, text))
     note = ""
     if haec:
         used = np.flatnonzero(wireless & (loads > 0))

@@ -15,6 +15,7 @@ from hopmap.traces import Traffic
 from hopmap.units import show_bytes
 
 from .style import WIDTH, colour_bar, new_figure, sequential, style
+from .tips import add_tips
 
 CELLS = 256  # across the picture; more ranks share cells
 SQUARES = 600  # cells that are drawn as squares; more become an image
@@ -87,6 +88,12 @@ def spy_plot(
                 linewidths=0.3 if cells > 16 else 0,
             )
             axes.add_collection(squares, autolim=False)
+            ends = zip(row.tolist(), column.tolist(), total.tolist(), strict=True)
+            add_tips(
+                axes,
+                np.minimum(places * group, traffic.ranks) - 0.5,
+                [f"{_ranks(a, group)} → {_ranks(b, group)}: {text_of(n)}" for a, b, n in ends],
+            )
         else:
             image = np.full((cells, cells), np.nan)
             image[row, column] = total
@@ -105,6 +112,10 @@ def spy_plot(
             text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
             bar.set_title(text + share, fontsize=8.5, fontweight="normal", loc="left")
     return figure
+
+
+def _ranks(cell: int, group: int) -> str:
+    return str(cell) if group == 1 else f"{cell * group} to {(cell + 1) * group - 1}"
 
 
 def _exact(count: float) -> str:

@@ -5,12 +5,12 @@ Nodes are dots, switches squares. Both directions of a link are drawn, each on i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Normalize
+from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,6 +19,7 @@ from hopmap.topologies import Topology
 
 from .style import GREY, INK, PALE, SMALL, WIDTH, colour_bar, label, new_figure, sequential
 from .style import style as styled
+from .tips import add_tips, squares
 
 VERTICES, LINKS = 700, 4000  # that are drawn at most
 VECTORS = 1200  # lines; more become an image
@@ -45,12 +46,9 @@ def link_levels(
     carried = np.asarray(loads, dtype=float)
     top = limit or float(carried.max(initial=0)) or 1.0
     level = _levels(topology)
-    same = level[topology.link_from] == level[topology.link_to]
-    side = WIDTH - 0.4
-    high = side if same.any() else 0.35 + 0.85 * int(level.max())
+    place, (_, high) = _places(topology, level)
     height = high + 0.36 + 0.92
-    place = _circle(topology, level) if same.any() else _by_levels(topology, level)
-    place = np.array([0.2, 0.82]) + place * np.array([side, high])
+    place = place + np.array([0.2, 0.82])
     norm, cmap = Normalize(0, top), sequential()
     order = np.argsort(carried, kind="stable")
     start, end = place[topology.link_from], place[topology.link_to]
@@ -71,17 +69,99 @@ def link_levels(
         )
         lines.set_rasterized(topology.links > VECTORS)
         axes.add_collection(lines, autolim=False)
+        text = data if unit == "bytes" else compact
+        shapes = np.stack((start, end, end + 2 * lane, start + 2 * lane), axis=1)
+        add_tips(axes, shapes, link_words(topology, carried, range(topology.links), text))
         for chosen, marker in ((level == 0, "o"), (level > 0, "s")):
             size = 22 if topology.vertices <= 80 else 7
             x, y = place[chosen].T
             axes.scatter(x, y, s=size, marker=marker, c="white", ec=GREY, lw=0.6, zorder=3)
         number_links(axes, start * 0.4 + end * 0.6, hot)
         bar = figure.add_axes((0.2 / WIDTH, 0.34 / height, 0.56, 0.12 / height))
-        text = data if unit == "bytes" else compact
         colour_bar(figure, bar, norm, cmap, text, f"{unit} on a link")
         figure.text(0.69, 0.36 / height, "■", color=PALE, fontsize=9)
         figure.text(0.73, 0.365 / height, "unused link", fontsize=SMALL)
     return figure
+
+
+def rank_levels(
+    topology: Topology,
+    node_of: NDArray[np.int64],
+    *,
+    title: str,
+    foot: float,
+    norm: Normalize,
+    cmap: Colormap,
+) -> Figure:
+    """Draw switches and nodes, and at every node its ranks, coloured by their numbers.
+
+    Parameters
+    ----------
+    foot : float
+        Inches to leave below.
+    """
+    level = _levels(topology)
+    place, (side, high) = _places(topology, level)
+    round_ = _is_round(topology, level)
+    own = np.argsort(node_of, kind="stable")
+    turn = np.empty(len(node_of), dtype=np.int64)  # first, second, ... rank of its node
+    _, first = np.unique(node_of[own], return_index=True)
+    turn[own] = np.arange(len(own)) - np.repeat(first, np.diff(np.append(first, len(own))))
+    most = int(turn.max(initial=0)) + 1
+    pitch = side / topology.nodes * (np.pi if round_ else 1)  # a circle, or a line
+    size = min(0.2, 0.94 * pitch, 1.6 / most)
+    reach = 0.1 + size * most
+    middle = np.array([side, high]) / 2
+    if round_:  # ranks outwards, so that the circle is smaller
+        place = middle + (place - middle) * max(0.3, 1 - 2 * reach / side)
+        away = place[: topology.nodes] - middle
+        away /= np.maximum(np.hypot(*away.T)[:, None], 1e-9)
+    else:
+        place[:, 1] += reach
+        high += reach
+        away = np.tile([0.0, -1.0], (topology.nodes, 1))
+    height = high + 0.36 + foot
+    place = place + np.array([0.2, foot])
+    at = place[node_of] + away[node_of] * (0.1 + size * (turn[:, None] + 0.4))
+    with styled():
+        figure = new_figure(height)
+        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set(xlim=(0, WIDTH), ylim=(0, height))
+        ends = np.stack((place[topology.link_from], place[topology.link_to]), axis=1)
+        once = topology.link_from < topology.link_to
+        lines = LineCollection(list(ends[once]), colors=GREY, linewidths=0.7, alpha=0.7)
+        lines.set_rasterized(topology.links > VECTORS)
+        axes.add_collection(lines, autolim=False)
+        for chosen, marker in ((level == 0, "o"), (level > 0, "s")):
+            x, y = place[chosen].T
+            dot = 30 if marker == "s" and topology.vertices <= 80 else 7
+            axes.scatter(x, y, s=dot, marker=marker, c="white", ec=GREY, lw=0.7, zorder=3)
+        x, y = at.T
+        axes.scatter(x, y, s=(size * 72 * 0.92) ** 2, c=cmap(norm(np.arange(len(at)))), zorder=4)
+        if size >= 0.17:
+            for rank, (x, y) in enumerate(at):
+                colour = "white" if norm(rank) < 0.62 else INK
+                axes.text(
+                    x, y, str(rank), color=colour, fontsize=SMALL if rank < 100 else SMALL - 2,
+                    ha="center", va="center_baseline", zorder=5,
+                )  # fmt: skip
+        names = [topology.vertex_name(vertex) for vertex in range(topology.vertices)]
+        said = [f"rank {rank} on {names[node]}" for rank, node in enumerate(node_of.tolist())]
+        add_tips(axes, squares(at, size / 2), said)
+        add_tips(axes, squares(place, 0.05), names)
+    return figure
+
+
+def link_words(
+    topology: Topology, loads: ArrayLike, links: Iterable[int], text: Callable[[float], str]
+) -> list[str]:
+    """Say from where to where some links go, and what they carry."""
+    carried = np.asarray(loads)
+    ends = zip(topology.link_from.tolist(), topology.link_to.tolist(), strict=True)
+    names = [" → ".join(map(topology.vertex_name, pair)) for pair in ends]
+    return [f"{names[link]}: {text(float(carried[link]))}" for link in links]
 
 
 def number_links(axes: Axes, middle: Points, hot: Sequence[int]) -> None:
@@ -105,6 +185,20 @@ def _levels(topology: Topology) -> NDArray[np.int64]:
             break
         level = nearer
     return level
+
+
+def _is_round(topology: Topology, level: NDArray[np.int64]) -> bool:
+    """Whether vertices of a level are joined, so that no levels can be drawn."""
+    return bool((level[topology.link_from] == level[topology.link_to]).any())
+
+
+def _places(topology: Topology, level: NDArray[np.int64]) -> tuple[Points, tuple[float, float]]:
+    """Return where vertices are, in inches, and how wide and high that is."""
+    side = WIDTH - 0.4
+    if _is_round(topology, level):
+        return _circle(topology, level) * side, (side, side)
+    high = 0.35 + 0.85 * int(level.max())
+    return _by_levels(topology, level) * np.array([side, high]), (side, high)
 
 
 def _centres(topology: Topology, level: NDArray[np.int64], of: int, x: Points) -> Points:
@@ -143,7 +237,7 @@ def _circle(topology: Topology, level: NDArray[np.int64]) -> Points:
         home[topology.link_from[own]] = topology.link_to[own]
         for switch in np.unique(home):
             nodes = np.flatnonzero(home == switch)
-            spread = np.linspace(-0.5, 0.5, len(nodes) + 2)[1:-1] * 2 * np.pi / len(inner)
-            angle[nodes] = angle[switch] + spread
+            share = (np.arange(len(nodes)) + 0.5) / len(nodes) - 0.5
+            angle[nodes] = angle[switch] + share * 2 * np.pi / len(inner)
         radius[: topology.nodes] = 0.47
     return np.asarray(0.5 + radius[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1))

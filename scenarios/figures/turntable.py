@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,24 +12,30 @@ from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
 from .layout import coordinates
+from .mapping import node_words
 from .network import DRAWN
 
 PAIRS = 400  # costliest pairs of ranks that are drawn
 
 
-def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> str:
+def turnable(
+    topology: Topology, node_of: ArrayLike, traffic: Traffic, box: Sequence[int] = ()
+) -> str:
     """Return the nodes' coordinates and ranks, and pairs that talk, as JSON; "" where flat or huge.
 
     Parameters
     ----------
     node_of : array_like of int, shape (ranks,)
         The mapping.
+    box : sequence of int
+        Left, top, width and height of what is turned, in CSS pixels of the figure.
 
     Returns
     -------
     str
-        ``{"at": [[x, y, z], ...], "rank": [...], "ranks": n, "pairs": [[node, node, hops], ...]}``;
-        the lowest rank of each node, -1 where there is none.
+        ``{"at": [[x, y, z], ...], "rank": [...], "ranks": n, "pairs": [[node, node, hops], ...],
+        "says": [...], "box": [...]}``; the lowest rank of each node, -1 where there is none, and
+        what a tooltip says of it.
     """
     if len(topology.dims) != 3 or topology.nodes > DRAWN:
         return ""
@@ -50,5 +57,7 @@ def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> str:
         "rank": rank_at.tolist(),
         "ranks": len(places),
         "pairs": [[*pair, h] for pair, h in list(pairs.items())[:PAIRS]],
+        "says": node_words(topology, places),
+        "box": list(box),
     }
     return json.dumps(view, separators=(",", ":"))

@@ -16,6 +16,7 @@ from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.relations import scatter, tau_map, variation
 from hopmap.scenarios.figures.spy import spy_plot
+from hopmap.scenarios.figures.tips import panel
 from hopmap.scenarios.figures.turntable import turnable
 from hopmap.scenarios.quantities import count, data
 from hopmap.scenarios.results import store
@@ -44,7 +45,8 @@ PICTURED = 12  # cases of which the network and the mapping are drawn
 class Picture:
     """A figure of the report: its trace, section, file name, caption, and the figure itself.
 
-    Those of the whole study have no trace. `turn` is what `page.js` needs to turn a mapping.
+    Those of the whole study have no trace. `turn` is what `page.js` needs to turn a mapping;
+    `first` of a pair begins a row.
     """
 
     trace: str
@@ -53,6 +55,7 @@ class Picture:
     caption: str
     figure: Figure
     turn: str = ""
+    first: bool = False
 
 
 def count_figures(study: Study) -> int:
@@ -62,7 +65,7 @@ def count_figures(study: Study) -> int:
     pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
     bars = sum(2 if case.replayed else 1 for case in pictured)
     related = len(study.traces()) + len(relations(study.cases))
-    return 1 + 2 * len(study.traces()) + bars + related + 3 * min(len(pictured), PICTURED)
+    return 1 + 2 * len(study.traces()) + bars + related + 4 * min(len(pictured), PICTURED)
 
 
 def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
@@ -117,10 +120,14 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         for case in cases[:left]:
             for section, words, caption, figure in _network(study, case, sent):
                 shown = picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
-                if words == "mapping best" and sent is not None:
-                    view = turnable(topology_of(study, case), _node_of(case.best), sent)
+                if section == "mapping" and sent is not None:
+                    entry = case.best if words == "mapping best" else case.default or case.best
+                    box = panel(figure.axes[0])
+                    view = turnable(topology_of(study, case), _node_of(entry), sent, box)
                     shown = replace(shown, turn=view)
-                yield shown
+                yield replace(
+                    shown, first=words.endswith("best") and case.default not in (None, case.best)
+                )
         left = max(0, left - len(cases))
 
 
@@ -217,16 +224,17 @@ def _network(
             links = [link.link for link in hot]
             figure = link_loads(topology, load, title=title, unit=unit, limit=top, hot=links)
             yield "links", f"links {word}", caption, figure
-    if traffic is not None:
+    for entry, word in chosen if traffic is not None else ():
+        assert traffic is not None
         figure = mapping_view(
             topology,
-            _node_of(case.best),
+            _node_of(entry),
             traffic,
-            title=f"{case.best.mapper} (best), {case.topology}",
-            default=_node_of(case.default) if len(chosen) > 1 and case.default else None,
+            title=f"{entry.mapper} ({word}), {case.topology}",
+            default=_node_of(chosen[1][0]) if len(chosen) > 1 and word == "best" else None,
         )
-        caption = f"Ranks of {case.trace} on {case.where} as {case.best.mapper} places them"
-        yield "mapping", "mapping best", caption, figure
+        caption = f"Ranks of {case.trace} on {case.where} as {entry.mapper} places them"
+        yield "mapping", f"mapping {word}", caption, figure
     crowded = case.best.value("ranks") != len(np.unique(_node_of(case.best)))
     if crowded and (grids := case_grids(case, traffic)) is not None:
         yield "grids", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids

@@ -35,27 +35,29 @@ const shade = t => {
 };
 const ways = ["#c3cad0", "#56b4e9", "#e69f00", "#d55e00"];
 function turn(view) {
-  const canvas = document.createElement("canvas"), size = 350, dots = 2;
-  canvas.width = canvas.height = size * dots;
+  const canvas = document.createElement("canvas"), [left, top, wide, high] = view.box, dots = 2;
+  Object.assign(canvas.style, { left: `${left}px`, top: `${top}px`, width: `${wide}px`, height: `${high}px` });
+  canvas.width = wide * dots;
+  canvas.height = high * dots;
   canvas.className = "turn";
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "The mapping in three dimensions; arrow keys turn it");
   const middle = [0, 1, 2].map(k => (Math.max(...view.at.map(p => p[k]))) / 2);
-  const reach = Math.hypot(...middle) || 1, unit = (size / 2 - 22) / reach;
+  const reach = Math.hypot(...middle) || 1, unit = (Math.min(wide, high) / 2 - 14) / reach;
   const radius = Math.max(3, Math.min(11, unit * 0.3));
-  let [around, above] = [0.6, 0.42];
+  let [around, above] = [0.6, 0.42], place = [];
   const draw = () => {
     const g = canvas.getContext("2d");
     const [ca, sa, ct, st] = [Math.cos(around), Math.sin(around), Math.cos(above), Math.sin(above)];
-    const place = view.at.map(p => {
+    place = view.at.map(p => {
       const [x, y, z] = p.map((c, k) => c - middle[k]);
       const [right, away] = [x * ca - y * sa, x * sa + y * ca];
-      return { x: size / 2 + unit * right, y: size / 2 - unit * (z * ct + away * st), far: away * ct - z * st };
+      return { x: wide / 2 + unit * right, y: high / 2 - unit * (z * ct + away * st), far: away * ct - z * st };
     });
     g.setTransform(dots, 0, 0, dots, 0, 0);
     g.fillStyle = "#fff";
-    g.fillRect(0, 0, size, size);
+    g.fillRect(0, 0, wide, high);
     const things = view.pairs.map(([a, b, hops]) => ({ far: (place[a].far + place[b].far) / 2, line: [place[a], place[b], hops], bent: Math.hypot(...view.at[a].map((c, k) => c - view.at[b][k])) > 1.5 }));
     place.forEach((p, node) => things.push({ far: p.far - 0.01, node, p }));
     for (const { line, bent, node, p, far } of things.sort((a, b) => b.far - a.far)) {
@@ -97,7 +99,12 @@ function turn(view) {
     draw();
   };
   canvas.onpointerdown = event => canvas.setPointerCapture(event.pointerId);
-  canvas.onpointermove = event => event.buttons && move(-event.movementX / 90, event.movementY / 90);
+  canvas.onpointermove = event => {
+    if (event.buttons) return move(-event.movementX / 90, event.movementY / 90);
+    const near = place.map(p => Math.hypot(p.x - event.offsetX, p.y - event.offsetY) <= radius ? p.far : Infinity);
+    const node = near.indexOf(Math.min(...near));
+    canvas.title = near[node] < Infinity ? view.says[node] : "";
+  };
   canvas.onkeydown = event => {
     const step = { ArrowLeft: [0.15, 0], ArrowRight: [-0.15, 0], ArrowUp: [0, 0.15], ArrowDown: [0, -0.15] }[event.key];
     if (step) { move(...step); event.preventDefault(); }
@@ -105,16 +112,21 @@ function turn(view) {
   draw();
   return canvas;
 }
+// Only the drawing turns: its title, legend and bars stay.
 for (const image of document.querySelectorAll("img[data-turn]")) {
-  const button = document.createElement("button");
+  const button = document.createElement("button"), frame = document.createElement("div");
+  frame.className = "frame";
+  frame.style.width = image.style.width;
+  image.replaceWith(frame);
+  frame.append(image);
   button.type = "button";
   button.textContent = "Turn it";
   let canvas = null;
   button.onclick = () => {
     canvas ??= turn(JSON.parse(image.dataset.turn));
-    const turning = image.isConnected;
-    (turning ? image : canvas).replaceWith(turning ? canvas : image);
+    const turning = !canvas.isConnected;
+    if (turning) frame.append(canvas); else canvas.remove();
     button.textContent = turning ? "The drawing again" : "Turn it";
   };
-  image.parentNode.append(button);
+  frame.parentNode.append(button);
 }

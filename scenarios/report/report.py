@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__
 
+from .drawn import digest_of_report, is_drawn
 from .summary import chosen_cases, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
+AREA = 40  # of these, around what a tooltip says
 
 Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
 
@@ -32,7 +35,8 @@ Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and s
 def write_report(folder: str | Path, *, progress: Progress | None = None) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
 
-    The page holds its figures, style and script itself; both appear whole or not at all.
+    The page holds its figures, style and script itself; both appear whole or not at all. Nothing is
+    drawn again unless results or hopmap have changed since.
 
     Parameters
     ----------
@@ -53,12 +57,17 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     OSError
         The folder cannot be written.
     """
+    folder = Path(folder)
+    digest = digest_of_report(folder)
+    target = folder / "report.html"
+    if is_drawn(folder, digest):
+        return target
     # matplotlib takes a while to import
     from hopmap.scenarios.figures.style import png_bytes, svg_text
+    from hopmap.scenarios.figures.tips import tips
 
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
 
-    folder = Path(folder)
     whole = load_study(folder)
     study = replace(whole, cases=chosen_cases(whole))
     traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
@@ -73,16 +82,17 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
             (drawn / f"{picture.name}.png").write_bytes(png_bytes(picture.figure))
             width = round(96 * picture.figure.get_figwidth())
             shown = {"caption": picture.caption, "name": picture.name, "width": width}
-            shown |= {"uri": "", "turn": picture.turn}
-            if spent + len(uri := image_uri(svg)) <= PAGE_BYTES:
-                spent += len(uri)
+            said = tips(picture.figure)
+            shown |= {"uri": "", "turn": picture.turn, "first": picture.first, "tips": said}
+            size = len(uri := image_uri(svg)) + sum(len("".join(tip)) + AREA for tip in said)
+            if spent + size <= PAGE_BYTES:
+                spent += size
                 shown["uri"] = uri
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:
                 progress(done, max(done, total), picture.caption)
-        page = _render(whole, study, traffic, sections)
+        page = _render(whole, study, traffic, sections, digest)
     write_cases(whole, folder / "cases.csv")
-    target = folder / "report.html"
     with replacing(target) as partial:
         partial.write_text(page, encoding="utf-8")
     return target
@@ -107,6 +117,7 @@ def _render(
     study: Study,
     traffic: dict[str, Traffic | None],
     sections: Sections,
+    digest: str,
 ) -> str:
     from jinja2 import Environment, StrictUndefined
 
@@ -123,6 +134,7 @@ def _render(
     template = environment.from_string((here / "page.html.j2").read_text(encoding="utf-8"))
     return template.render(
         study=study,
+        digest=digest,
         default=" or ".join(DEFAULTS),
         css=Markup((here / "page.css").read_text(encoding="utf-8")),
         script=Markup((here / "page.js").read_text(encoding="utf-8")),
@@ -138,6 +150,13 @@ def _render(
         headlines=[
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
         ],
+        networks=[
+            {"trace": trace, "table": table}
+            for trace in study.traces()
+            if (table := tables.network_table(study.cases_of(trace)))
+        ],
+        export=f"hopmap export {shlex.quote(str(study.folder))} --best --to slurm",
+        impossible=study.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),
         outweighed=[] if whole.expanded else outweighed(whole.runs, whole.rounds),
@@ -192,6 +211,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         words += f", {count(len(study.failed))} failed"
     if study.planned > done:
         words += f", {count(study.planned - done)} not done yet"
+    if study.impossible:
+        words += f", {count(sum(study.impossible.values()))} more left out, which cannot be"
     mappers = list(dict.fromkeys(runs["mapper"]))
     facts = [
         ("Runs", words),

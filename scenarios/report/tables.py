@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,8 +19,16 @@ from hopmap.scenarios.quantities import (
     joules,
     runtime,
 )
+from hopmap.scenarios.study.findings import percent
 from hopmap.scenarios.study.standings import leading, standing
 from hopmap.scenarios.study.study import DEFAULTS, Case, Entry, Study, number
+from hopmap.scenarios.study.verdict import (
+    fastest_network,
+    matters,
+    network_share,
+    networks,
+    verdict,
+)
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -64,6 +72,9 @@ def headline(case: Case) -> dict[str, str]:
     else:
         facts["gain"] = _gains(case, best, default)
         facts["rest"] = f"against {case.order} (the default order)"
+    facts["verdict"] = verdict(case)
+    gained = not case.replayed and not facts["gain"].startswith("±0")
+    facts["matters"] = "yes" if gained or matters(case) else ""
     thrifty = case.thrifty
     if case.replayed and thrifty not in case.leaders and thrifty.value("hop_bytes"):
         less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
@@ -85,6 +96,42 @@ def _gains(case: Case, best: Entry, default: Entry) -> str:
         return f"{hops} and {runtime} simulated runtime"
     runtime, low, high = (change(end, 1.0) for end in gap)
     return f"{hops} and {runtime} simulated runtime ({low} to {high})"
+
+
+NETWORK_HEAD = (
+    ("Topology", "text"),
+    ("Nodes", "number"),
+    ("Default order", "number"),
+    ("Best mapping", "number"),
+    ("Mapper", "text"),
+    ("Against the fastest", "number"),
+    ("Network’s share", "number"),
+)
+
+
+def network_table(cases: Sequence[Case]) -> dict[str, Any] | None:
+    """Return a row for each network of a trace, the fastest first; None of a single one."""
+    found = networks(cases)
+    if not found:
+        return None
+    rows = []
+    for place, each in enumerate(found):
+        case = each.case
+        default = case.default.value("makespan") if case.default else None
+        best, share = case.best.value("makespan"), network_share(case)
+        behind = each.behind + (", tied" if each.tied else "")
+        rows.append(
+            [
+                Cell(case.topology, case.topology, case.variant),
+                Cell(count(case.best.value("nodes")), case.best.value("nodes")),
+                Cell(runtime(default), default),
+                Cell(runtime(best), best),
+                Cell(leading(case), leading(case)),
+                Cell(behind or "fastest", place),
+                Cell(MISSING) if share is None else Cell(percent(share), share),
+            ]
+        )
+    return {"head": NETWORK_HEAD, "rows": rows, "said": fastest_network(cases)}
 
 
 def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:

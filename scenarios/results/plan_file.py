@@ -20,6 +20,7 @@ class Plan(NamedTuple):
     topology_of: list[str]
     variants: dict[str, dict[str, Any]]
     networks: dict[str, str]
+    impossible: dict[str, int]
 
 
 def save_plan(
@@ -29,6 +30,7 @@ def save_plan(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     topologies: Sequence[str] = (),
     networks: Mapping[str, str] | None = None,
+    impossible: Mapping[str, int] | None = None,
 ) -> None:
     """Write which runs the scenario consists of, in order.
 
@@ -42,6 +44,8 @@ def save_plan(
         What the topology of each run is called: a file may have been moved since it was run.
     networks : mapping of str to str, optional
         Specs of the topologies that are called otherwise.
+    impossible : mapping of str to int, optional
+        How many runs were left out since they cannot be, by the reason.
     """
     plan = {
         "runs": list(run_ids),
@@ -49,6 +53,7 @@ def save_plan(
         "topology_of": list(topologies),
         "variants": {label: dict(each) for label, each in (settings or {}).items()},
         "networks": dict(networks or {}),
+        "impossible": dict(impossible or {}),
     }
     with replacing(folder / "plan.json") as partial:
         partial.write_text(json.dumps(plan, indent=1) + "\n")
@@ -71,6 +76,7 @@ def read_plan(folder: Path) -> Plan:
             list(plan.get("topology_of") or []),
             dict(plan.get("variants", {})),
             dict(plan.get("networks", {})),
+            dict(plan.get("impossible", {})),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None

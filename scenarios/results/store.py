@@ -21,10 +21,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
@@ -37,6 +36,9 @@ from hopmap.traces.formats import files
 from .plan_file import Plan, read_plan
 from .store_index import index
 from .tables import PARTS, SCHEMA, TABLES, StoreError, part_rows, read_loose, read_part, write_loose
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def save_run(folder: Path, row: Mapping[str, Any]) -> None:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import kendalltau
 
 from .study import Case
 
@@ -84,6 +83,8 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Tau:
 @lru_cache(maxsize=10_000)
 def _of_orders(a: bytes, b: bytes) -> Tau:
     """Compare two orders of ranks; thousands of cases have few orders, and few mappings each."""
+    from scipy.stats import kendalltau  # slow to import
+
     result = kendalltau(np.frombuffer(a, np.int64), np.frombuffer(b, np.int64), variant="b")
     return Tau(float(result.statistic), float(result.pvalue))
 

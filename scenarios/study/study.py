@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from hopmap.traces.left_out import LeftOut
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")
+TODAY = "file:"  # a mapping that is given: what is run today
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 
@@ -155,6 +156,7 @@ class Study:
     rounds: int | None = None
     repeat: int | None = None
     validated: Mapping[str, Any] | None = None
+    impossible: Mapping[str, int] = field(default_factory=dict)
 
     def spec_of(self, topology: str) -> str:
         """Return the spec of what is called so: of a file, where it lies."""
@@ -237,6 +239,7 @@ def load_study(folder: Path) -> Study:
         rounds=rounds if isinstance(rounds, int) else None,
         repeat=len(times.iloc[0]) if len(times) else None,
         validated=given.get("validated"),
+        impossible=plan.impossible,
     )
 
 
@@ -260,7 +263,8 @@ def cases_of(runs: pd.DataFrame) -> list[Case]:
             entries.append(Entry(str(mapper), group.iloc[chosen[-1]], group.iloc[seeds]))
         best = entries[_best(figures[chosen])]
         called = {entry.mapper.strip(): entry for entry in entries}
-        default = next((called[name] for name in DEFAULTS if name in called), None)
+        given = [name for name in called if name.startswith(TODAY) and "|" not in name]
+        default = next((called[name] for name in (*given, *DEFAULTS) if name in called), None)
         cases.append(Case(str(trace), str(topology), str(variant), group, entries, best, default))
     return cases
 

@@ -1,48 +1,84 @@
-"""Whether all ranks of a sweep's runs find a slot, before any of them is done."""
+"""Which runs of a sweep cannot be: ranks without a slot, mappers not made for a network or traffic.
+
+They are left out, and said to be, before any of the others is done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
+from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
+from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.store_index import finished
 from hopmap.topologies import MappingError, check_fits
 from hopmap.traces import Traffic
 
-from .inputs import planned_network, planned_traffic
+from .inputs import planned_network
+from .mappings import in_file
 from .plan import Run
 
 
-def expect_room(runs: Sequence[Run], results: Path) -> None:
-    """Look at every trace on every network of the runs.
+class Possible(NamedTuple):
+    """Runs that can be done, and how many cannot, by the reason."""
+
+    runs: list[Run]
+    impossible: dict[str, int]
+
+
+def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> Possible:
+    """Look at every trace on every network by every mapper; what has gone well before is possible.
+
+    Parameters
+    ----------
+    new : mapping of str to Traffic
+        Of traces of which the results hold none.
 
     Raises
     ------
     MappingError
-        A trace has more ranks than a network has slots; says the first, and how many runs fail.
-    TraceError, OSError
-        A trace cannot be read.
+        Nothing is left; says the first reason.
+    StoreError, TopologyError, OSError
+        What a run needs cannot be read.
     """
-    cells: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        cells.setdefault((run.trace.name, run.topology), []).append(run)
-    ranks: dict[str, int] = {}
-    wrong: list[str] = []
-    failing = 0
-    for (name, _), same in cells.items():
-        first = same[0]
-        if name not in ranks:
-            ranks[name] = _traffic(first, results).ranks
+    errors = finished(results)
+
+    @lru_cache(maxsize=1)
+    def traffic_of(name: str, made_of: str) -> Traffic:
+        return new[name] if name in new else store.load_traffic(results, name, made_of)
+
+    @lru_cache
+    def why_not(trace: str, made_of: str, topology: str, network: str, mapper: str) -> str:
+        traffic, built = traffic_of(trace, made_of), planned_network(topology, network)
         try:
-            check_fits(ranks[name], planned_network(first.topology, first.network))
+            check_fits(traffic.ranks, built)
         except MappingError as error:
-            wrong.append(f"{name} on {first.called or first.topology}: {error}")
-            failing += len(same)
-    if wrong:
-        raise MappingError(f"{wrong[0]} ({failing} of {len(runs)} runs cannot be done)")
+            return f"{trace}: {error}"
+        file, pipeline = in_file(mapper)
+        try:
+            if file is not None:
+                read_mapping(file, built, traffic.ranks)
+            if pipeline:
+                expect_applicable(parse_pipeline(pipeline), traffic, built)
+        except MappingError as error:
+            return str(error) if topology in str(error) else f"{trace} on {topology}: {error}"
+        return ""
 
-
-def _traffic(run: Run, results: Path) -> Traffic:
-    if store.has_traffic(results, run.trace.name, run.traffic_of):
-        return store.load_traffic(results, run.trace.name, run.traffic_of)
-    return planned_traffic(run.trace, run.digest)
+    kept: list[Run] = []
+    impossible: Counter[str] = Counter()
+    for run in runs:
+        reason = ""
+        if errors.get(run.run_id, "") is not None:
+            where = (run.trace.name, run.traffic_of, run.topology, run.network)
+            reason = why_not(*where, run.mapper)
+        if reason:
+            impossible[reason] += 1
+        else:
+            kept.append(run)
+    if not kept:
+        raise MappingError(f"{next(iter(impossible))} (none of {len(runs)} runs can be done)")
+    return Possible(kept, dict(impossible))

@@ -14,7 +14,7 @@ from typing import TypeVar
 from hopmap.simulator import Program
 from hopmap.simulator.programs.from_source import program_of_source, traffic_of_source
 from hopmap.topologies import Topology, topology_from_spec
-from hopmap.topologies.job import split
+from hopmap.topologies.job import OVER, split
 from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.readers.hosts import text_of
 from hopmap.topologies.spec import FILE
@@ -35,11 +35,11 @@ def network_digest(topology: str) -> str:
         A file cannot be read.
     """
     name, _, words = topology.partition(":")
-    parts = split(words) if name in ("job", "names") else None
+    parts = split(words) if name in OVER else None
     if parts is not None:
         first, machine = parts
         inner = network_digest(machine)
-        if name == "names":
+        if name != "job":
             return inner and f"{first}@{inner}"
         hosts = hashlib.blake2b(text_of(first).encode(), digest_size=8).hexdigest()
         return f"{hosts}@{inner or machine}"

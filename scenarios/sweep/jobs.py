@@ -14,7 +14,7 @@ from math import isqrt
 from pathlib import Path
 
 from hopmap.topologies import TopologyError, topology_from_spec
-from hopmap.topologies.job import split
+from hopmap.topologies.job import OVER, split
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 from hopmap.topologies.spec import FILE
 
@@ -98,7 +98,7 @@ def beside(spec: str, folder: Path) -> str:
     name, colon, rest = spec.strip().partition(":")
     if colon and name == "file":
         return f"{FILE}{(folder / rest).resolve()}"
-    parts = split(rest) if colon and name in ("job", "names") else None
+    parts = split(rest) if colon and name in OVER else None
     if parts is None:
         return spec
     first = str((folder / parts[0]).resolve()) if name == "job" else parts[0]

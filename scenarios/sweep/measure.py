@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 
 from hopmap.mappers.timing import timed_mapping
+from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Result, Steady, evaluate, simulate
+from hopmap.simulator.explain.free_network import free_makespan
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 from hopmap.traces.left_out import LeftOut
 
 from .inputs import planned_network, planned_program
+from .mappings import in_file, mapping_digest
 from .plan import Run
+from .scenario import ScenarioError
 
 
 def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
@@ -37,7 +41,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         "run_id": run.run_id,
         "trace": run.trace.name,
         "topology": run.called,
-        "mapper": run.mapper,
+        "mapper": run.mapper_called or run.mapper,
         "seed": run.seed,
         "engine": run.engine,
         "parameters": json.dumps(normalised(run.settings)),
@@ -46,7 +50,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     topology, _ = configure(planned_network(run.topology, run.network), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
     room = topology.evenly(traffic.ranks) if run.spread else topology
-    node_of, row["mapping_seconds"] = timed_mapping(traffic, room, run.mapper, seed=run.seed)
+    node_of, row["mapping_seconds"] = _placed(run, traffic, room)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
@@ -61,11 +65,12 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     result = None
     if run.engine is not None:
         replay = _replay.__wrapped__ if run.messages else _replay  # 32 of them would be large
-        result = replay(replace(run, mapper="", seed=0), node_of.tobytes())
+        result = replay(_same_for_all(run), node_of.tobytes())
         row |= {
             "replay_seconds": result.wall_seconds,
             "replay_error": result.extrapolated.error if result.extrapolated else None,
             "makespan": result.makespan,
+            "makespan_free": _free(_same_for_all(run)),
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
@@ -87,6 +92,19 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     carried = (metrics.link_messages, metrics.link_bytes)
     store.save_links(results, run.run_id, topology, *carried, *replayed)
     store.save_ranks(results, run.run_id, node_of, result)
+
+
+def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, float]:
+    """Place the ranks as the file says that the run names, if it does, then by its pipeline."""
+    file, pipeline = in_file(run.mapper)
+    initial = None
+    if file is not None:
+        if mapping_digest(run.mapper) != run.mapping:
+            raise ScenarioError(f"{file}: changed since the runs were planned: plan them again")
+        initial = read_mapping(file, topology, traffic.ranks)
+        if not pipeline:
+            return initial, 0.0
+    return timed_mapping(traffic, topology, pipeline, seed=run.seed, initial=initial)
 
 
 def _left_out(result: Result) -> str | None:
@@ -124,6 +142,22 @@ def _published_columns(traffic: Traffic, topology: Topology, node_of: Mapping) -
 @lru_cache(maxsize=2)
 def _traffic(results: Path, name: str, made_of: str) -> Traffic:
     return store.load_traffic(results, name, made_of)
+
+
+def _same_for_all(run: Run) -> Run:
+    """Leave out what does not change how a mapping is replayed."""
+    return replace(run, mapper="", mapper_called="", mapping="", seed=0)
+
+
+@lru_cache(maxsize=32)
+def _free(run: Run) -> float:
+    """Replay the default order on a network that takes no time, once for all mappers."""
+    topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
+    algorithms = tuple(parameters.algorithms.items())
+    program = planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
+    node_of = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
+    assert run.engine is not None
+    return free_makespan(program, topology, node_of, parameters, run.engine)
 
 
 @lru_cache(maxsize=32)

@@ -22,12 +22,14 @@ from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import digest_of, sources_of
 from hopmap.topologies import topology_from_spec
-from hopmap.topologies.job import split
+from hopmap.topologies.job import OVER, split
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
 
 from .inputs import network_digest
-from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
+from .mappings import called as mapper_called
+from .mappings import canonical_mapper, in_file, is_drawn, mapping_digest
+from .scenario import Exclude, Scenario, ScenarioError
 from .variants import variants
 
 
@@ -69,6 +71,10 @@ class Run:
         Whether ranks are spread as evenly as nodes have room.
     called : str
         What tables and reports call the topology: a file by its place beside the scenario.
+    mapping : str
+        Hash of the file that holds the mapping; empty where a mapper makes it.
+    mapper_called : str
+        What tables and reports call the mapper: a file by its place beside the scenario.
     """
 
     trace: Source
@@ -88,6 +94,8 @@ class Run:
     called: str = ""
     exact: bool = False
     spread: bool = False
+    mapping: str = ""
+    mapper_called: str = ""
 
     @cached_property
     def run_id(self) -> str:
@@ -102,7 +110,9 @@ class Run:
             "trace": self.trace.name,
             "digest": self.digest,
             "topology": FILE + self.network if self.network else self.topology,
-            "mapper": self.mapper,
+            "mapper": f"{FILE}{self.mapping} | {in_file(self.mapper)[1]}"
+            if self.mapping
+            else self.mapper,
             "seed": self.seed,
             "engine": self.engine,
             "steps": self.steps,
@@ -126,7 +136,8 @@ class Run:
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.called or self.topology, self.variant)))
-        return f"{self.trace.name} on {where} by {self.mapper}, seed {self.seed}"
+        mapper = self.mapper_called or self.mapper
+        return f"{self.trace.name} on {where} by {mapper}, seed {self.seed}"
 
 
 def plan(scenario: Scenario, folder: Path) -> list[Run]:
@@ -151,7 +162,10 @@ HERE = Path(__file__).parent
 @cache
 def code_of(pipeline: str, family: str) -> str:
     """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run."""
-    functions: list[Callable[..., Any]] = [s.info.function for s in parse_pipeline(pipeline)]
+    _, stages = in_file(pipeline)
+    functions: list[Callable[..., Any]] = [
+        stage.info.function for stage in (parse_pipeline(stages) if stages else ())
+    ]
     functions += [all_families()[family].build] if family in all_families() else []
     files = sorted({file for each in functions if (file := source_file(each))})
     return digest_of(sources_of(HERE / "measure.py", *map(Path, files), whole=True))
@@ -172,6 +186,9 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
         built = [topology_from_spec(spec) for spec in group.topologies]
         networks = [(network, network_digest(network.spec)) for network in built]
         mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
+        # what draws no random numbers would find the same again
+        seeds = {each: (group.seeds or [])[: None if is_drawn(each) else 1] for each in mappers}
+        files = {each: (mapping_digest(each), mapper_called(each, folder)) for each in mappers}
         for trace, (network, hashed) in product(group.traces, networks):
             source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
             alone = source.kind == "traffic"  # whose messages come in rounds, if at all
@@ -184,7 +201,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                 cell = (trace, network.spec, mapper, unequal)
                 if any(_matches(rule, cell) for rule in rules):
                     continue
-                for seed in group.seeds or ():
+                for seed in seeds[mapper]:
                     yield Run(
                         source,
                         digests[trace],
@@ -203,6 +220,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
                         _called(network.spec, folder),
                         bool(engine) and scenario.replay.exact,
                         scenario.spread,
+                        *files[mapper],
                     )
 
 
@@ -210,7 +228,7 @@ def _called(spec: str, folder: Path) -> str:
     name, _, words = spec.partition(":")
     if name == "file":
         return FILE + os.path.relpath(words, folder.resolve())
-    parts = split(words) if name in ("job", "names") else None
+    parts = split(words) if name in OVER else None
     if parts is None:
         return spec
     first = os.path.relpath(parts[0], folder.resolve()) if name == "job" else parts[0]

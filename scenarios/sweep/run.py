@@ -8,8 +8,8 @@ that a sweep can be killed at any time and loses the runs in flight.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tomli_w
 
 from hopmap.errors import debugging, one_line
+from hopmap.plugins import add_plugin, plugins
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
@@ -26,6 +27,7 @@ from hopmap.scenarios.results.store_index import error_of, finished
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing
 
+from .fit import possible
 from .inputs import planned_traffic
 from .lock_file import write_lock
 from .measure import measure
@@ -59,6 +61,8 @@ class SweepOutcome:
         How many of them had failed before and were left alone.
     results : Path
         The folder.
+    impossible : dict of str to int
+        How many runs were left out since they cannot be, by the reason.
     """
 
     runs: int
@@ -67,6 +71,7 @@ class SweepOutcome:
     failed: dict[str, str]
     left: int
     results: Path
+    impossible: dict[str, int] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the finished runs of the scenario, a row each; see `load_runs`."""
@@ -103,6 +108,7 @@ def run_scenario(
     changes: Sequence[str] = (),
     progress: Progress | None = None,
     begin: Callable[[], None] | None = None,
+    warn: Callable[[Mapping[str, int]], None] | None = None,
 ) -> SweepOutcome:
     """Do what is missing of a scenario.
 
@@ -127,6 +133,8 @@ def run_scenario(
         ``progress(done, total, text)`` after every run.
     begin : callable, optional
         What every worker of this machine calls first.
+    warn : callable, optional
+        Called before the first run with the number of runs that cannot be, by the reason.
 
     Raises
     ------
@@ -136,11 +144,17 @@ def run_scenario(
         Something in `only` is not in the scenario.
     WorkerError
         Workers cannot be reached or died.
+    MappingError
+        No run can be done.
     OSError
         The folder cannot be written.
     """
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent)
+    traffic = new_traffic(runs, results)
+    runs, impossible = possible(runs, results, traffic)
+    if impossible and warn is not None:
+        warn(impossible)
     if only is not None:
         wanted = set(only)
         some = [run for run in runs if run.run_id in wanted]
@@ -149,10 +163,11 @@ def run_scenario(
                 f"{path}: {len(wanted) - len(some)} of {len(wanted)} runs of its list are not in "
                 f"the scenario: it has changed, or a trace or hopmap has: write the list again"
             )
-    save_inputs(path, scenario, runs, results, changes)
+    save_inputs(path, scenario, runs, results, changes, traffic, impossible)
     runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)
-    work = partial(_do, results=results, code=reading_code(), retry=retry)
+    own = tuple(plugins())
+    work = partial(_do, results=results, code=reading_code(), retry=retry, own=own)
     done = 0
     for place, (run, what) in enumerate(_each(work, todo, workers, scheduler, begin), 1):
         done += what.here
@@ -166,7 +181,8 @@ def run_scenario(
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
     tried = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
-    return SweepOutcome(len(runs), done, len(runs) - done, failed, len(before), results)
+    counts = (len(runs), done, len(runs) - done)
+    return SweepOutcome(*counts, failed, len(before), results, impossible)
 
 
 def _each(
@@ -193,8 +209,17 @@ def save_inputs(
     runs: list[Run],
     results: Path,
     changes: Sequence[str] = (),
+    traffic: Mapping[str, Traffic] | None = None,
+    impossible: Mapping[str, int] | None = None,
 ) -> None:
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
+
+    Parameters
+    ----------
+    traffic : mapping, optional
+        What `new_traffic` has read.
+    impossible : mapping, optional
+        What reports say of runs that cannot be, see `possible`.
 
     Raises
     ------
@@ -203,11 +228,12 @@ def save_inputs(
     OSError
         The folder cannot be written.
     """
-    traffic = _new_traffic(runs, results)
+    traffic = new_traffic(runs, results) if traffic is None else traffic
     (results / "traffic").mkdir(parents=True, exist_ok=True)
     made_of = {run.trace.name: run.traffic_of for run in runs}
     for name, new in traffic.items():
-        store.save_traffic(results, name, new, made_of[name])
+        if name in made_of:
+            store.save_traffic(results, name, new, made_of[name])
     if not scenario.published:
         (results / "published.csv").unlink(missing_ok=True)
     else:
@@ -230,10 +256,11 @@ def save_inputs(
         settings,
         [run.called for run in runs],
         {run.called: run.topology for run in runs if run.network},
+        impossible,
     )
 
 
-def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
+def new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     """Read the traffic of every trace that the results do not hold as it is now."""
     return {
         name: planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
@@ -242,8 +269,18 @@ def _new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     }
 
 
-def _do(run: Run, *, results: Path, code: str, retry: bool, wait: bool = False) -> Done:
+def _do(
+    run: Run,
+    *,
+    results: Path,
+    code: str,
+    retry: bool,
+    own: Sequence[str] = (),
+    wait: bool = False,
+) -> Done:
     """Do one run and write its files, unless another process does it or has done it."""
+    for plugin in own:  # a worker of Dask was not started by us
+        add_plugin(plugin)
     if reading_code() != code:
         raise WorkerError("a worker has another hopmap than this process: expected the same")
     with claimed(results, run.run_id, wait=wait) as mine:

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from hopmap.errors import HopmapError
-from hopmap.mappers import parse_pipeline
 from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.simulator.ensembles.intervals import LEAST
 from hopmap.traces.sources import Source, open_source
@@ -193,7 +192,8 @@ class Scenario(_Section):
     topologies : list of str
         Specs, like "torus:4x4x4"; files of ``file:`` are relative to the scenario file.
     mappers : list of str
-        Pipelines, like "minmd | bokhari".
+        Pipelines, like "minmd | bokhari", and mappings in files, "file:today.csv"; "applicable" for
+        all that hopmap knows but those that need a mapping to start from.
     seeds : list of int
         One run for each.
     replay : Replay
@@ -215,6 +215,10 @@ class Scenario(_Section):
         More runs, runs to leave out, parameters of several values.
     jobs : list, optional
         Runs on the hosts of jobs; with one, traces and topologies may be left out.
+    hosts, nodelist : str, optional
+        Nodes that a job has, of every topology: a file of hosts, or Slurm's list of them.
+    plugins : list of str
+        Files, relative to the scenario file, and modules with mappers or topologies of one's own.
     folder : str
         Where the files of jobs and of their machines lie, relative to the scenario file.
     """
@@ -237,6 +241,9 @@ class Scenario(_Section):
     vary: list[Vary] = []
     jobs: list[Jobs] = []
     folder: StrictStr = ""
+    hosts: Text | None = None
+    nodelist: Text | None = None
+    plugins: list[Text] = []
 
     def groups(self) -> list[Include]:
         """Return what is crossed: the scenario itself, then what it includes."""
@@ -262,14 +269,3 @@ class Scenario(_Section):
     def sources(self, folder: Path) -> list[Source]:
         """Find the traces, each once; `folder` is where the scenario file lies."""
         return [open_source(trace, folder) for trace in self.traced()]
-
-
-def canonical_mapper(pipeline: str) -> str:
-    """Return a pipeline as it is always written, whatever its spaces.
-
-    Raises
-    ------
-    MappingError
-        See `parse_pipeline`.
-    """
-    return " | ".join(str(stage) for stage in parse_pipeline(pipeline))

@@ -11,8 +11,9 @@ from hopmap.simulator.parameters.settings import check_settings
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
 from hopmap.traces.sources import Source, open_source
 
+from .mappings import canonical_mapper
 from .published import check_published
-from .scenario import Exclude, Scenario, ScenarioError, canonical_mapper
+from .scenario import Exclude, Scenario, ScenarioError
 from .suites import suite_cases
 from .variants import check_axes, count_variants
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from hopmap.mappers.lookup import all_mappers
+from hopmap.plugins import PluginError, add_plugin
 from hopmap.simulator import KEYS
 from hopmap.simulator.parameters.settings import (
     SettingError,
@@ -23,6 +25,7 @@ from hopmap.simulator.parameters.settings import (
 from hopmap.topologies import Topology, TopologyError, did_you_mean, topology_from_spec
 
 from .jobs import beside, with_jobs
+from .mappings import mapping_beside
 from .scenario import (
     Exclude,
     Include,
@@ -40,7 +43,7 @@ _FOLDER = Path(__file__).parents[1]
 SHIPPED = {file.stem: file for file in (*_FOLDER.glob("*.toml"), *_FOLDER.glob("tables/*.toml"))}
 """Files of the scenarios that come with hopmap, by name; those of tables redo a published one."""
 
-LISTS = ("traces", "topologies", "suites", "mappers", "seeds")
+LISTS = ("traces", "topologies", "suites", "mappers", "seeds", "plugins")
 
 
 def scenario_path(text: str | Path) -> Path:
@@ -98,13 +101,55 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
 def _valid(given: dict[str, Any], path: Path) -> Scenario:
     """Make a scenario of what a file says."""
     try:
-        scenario = Scenario.model_validate(given)
+        _load_plugins(given.get("plugins"), path)
+        scenario = Scenario.model_validate(_with_applicable(given))
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_one_line(error)}") from None
     for key in ("traces", "topologies"):
         if not scenario.suites and not scenario.jobs and not getattr(scenario, key):
             raise ScenarioError(f"{path}: key {key!r} is missing")
-    return with_jobs(_with_networks_beside(scenario, path), path)
+    return with_jobs(_on_nodes_of_job(_with_files_beside(scenario, path), path), path)
+
+
+def _load_plugins(plugins: Any, path: Path) -> None:
+    """Load files and modules, before anything asks for their mappers; other types are refused."""
+    for each in plugins if isinstance(plugins, list) else ():
+        if isinstance(each, str):
+            try:
+                add_plugin(str(path.parent / each) if each.endswith(".py") else each)
+            except PluginError as error:
+                raise ScenarioError(f"{path}: plugins: {error}") from None
+
+
+def _with_applicable(given: dict[str, Any]) -> dict[str, Any]:
+    """Write all mappers out that need no mapping to start from."""
+    if given.get("mappers") not in ("applicable", ["applicable"]):
+        return given
+    names = [name for name, info in all_mappers().items() if not info.needs_initial]
+    return {**given, "mappers": names}
+
+
+def _on_nodes_of_job(scenario: Scenario, path: Path) -> Scenario:
+    """Leave the nodes of a job on every topology."""
+    hosts, nodelist = scenario.hosts, scenario.nodelist
+    if hosts is None and nodelist is None:
+        return scenario
+    if hosts is not None and nodelist is not None:
+        raise ScenarioError(f"{path}: nodelist: {nodelist!r}: expected it or hosts, not both")
+    over = f"nodes:{nodelist}@" if hosts is None else f"job:{(path.parent / hosts).resolve()}@"
+
+    def on_job(specs: list[str]) -> list[str]:
+        return [over + spec for spec in specs]
+
+    include = [
+        each.model_copy(update={"topologies": on_job(each.topologies)}) for each in scenario.include
+    ]
+    exclude = [
+        each.model_copy(update={"topologies": on_job(each.topologies)}) if each.topologies else each
+        for each in scenario.exclude
+    ]
+    more = {"include": include, "exclude": exclude, "hosts": None, "nodelist": None}
+    return scenario.model_copy(update={"topologies": on_job(scenario.topologies)} | more)
 
 
 def _without_parameters_of(
@@ -223,19 +268,20 @@ def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _with_networks_beside(scenario: Scenario, path: Path) -> Scenario:
-    """Make the files of ``file:`` topologies relative to the scenario file, wherever it is read."""
+def _with_files_beside(scenario: Scenario, path: Path) -> Scenario:
+    """Make the files of ``file:`` relative to the scenario file, wherever it is read."""
 
-    def moved(specs: list[str]) -> dict[str, list[str]]:
-        return {"topologies": [beside(spec, path.parent) for spec in specs]}
+    def moved(part: Scenario | Include | Exclude | Jobs) -> dict[str, list[str]]:
+        found = {"mappers": [mapping_beside(text, path.parent) for text in part.mappers or ()]}
+        if not isinstance(part, Jobs):
+            found["topologies"] = [beside(spec, path.parent) for spec in part.topologies or ()]
+        return {key: texts for key, texts in found.items() if texts}
 
-    include = [each.model_copy(update=moved(each.topologies)) for each in scenario.include]
-    exclude = [
-        each.model_copy(update=moved(each.topologies)) if each.topologies else each
-        for each in scenario.exclude
-    ]
-    more = {"include": include, "exclude": exclude}
-    return scenario.model_copy(update=moved(scenario.topologies) | more)
+    def all_of(parts: Sequence[Include | Exclude | Jobs]) -> list[Any]:
+        return [part.model_copy(update=moved(part)) for part in parts]
+
+    more = {name: all_of(getattr(scenario, name)) for name in ("include", "exclude", "jobs")}
+    return scenario.model_copy(update=moved(scenario) | more)
 
 
 def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr
 
 from .intervals import CHANCE, LEAST, Interval, median_interval
 
@@ -35,6 +34,8 @@ def faster(times: ArrayLike) -> Flags:
         Whether the one of the row is faster than that of the column; of two that are tied neither
         is.
     """
+    from scipy.special import bdtr  # slow to import
+
     rows = np.asarray(times, dtype=np.float64)
     count, seeds = rows.shape
     first, second = np.triu_indices(count, 1)

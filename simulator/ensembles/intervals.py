@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 CHANCE = 0.05  # how often an interval may miss, and how often chance may call equals different
 LEAST = 6  # draws of which two enclose the median so surely
@@ -42,6 +41,8 @@ def median_interval(values: ArrayLike) -> Interval:
     >>> median_interval(range(1, 21))
     Interval(median=10.5, low=6.0, high=15.0)
     """
+    from scipy.special import bdtr  # slow to import
+
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     count = len(ordered)
     if count < LEAST:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.notebook import Shown
@@ -16,15 +17,19 @@ from hopmap.simulator.result import Result
 from hopmap.simulator.run_plan import plan_run
 from hopmap.simulator.simulate import simulate
 from hopmap.topologies import Topology, check_mapping
+from hopmap.units import show_seconds
 
 from .bottlenecks import Bottleneck, bottlenecks
 from .bounds import Bound, bounds_of
 from .composition import Composition, composition
 from .critical_path import path_of
+from .free_network import free_makespan
 from .sensitivity import Doubling, sensitivity
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LITTLE = 0.01  # of a run: less is not worth anybody's time, and one replay does not tell it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +48,9 @@ class Explanation(Shown):
         Servers with most bytes / bandwidth, and those at which packets queued longest.
     doublings : list of Doubling
         The makespan with each parameter doubled; empty if it was not asked for.
+    free, launched : float
+        Seconds of the run on a network that takes no time, and of the order as launched: rank after
+        rank on slot after slot.
     """
 
     result: Result
@@ -51,6 +59,37 @@ class Explanation(Shown):
     loaded: list[Bottleneck]
     queued: list[Bottleneck]
     doublings: list[Doubling]
+    free: float
+    launched: float
+
+    @property
+    def network_share(self) -> float:
+        """Share of the run that the network decides, and with it the mapping."""
+        makespan = self.result.makespan
+        return max(0.0, 1 - self.free / makespan) if makespan > 0 else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what another mapping may gain at most, and what this one has gained."""
+        makespan, share = self.result.makespan, self.network_share
+        if share < LITTLE:
+            return (
+                f"placement does not matter here: {100 * (1 - share):.1f} % of the run is "
+                "computing and overhead, whatever the network"
+            )
+        most = show_seconds(makespan - self.free)
+        gain = self.launched - makespan
+        if abs(gain) < LITTLE * self.launched:
+            against = "the order as launched takes as long, to a per cent"
+        else:
+            against = (
+                f"{show_seconds(abs(gain))} ({100 * abs(gain) / self.launched:.1f} %) "
+                f"{'shorter' if gain > 0 else 'longer'} than the order as launched"
+            )
+        return (
+            f"the network decides {100 * share:.1f} % of the run, so that no mapping gains more "
+            f"than {most}; {against}"
+        )
 
     def __repr__(self) -> str:
         most = max(self.path.seconds, key=lambda kind: self.path.seconds[kind], default="nothing")
@@ -66,6 +105,10 @@ class Explanation(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return what ``explain --json`` prints."""
         return self.result.summary() | {
+            "verdict": self.verdict,
+            "network_share": self.network_share,
+            "makespan_free": self.free,
+            "makespan_launched": self.launched,
             "bounds": {name: bound._asdict() for name, bound in self.bounds.items()},
             "critical_path": asdict(self.path),
             "loaded": [asdict(server) for server in self.loaded],
@@ -122,6 +165,12 @@ def explain(
     result = simulate(
         program, topology, nodes, parameters=parameters, engine="compiled", record_operations=True
     )
+    slots = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
+    launched = (
+        result
+        if (slots == nodes).all()
+        else simulate(program, topology, slots, parameters=parameters, engine="compiled")
+    )
     path = path_of(ready, result)
     traffic = program.traffic()
     loaded, queued = (
@@ -137,4 +186,6 @@ def explain(
         doublings=sensitivity(program, topology, nodes, parameters, progress=progress)
         if doubled
         else [],
+        free=free_makespan(program, topology, nodes, parameters),
+        launched=launched.makespan,
     )

@@ -65,8 +65,8 @@ STUDIES = {
     "failed": """
         name = "One mapper cannot"
         traces = ["stencil:4x4,5pt,bytes=1000"]
-        topologies = ["mesh:4x4"]
-        mappers = ["sweep", "topdown"]
+        topologies = ["fattree:4x4"]
+        mappers = ["sweep", "bokhari(jumps=side)"]
         """,
 }
 
@@ -246,6 +246,10 @@ def test_a_mapping_in_three_dimensions_can_be_turned(browser: Browser, page: Pat
     if not boxes:
         return
     browser.value("document.querySelector('figure button').click()")
+    drawing = "document.querySelector('.frame img').getBoundingClientRect()"
+    turning = "document.querySelector('canvas.turn').getBoundingClientRect()"
+    assert browser.value(f"{turning}.top - {drawing}.top") > 20  # the title stays
+    assert browser.value(f"{drawing}.bottom - {turning}.bottom") > 100  # as do legend and bars
     picture = "document.querySelector('canvas.turn').toDataURL()"
     first = browser.value(picture)
     press = "new KeyboardEvent('keydown', {key: 'ArrowLeft'})"
@@ -255,6 +259,35 @@ def test_a_mapping_in_three_dimensions_can_be_turned(browser: Browser, page: Pat
     browser.value("document.querySelector('figure button').click()")
     assert browser.value("document.querySelector('canvas.turn')") is None
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_cells_links_and_nodes_have_tooltips_where_they_are_drawn(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page, 1280)
+    for words in ("→ 1: ", "rank 0 on ", "switch 0 → "):
+        assert browser.value(
+            f"[...document.querySelectorAll('area')].some(area => area.title.includes('{words}'))"
+        )
+    outside = """[...document.images].filter(image => image.useMap).filter(image => {
+        const box = image.getBoundingClientRect();
+        const [map] = document.getElementsByName(image.useMap.slice(1));
+        return [...map.areas].some(area => area.coords.split(",").some((at, k) =>
+            at < 0 || at > (k % 2 ? box.height : box.width)));
+    }).map(image => image.alt)"""
+    assert browser.value(outside) == []
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_best_and_default_order_stand_in_one_row(browser: Browser, page: Path) -> None:
+    browser.open(page, 1280)
+    tops = browser.value(
+        "[...document.querySelectorAll('.pair .first')].map(one =>"
+        " [one.getBoundingClientRect().top, one.nextElementSibling.getBoundingClientRect().top])"
+    )
+    assert len(tops) > 0
+    assert all(one == other for one, other in tops)
 
 
 def test_the_look_finds_what_is_wrong(browser: Browser, tmp_path: Path) -> None:

@@ -159,12 +159,13 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     runs = store.load_runs(tmp_path / "out")
     columns = ["trace", "topology", "variant", "mapper", "seed"]
     assert list(runs[columns].itertuples(index=False, name=None)) == [
-        *(("lu.S.4", "mesh:2x2", "", m, s) for m in ("sweep", "random") for s in (0, 1)),
-        *(("lu.S.4", "torus:3x2", "", "sweep", s) for s in (0, 1)),
+        ("lu.S.4", "mesh:2x2", "", "sweep", 0),  # which draws nothing, so that once is enough
+        *(("lu.S.4", "mesh:2x2", "", "random", s) for s in (0, 1)),
+        ("lu.S.4", "torus:3x2", "", "sweep", 0),
         ("lu.S.2", "haec:1x1x2", "radio fast", "sweep", 5),
         ("lu.S.2", "haec:1x1x2", "radio slow", "sweep", 5),
     ]
-    fast, slow = runs["makespan"][6:]
+    fast, slow = runs["makespan"][4:]
     assert fast < slow
     _, labels, _, settings, _ = read_plan(tmp_path / "out")
     assert set(labels) == {"", "radio fast", "radio slow"}
@@ -355,13 +356,13 @@ def test_sums_that_no_table_holds_fail_their_run_in_words(tmp_path):
 def test_a_run_that_fails_is_kept_with_its_error_and_tried_again_when_asked(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
-        f'name="s"\ntraces=["{LU}"]\ntopologies=["mesh:3", "mesh:4"]\nmappers=["sweep"]\n'
-        "[replay]\nengine = false"
+        f'name="s"\ntraces=["{LU}"]\ntopologies=["fattree:2x2", "mesh:4"]\n'
+        'mappers=["bokhari(jumps=side)"]\n[replay]\nengine = false'
     )
     outcome = sweep(file, tmp_path / "out")
     ((name, error),) = outcome.failed.items()
-    assert "mesh:3" in name
-    assert "4 ranks do not fit on mesh:3" in error
+    assert "fattree:2x2" in name
+    assert "jumps=side: fattree:2x2 has no sides" in error
     runs = store.load_runs(tmp_path / "out")
     assert runs["error"].isna().tolist() == [False, True]
     left = sweep(file, tmp_path / "out")
@@ -374,9 +375,9 @@ def test_a_failed_run_that_does_well_when_tried_again_is_stored_as_such(tmp_path
     file = write(tmp_path, ["sweep"], "[replay]\nengine = false")
     with monkeypatch.context() as broken:
         broken.setattr(measure_module, "evaluate", None)
-        assert len(sweep(file, tmp_path / "out").failed) == 4
+        assert len(sweep(file, tmp_path / "out").failed) == 2
     assert not sweep(file, tmp_path / "out", retry=True).failed
-    assert sweep(file, tmp_path / "whole").done == 4
+    assert sweep(file, tmp_path / "whole").done == 2
     assert fingerprint(tmp_path / "out") == fingerprint(tmp_path / "whole")
 
 

@@ -185,3 +185,26 @@ def test_gaps_are_no_part_of_the_bound_without_contention():
     found = explain(program, mesh((2,)), [0, 1], parameters=Parameters(gap=1.0), doubled=False)
     assert found.bounds["no contention"].seconds < 1e-5
     assert found.bounds["end point"].seconds == 1.0 < found.result.makespan
+
+
+def test_the_verdict_is_what_a_free_network_saves_and_what_the_order_as_launched_takes():
+    # 0 and 2 talk: two hops in order, each the time of 1 MB at 1 MB/s and no more
+    rows = [("send", 2, 10**6)], [], [("compute", 0.5), ("recv", 0, 10**6)]
+    program = program_of("far", [list(each) for each in rows])
+    topology = mesh((3,)).with_links(bandwidth=1e6, latency=0.0)
+    quiet = Parameters(overhead_send=0.0, overhead_recv=0.0, packet_size=10**6)
+    far, near = (
+        explain(program, topology, np.array(each), parameters=quiet, doubled=False)
+        for each in ([0, 1, 2], [0, 2, 1])
+    )
+    assert near.launched == far.launched == far.result.makespan
+    assert near.free == far.free
+    assert near.network_share == pytest.approx(1 - near.free / near.result.makespan)
+    assert near.result.makespan < far.result.makespan
+    assert "shorter than the order as launched" in near.verdict
+    assert "the order as launched takes as long, to a per cent" in far.verdict
+    assert far.to_dict()["verdict"] == far.verdict
+    lazy = program_of("lazy", [[("compute", 100.0), ("send", 1, 8)], [("recv", 0, 8)]])
+    slow = explain(lazy, topology, np.arange(2), parameters=quiet, doubled=False)
+    assert slow.network_share < 0.01
+    assert slow.verdict.startswith("placement does not matter here: 100.0 % of the run is")

@@ -1,0 +1,128 @@
+"""What a study says of a case in one sentence, and which of several networks is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hopmap.scenarios.quantities import change, runtime
+from hopmap.simulator.ensembles.comparison import faster, ratio
+
+from .findings import LITTLE, percent
+from .study import Case, Entry
+
+
+def network_share(case: Case) -> float | None:
+    """Return the share of the run by default, or else the best, that the network decides."""
+    entry = case.default or case.best
+    makespan, free = entry.value("makespan"), entry.value("makespan_free")
+    if makespan is None or free is None or makespan <= 0:
+        return None
+    return max(0.0, 1 - free / makespan)
+
+
+def alike(case: Case) -> Sequence[Entry]:
+    """Return the mappers that cannot be told from the best: by noise, or within a per cent."""
+    if case.times is not None:
+        return case.leaders
+    best = case.best.value("makespan")
+    if best is None:
+        return [case.best]
+    near = [e for e in case.entries if (e.value("makespan") or np.inf) <= best * (1 + LITTLE)]
+    return sorted(near, key=lambda entry: entry is not case.best)
+
+
+def matters(case: Case) -> bool:
+    """Whether the best is surely faster than the default order, and by more than a hundredth."""
+    default = case.default
+    if default is None or not case.replayed or default in alike(case):
+        return False
+    gap = case.against(case.leaders[0], default)
+    return gap is None or 1 - gap.median >= LITTLE
+
+
+def verdict(case: Case) -> str:
+    """Say what placing ranks buys in a case: share of the network, seconds, what is alike."""
+    best, default, share = case.leaders[0], case.default, network_share(case)
+    if not case.replayed:
+        return ""
+    parts = [] if share is None else [f"the network decides {percent(share)} of the run"]
+    if default is None:
+        parts.append("no default order to compare with")
+    elif matters(case):
+        saved = (default.value("makespan") or 0.0) - (best.value("makespan") or 0.0)
+        of = f"{runtime(saved)} of {runtime(default.value('makespan'))}"
+        parts.append(f"placing ranks saves {of}")
+    elif share is not None and share < LITTLE:
+        parts.append("placement does not matter here")
+    elif best is default:
+        parts.append("keep the default order")
+    elif default in alike(case):
+        parts.append("the default order cannot be told apart from the best")
+    else:
+        parts.append("placement hardly matters here")
+    same = [entry.mapper.strip() for entry in alike(case) if entry is not best]
+    if same and case.times is None:
+        parts.append(f"within a per cent of {best.mapper.strip()}: {', '.join(same)}")
+    return "; ".join(parts)
+
+
+class Network(NamedTuple):
+    """A network of a trace, in a comparison with the others.
+
+    Attributes
+    ----------
+    case : Case
+    behind : str
+        How much longer the best run takes than that on the fastest network; "" of this one.
+    tied : bool
+        Whether it cannot be told apart from the fastest.
+    """
+
+    case: Case
+    behind: str
+    tied: bool
+
+
+def networks(cases: Sequence[Case]) -> list[Network]:
+    """Compare the best runs of a trace on several networks, the fastest first; else nothing.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        Of one trace.
+    """
+    replayed = [case for case in cases if case.replayed]
+    if len({case.topology for case in replayed}) < 2:
+        return []
+    order = sorted(replayed, key=lambda case: case.best.value("makespan") or 0.0)
+    first = order[0]
+    return [Network(first, "", False), *(_behind(first, case) for case in order[1:])]
+
+
+def _behind(first: Case, case: Case) -> Network:
+    here, least = case.best.value("makespan"), first.best.value("makespan")
+    if case.times is None or first.times is None or case.times.shape[1] != first.times.shape[1]:
+        tied = (here or 0.0) <= (least or 0.0) * (1 + LITTLE)
+        return Network(case, change(here, least), tied)
+    one, two = (each.times[each.entries.index(each.best)] for each in (case, first))  # type: ignore[index]
+    middle, low, high = (change(end, 1.0) for end in ratio(one, two))
+    return Network(case, f"{middle} ({low} to {high})", not faster([two, one])[0, 1])
+
+
+def fastest_network(cases: Sequence[Case]) -> str:
+    """Say in one sentence on which network a trace runs fastest; "" of a single one."""
+    found = networks(cases)
+    if not found:
+        return ""
+    first, *others = found
+    tied = [each.case.where for each in others if each.tied]
+    if tied:
+        return f"{first.case.where} and {', '.join(tied)} cannot be told apart"
+    second = others[0]
+    return (
+        f"{first.case.where} is fastest: {runtime(first.case.best.value('makespan'))}; "
+        f"{second.case.where} takes {second.behind.replace('+', '')} longer"
+    )

@@ -1,0 +1,75 @@
+"""A report is drawn when its results have changed, and not again before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from hopmap.scenarios.report.drawn import digest_of_report, is_drawn
+from hopmap.scenarios.report.report import write_report
+
+from .test_report import make_study
+
+SCENARIO = """
+name = "Little"
+traces = ["stencil:2x2,5pt,bytes=1000"]
+topologies = ["mesh:2x2"]
+mappers = ["sweep", "random"]
+[replay]
+engine = "simpy"
+"""
+
+
+def _drawn(folder: Path) -> dict[str, int]:
+    files = [*(folder / "figures").iterdir(), folder / "report.html", folder / "cases.csv"]
+    return {file.name: file.stat().st_mtime_ns for file in files}
+
+
+def test_a_second_report_of_the_same_results_draws_nothing(tmp_path: Path) -> None:
+    make_study(tmp_path, topologies=["mesh:4x4x2"], mappers=["sweep"])
+    page, told = write_report(tmp_path), []
+    first = _drawn(tmp_path)
+    assert write_report(tmp_path, progress=lambda *_: told.append(_)) == page
+    assert _drawn(tmp_path) == first
+    assert told == []
+
+
+def test_it_is_out_of_date_when_results_or_what_was_drawn_have_changed(tmp_path: Path) -> None:
+    make_study(tmp_path, topologies=["mesh:4x4x2"])
+    digest = digest_of_report(tmp_path)
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "cases.csv").write_text("")
+    (tmp_path / "report.html").write_text(f'<meta name="hopmap" content="{digest}">')
+    assert is_drawn(tmp_path, digest)
+    for name in ("figures", "cases.csv", "report.html"):
+        (tmp_path / name).rename(tmp_path / "moved")
+        assert not is_drawn(tmp_path, digest)
+        (tmp_path / "moved").rename(tmp_path / name)
+    found = {digest}
+    for name in ("plan.json", "scenario.toml"):
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "\n")
+        found.add(digest_of_report(tmp_path))
+    make_study(tmp_path, topologies=["mesh:4x4x2"], seeds=(0, 1, 2))
+    found.add(digest_of_report(tmp_path))
+    assert len(found) == 4
+
+
+def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(tmp_path: Path) -> None:
+    scenario = tmp_path / "little.toml"
+    scenario.write_text(SCENARIO)
+    words = ["run", str(scenario), "--out", str(tmp_path / "results")]
+    subprocess.run([sys.executable, "-m", "hopmap", *words], check=True, capture_output=True)
+    before = _drawn(tmp_path / "results")
+    asked = (
+        "import atexit, sys; from hopmap.scenarios.cli.app import app; "
+        "seen = {'matplotlib', 'scipy.special', 'jinja2'}; "
+        "atexit.register(lambda: print(sorted(seen.intersection(sys.modules)))); "
+        f"app({words!r})"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", asked], check=True, capture_output=True, text=True
+    )
+    assert _drawn(tmp_path / "results") == before
+    assert "0 done now, 2 before" in again.stdout
+    assert again.stdout.splitlines()[-1] == "[]"

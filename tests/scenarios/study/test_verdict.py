@@ -1,0 +1,96 @@
+"""The verdict of a case and of several networks: no gain where none is, seconds where one is."""
+
+import numpy as np
+import pytest
+
+from hopmap.scenarios.study.correlation import relation
+from hopmap.scenarios.study.findings import overall
+from hopmap.scenarios.study.study import Case, Entry
+from hopmap.scenarios.study.verdict import (
+    alike,
+    fastest_network,
+    matters,
+    network_share,
+    networks,
+    verdict,
+)
+
+FREE = 0.5
+
+
+@pytest.fixture
+def case(runs_of):
+    """Make a case of mappers and their makespans in seconds, with noise of 0.1 % or without."""
+
+    def make(topology="mesh:2x2", *, noise=0, free=FREE, **times):
+        columns = {"mapper": list(times), "makespan_free": [free] * len(times)}
+        if noise:
+            seeds = np.random.default_rng(len(topology)).normal(1, noise, (len(times), 20))
+            columns["makespans"] = list(seeds * np.array(list(times.values()))[:, None])
+        runs = runs_of(list(times.values()), list(range(1, len(times) + 1)), **columns)
+        entries = [Entry(str(m), own.iloc[0], own) for m, own in runs.groupby("mapper", sort=False)]
+        best = min(entries, key=lambda entry: entry.value("makespan"))
+        default = next((entry for entry in entries if entry.mapper == "sweep"), None)
+        return Case("trace", topology, "", runs, entries, best, default)
+
+    return make
+
+
+def test_a_gain_is_said_in_seconds_with_the_share_of_the_network(case):
+    found = case(sweep=2.0, scan=1.5, random=3.0)
+    assert network_share(found) == 0.75
+    assert matters(found)
+    assert verdict(found) == (
+        "the network decides 75\u00a0% of the run; placing ranks saves 500 ms of 2 s"
+    )
+
+
+@pytest.mark.parametrize("noise", [0, 0.02])
+def test_what_cannot_be_told_apart_is_no_gain(case, noise):
+    found = case(sweep=2.0, scan=1.999, random=3.0, noise=noise)
+    assert not matters(found)
+    assert {entry.mapper for entry in alike(found)} == {"sweep", "scan"}
+    said = ("the default order cannot be told apart from the best", "keep the default order")
+    assert any(words in verdict(found) for words in said)
+    assert "saves" not in verdict(found)
+
+
+def test_a_sure_gain_of_a_thousandth_hardly_matters(case):
+    found = case(sweep=2.0, scan=1.998, noise=1e-5)
+    assert found.sure
+    assert not matters(found)
+    assert verdict(found).endswith("placement hardly matters here")
+
+
+def test_a_run_that_only_computes_is_not_placed(case):
+    found = case(sweep=2.0, scan=1.999, free=1.995)
+    assert "placement does not matter here" in verdict(found)
+
+
+def test_networks_are_compared_by_their_best_mappings(case):
+    tree = case("fattree:4x4", sweep=2.0, scan=1.5)
+    fly = case("dragonfly:2x4x2", sweep=1.2, scan=1.8)
+    found = networks([tree, fly])
+    assert [each.case.topology for each in found] == ["dragonfly:2x4x2", "fattree:4x4"]
+    assert [each.behind for each in found] == ["", "+25.0\u00a0%"]
+    assert fastest_network([tree, fly]) == (
+        "dragonfly:2x4x2 is fastest: 1.2 s; fattree:4x4 takes 25.0\u00a0% longer"
+    )
+    assert networks([tree]) == []
+    assert fastest_network([tree, tree]) == ""
+
+
+@pytest.mark.parametrize("noise", [0, 0.02])
+def test_networks_within_noise_or_a_per_cent_are_tied(case, noise):
+    tree, fly = (case(t, sweep=s, noise=noise) for t, s in (("fattree:2", 1.0), ("mesh:2", 1.001)))
+    assert networks([tree, fly])[1].tied
+    assert fastest_network([tree, fly]).endswith("cannot be told apart")
+    sure = [case("fattree:2", sweep=1.0, noise=1e-5), case("mesh:2", sweep=1.1, noise=1e-5)]
+    assert not networks(sure)[1].tied
+
+
+def test_differences_of_a_thousandth_are_never_called_mostly_yes(case):
+    times = {f"m{place}": 1 + place / 10_000 for place in range(10)}
+    answer = overall([relation(case(**times))])[0]
+    assert "It makes no difference here, where runs differ by 0.09\u00a0% at most" in answer
+    assert "Mostly" not in answer
