@@ -254,7 +254,7 @@ def _hot(per_rank: float, fresh: bool) -> float:
 
 @cache
 def _compile(levels: bool) -> None:
-    """Compile what the portfolio runs on hierarchies or elsewhere, so that no budget pays for it."""
+    """Compile what it runs on hierarchies, or elsewhere, so that no budget pays for it."""
     ranks = np.arange(16)
     ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, ranks + 1)
     rng = np.random.default_rng(0)
