@@ -26,7 +26,7 @@ import numba
 from numba.core import event
 from numba.core.caching import CacheImpl, _CacheLocator
 
-from .parts import WholeCompiler, part_of
+from .parts import KNOWN, WHOLE, part_of
 from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -53,8 +53,9 @@ def njit(signature_or_function: Any = None, /, **options: Any) -> Any:
 
 def _whole(function: Function, *signature: str, **options: Any) -> Any:
     options = {"cache": True, "no_cfunc_wrapper": True} | options
-    whole = numba.njit(*signature, pipeline_class=WholeCompiler, **options)(function)
-    if not numba.config.DISABLE_JIT:
+    decorated: Any = numba.njit
+    whole = decorated(*signature, **WHOLE, **options)(function)
+    if KNOWN and whole is not function:
         part = part_of(function, options)
         whole.get_call_template, whole.get_overload = part.get_call_template, part.get_overload
         whole._compiling_counter = part._compiling_counter
@@ -64,7 +65,7 @@ def _whole(function: Function, *signature: str, **options: Any) -> Any:
 
 def cfunc(signature: Any) -> Any:
     """`numba.cfunc` that keeps what it compiles."""
-    return numba.cfunc(signature, cache=True, pipeline_class=WholeCompiler)
+    return numba.cfunc(signature, cache=True, **WHOLE)
 
 
 @contextmanager

@@ -8,13 +8,15 @@ another is typed and lowered; the rest is done once, in what is called from Pyth
 numba's own functions for arrays, which are never called from Python.
 
 The price: a part is not kept, so that another process that needs it in another whole lowers it
-again, and this knows the inside of numba's compiler (0.68).
+again, and this knows the inside of numba's compiler. With a numba that is not `KNOWN` all is
+compiled as numba does it: slower, to the same results.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numba
 from numba import _dynfunc, types
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
@@ -27,6 +29,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.typing import make_concrete_template
 from numba.core.typing.templates import _OverloadFunctionTemplate
 
+KNOWN = numba.__version__.startswith("0.68.")
 PART: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -134,6 +137,10 @@ class PartCompiler(WholeCompiler):
     lowering = _PartLowering
 
 
+WHOLE: dict[str, Any] = {"pipeline_class": WholeCompiler} if KNOWN else {}
+"""Options of what is called from outside."""
+
+
 def part_of(function: Any, options: dict[str, Any]) -> PartDispatcher:
     """Return what compiles a function into others, with the options of `numba.njit`."""
     targets = {name: value for name, value in options.items() if name != "cache"}
@@ -150,4 +157,5 @@ def _decorator_of_parts(template: Any) -> Any:
     return lambda **options: jit(**({"pipeline_class": PartCompiler} | options | PART))
 
 
-_OverloadFunctionTemplate._get_jit_decorator = _decorator_of_parts
+if KNOWN:
+    _OverloadFunctionTemplate._get_jit_decorator = _decorator_of_parts

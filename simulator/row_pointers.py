@@ -52,7 +52,7 @@ def _type_nth(_context: Any) -> Any:
     return typed
 
 
-@lower_builtin(nth, types.Record, types.Integer)
+@lower_builtin(nth, types.Record, types.Integer)  # type: ignore[no-untyped-call]
 def _lower_nth(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
     pointer, index = arguments
     return builder.gep(pointer, [context.cast(builder, index, signature.args[1], types.intp)])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.compilation import njit
+from hopmap.parts import KNOWN
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -31,6 +32,11 @@ def fibonacci(n):
 @njit(cache=False)
 def largest(values):
     return np.sort(values)[-1] + np.argmax(values)
+
+
+def test_the_installed_numba_is_one_whose_inside_is_known():
+    """With another all is right, and first calls are slow: look at `parts` and let it in."""
+    assert KNOWN
 
 
 def test_a_part_is_compiled_once_for_whole_numbers_of_all_sizes_and_its_caller_alone_as_a_whole():
