@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
 
 from hopmap.scenarios.launchers.text import MAPPING as COMMENT
 from hopmap.simulator import Program
@@ -43,14 +42,20 @@ def expect(sort: str, given: object) -> None:
 def sort_of(given: object) -> str | None:
     """Return which of the three something is, None where it may be any, or is none."""
     if isinstance(given, str | Path):
-        path = Path(given)
-        return _sort_of_file(path) if path.exists() else _sort_of_name(str(given))
+        return _sort_of_file(Path(given)) if _is_there(given) else _sort_of_name(str(given))
     if isinstance(given, Source | Trace | Folded | Program | Traffic):
         return TRACE
     if isinstance(given, Topology):
         return NETWORK
-    placed = isinstance(given, list | tuple | np.ndarray) or hasattr(given, "__array__")
+    placed = isinstance(given, Sequence) or hasattr(given, "__array__")
     return MAPPING if placed else None
+
+
+def _is_there(name: str | Path) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # too long for a name
+        return False
 
 
 def _sort_of_name(name: str) -> str | None:

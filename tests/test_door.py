@@ -228,7 +228,7 @@ def test_arguments_in_another_order_are_recognised(placed, tmp_path):
         lambda: hm.explain(MG, TORUS, hm.read_trace(MG)): "where a mapping is expected",
         lambda: hm.map_ranks(None, TORUS): "NoneType: where a trace or traffic is expected",
         lambda: hm.map_ranks(MG, None): "NoneType: where a network is expected, like torus:4x4x4",
-        lambda: hm.map_ranks(TORUS, MG): "where a network is expected",
+        lambda: hm.map_ranks(TORUS, MG): "a network, where a trace or traffic is expected",
         lambda: hm.advise(None, TORUS): "where a trace or traffic is expected",
         lambda: hm.simulate(MG, TORUS): "mapping: expected one, after the network",
         lambda: hm.simulate(MG, None, [0, 1]): "an array does not name its own",

@@ -42,7 +42,8 @@ def job(hosts: str, machine: str, build: Build) -> Topology:
     TopologyError
         What cannot be read, a host that the network does not have.
     """
-    return _on(read_hosts(hosts), f"job:{hosts}@{machine}", hosts, machine, build)
+    network = _machine(machine, _stamp(machine), build)
+    return _on(network, read_hosts(hosts), f"job:{hosts}@{machine}", hosts)
 
 
 def listed(names: str, machine: str, build: Build) -> Topology:
@@ -53,12 +54,11 @@ def listed(names: str, machine: str, build: Build) -> Topology:
     TopologyError
         Not such a list, a host that the network does not have.
     """
-    where = f"nodes {names[:60]}"
-    return _on(expand(names), f"nodes:{names}@{machine}", where, machine, build)
-
-
-def _on(hosts: list[str], spec: str, where: str, machine: str, build: Build) -> Topology:
     network = _machine(machine, _stamp(machine), build)
+    return _on(network, expand(names), f"nodes:{names}@{machine}", f"nodes {names[:60]}")
+
+
+def _on(network: Topology, hosts: list[str], spec: str, where: str) -> Topology:
     order = nodes_of(network, hosts, where)
     return replace(network.only(order), spec=spec, order=np.array(order, dtype=np.int64))
 

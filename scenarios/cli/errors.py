@@ -42,6 +42,8 @@ class OneLineGroup(TyperGroup):
             with warnings_as_notes():
                 result = super().main(given, prog_name, **extra)
             code = result if isinstance(result, int) else 0
+            if code == INTERRUPTED:  # which typer makes of Ctrl-C; who has said it exits by itself
+                line = "interrupted"
             flush()
         except ClosedPipeError:
             drop_stdout()

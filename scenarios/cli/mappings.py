@@ -142,7 +142,7 @@ def map_(
         for written in filter(None, (out, plot)):
             say(f"written: {written}")
     if placed.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise SystemExit(INTERRUPTED)
 
 
 def _print_placed(placed: Placement, began: str) -> None:

@@ -174,7 +174,7 @@ def run(
             )
     except KeyboardInterrupt:
         _tell_kept(results, as_json)
-        raise typer.Exit(INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
     page = write_report_of(results) if with_report else None
     table = load_runs(results)
     if as_json:

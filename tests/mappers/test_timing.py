@@ -63,7 +63,7 @@ FEW = ("tree:4:4",)
 
 def test_these_networks_are_of_every_family():
     named = {network.partition(":")[0] for network in NETWORKS}
-    assert set(FAMILIES) - named == {"file", "job", "names"}  # the last two are what files make
+    assert set(FAMILIES) - named == {"file", "job", "names", "nodes"}  # what files make
 
 
 @pytest.mark.parametrize(

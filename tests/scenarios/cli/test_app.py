@@ -79,6 +79,7 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
         "done": 0,
         "skipped": 2,
         "failed": {},
+        "impossible": {},
         "report": None,
     }
     assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs missing")
@@ -100,14 +101,14 @@ def test_run_says_what_figures_of_several_seeds_are(tmp_path):
 def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text(
-        f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["mesh:3", "mesh:4"]\n'
-        'mappers = ["sweep"]\n[replay]\nengine = false\n'
+        f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["fattree:4x4", "mesh:4"]\n'
+        'mappers = ["bokhari(jumps=side)"]\n[replay]\nengine = false\n'
     )
     result = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
     assert result.exit_code == 3
     assert "lu.S.4 on mesh:4" in result.stdout
     which, how_many = result.stderr.splitlines()
-    assert which.startswith("hopmap: lu.S.4 on mesh:3 by sweep, seed 0: 4 ranks do not fit")
+    assert which.startswith("hopmap: lu.S.4 on fattree:4x4 by bokhari(jumps=side), seed 0: mapper")
     assert how_many == "hopmap: 1 of 2 runs have failed: --failed tries again"
 
 

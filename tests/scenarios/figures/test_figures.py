@@ -118,7 +118,7 @@ def test_idle_network_and_empty_nodes() -> None:
 
 def test_each_node_of_a_large_network_is_a_cell_that_can_be_seen() -> None:
     """Even one rank among thousands of nodes: 1 row of 512, or as many rows as it takes."""
-    for spec, rows, across in (("cluster:512*1", 1, 512), ("dragonfly:4x8x4", 3, 352)):
+    for spec, rows, across in (("cluster:4096*1", 8, 512), ("dragonfly:4x8x4", 3, 352)):
         topology = topology_from_spec(spec)
         last = topology.nodes - 1
         one = Traffic.from_pairs(1, [], [], [], [])

@@ -31,7 +31,7 @@ MAPPERS = '["sweep", "hilbert", "random", "minmd | bokhari"]'
 STUDIES = {
     "recorded": f"""
         name = "A recorded trace"
-        traces = ["{(HERE.parent / "data" / "mg.S.16").as_posix()}"]
+        traces = ["{(HERE.parents[1] / "data" / "mg.S.16").as_posix()}"]
         topologies = ["mesh:4x2x2", "haec:4x2x2"]
         mappers = {MAPPERS}
         seeds = [0, 1]

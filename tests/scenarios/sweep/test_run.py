@@ -167,7 +167,7 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     ]
     fast, slow = runs["makespan"][4:]
     assert fast < slow
-    _, labels, _, settings, _ = read_plan(tmp_path / "out")
+    _, labels, _, settings, *_ = read_plan(tmp_path / "out")
     assert set(labels) == {"", "radio fast", "radio slow"}
     assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
 
@@ -424,7 +424,7 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process
     output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (130, "")
-    assert errors.splitlines()[-1] == "hopmap: interrupted"  # it may have had to compile before
+    assert errors.splitlines()[-1].startswith("hopmap: interrupted: ")  # it may compile before
     assert not [name for name in files_of(results) if ".partial" in name]
     runs = plan(load_scenario(file), tmp_path)
     done = finished(results)

@@ -65,7 +65,7 @@ def test_a_table_that_does_not_fit_together(labels, parameters, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ([{"gap": [0, -1]}], "gap -1.0: expected at least 0"),
+        ([{"gap": [0, -1]}], "gap -1: expected at least 0"),
         ([{"gpa": [0]}], "unknown parameter 'gpa'"),
         ([{"link.copper.latency": [0]}], "unknown parameter"),
         ([{"gap": [0]}, {"gap": [1]}], "gap: varied twice"),

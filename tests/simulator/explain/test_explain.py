@@ -192,7 +192,12 @@ def test_the_verdict_is_what_a_free_network_saves_and_what_the_order_as_launched
     rows = [("send", 2, 10**6)], [], [("compute", 0.5), ("recv", 0, 10**6)]
     program = program_of("far", [list(each) for each in rows])
     topology = mesh((3,)).with_links(bandwidth=1e6, latency=0.0)
-    quiet = Parameters(overhead_send=0.0, overhead_recv=0.0, packet_size=10**6)
+    quiet = Parameters(
+        overhead_send=0.0,
+        overhead_recv=0.0,
+        packet_size=10**6,
+        switching="store_and_forward",
+    )
     far, near = (
         explain(program, topology, np.array(each), parameters=quiet, doubled=False)
         for each in ([0, 1, 2], [0, 2, 1])

@@ -1,5 +1,6 @@
 """Files of events whose end is lost: libotf2 would go on in its own memory."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,9 @@ def test_no_cut_is_complete(name, data, tmp_path):
 
 
 def test_recorded_files_are_complete(data):
-    files = [file for kind in ("evt", "def") for file in data.rglob(f"*.{kind}")]
+    folders = os.walk(data, followlinks=True)
+    found = [Path(root, name) for root, _, names in folders for name in names]
+    files = [file for file in found if file.suffix in (".evt", ".def")]
     assert len(files) == 92
     assert all(is_complete(file, CHUNK) for file in files)
 
