@@ -28,7 +28,6 @@ import numba
 from numba.core import event
 from numba.core.caching import CacheImpl, _CacheLocator
 
-from .parts import KNOWN, WHOLE, part_of
 from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,27 +46,12 @@ def njit(function: Function, /) -> Function: ...
 
 def njit(signature_or_function: Any = None, /, **options: Any) -> Any:
     """`numba.njit` that keeps what it compiles, unless ``cache=False`` is said."""
-    if not callable(signature_or_function):
-        given = () if signature_or_function is None else (signature_or_function,)
-        return lambda function: _whole(function, *given, **options)
-    return _whole(signature_or_function, **options)
-
-
-def _whole(function: Function, *signature: str, **options: Any) -> Any:
-    options = {"cache": True, "no_cfunc_wrapper": True} | options
-    decorated: Any = numba.njit
-    whole = decorated(*signature, **WHOLE, **options)(function)
-    if KNOWN and whole is not function:
-        part = part_of(function, options)
-        whole.get_call_template, whole.get_overload = part.get_call_template, part.get_overload
-        whole._compiling_counter = part._compiling_counter
-        whole.part = part  # keeps it alive
-    return whole
+    return numba.njit(signature_or_function, **({"cache": True} | options))
 
 
 def cfunc(signature: Any) -> Any:
     """`numba.cfunc` that keeps what it compiles."""
-    return numba.cfunc(signature, cache=True, **WHOLE)
+    return numba.cfunc(signature, cache=True)
 
 
 @contextmanager

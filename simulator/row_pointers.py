@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import lower_builtin, overload, type_callable
+from numba.extending import intrinsic, overload
 
 
 def first_records(tables: Any) -> Any:
@@ -43,16 +43,18 @@ def _recording(first: Any) -> Any:
     return answer
 
 
-@type_callable(nth)
-def _type_nth(_context: Any) -> Any:
-    def typed(first: Any, index: Any) -> Any:
-        fits = isinstance(first, types.Record) and isinstance(index, types.Integer)
-        return first if fits else None
+@intrinsic
+def _offset(_context: Any, first: types.Record, _index: types.Integer) -> Any:
+    def generate(_: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> ir.Value:
+        pointer, number = arguments
+        return builder.gep(pointer, [number])
 
-    return typed
+    return first(first, types.intp), generate
 
 
-@lower_builtin(nth, types.Record, types.Integer)  # type: ignore[no-untyped-call]
-def _lower_nth(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-    pointer, index = arguments
-    return builder.gep(pointer, [context.cast(builder, index, signature.args[1], types.intp)])
+@overload(nth)
+def _nth(first: Any, index: int) -> Any:  # noqa: ARG001 (types of them, at compile time)
+    def row(first: Any, index: int) -> Any:
+        return _offset(first, index)  # type: ignore[call-arg, arg-type]
+
+    return row
