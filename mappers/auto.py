@@ -119,7 +119,7 @@ def portfolio(
     progress: Progress | None = None,
 ) -> Portfolio:
     """See `auto`; with the steps."""
-    _compile()
+    _compile(bool(spans_of(topology)))
     annealing_kernels.all_hops(topology.router, 1, np.zeros(1, dtype=np.int64))
     if callable(objective) or objective == LOAD:
 
@@ -254,13 +254,14 @@ def _hot(per_rank: float, fresh: bool) -> float:
 
 
 @cache
-def _compile() -> None:
-    """Compile whatever the portfolio runs, so that no budget pays for it."""
+def _compile(levels: bool) -> None:
+    """Compile what it runs on hierarchies, or elsewhere, so that no budget pays for it."""
     ranks = np.arange(16)
     ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, ranks + 1)
     rng = np.random.default_rng(0)
-    for topology in (torus([2, 2, 4]), tree([4, 4])):
-        search = AnnealingSearch(ring, topology, ranks, "hop_bytes", rng, Watch())
-        search.bound = None
-        for _ in _members(search, ring, ranks, "hop_bytes", 1000, rng):
-            pass
+    search = AnnealingSearch(
+        ring, tree([4, 4]) if levels else torus([2, 2, 4]), ranks, "hop_bytes", rng, Watch()
+    )
+    search.bound = None
+    for _ in _members(search, ring, ranks, "hop_bytes", 1000, rng):
+        pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -222,9 +223,10 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
 
 def _called_alike(path: Path) -> list[Path]:
     """Return what lies beside a missing file under its name with a suffix, or in other letters."""
-    beside = path.parent.iterdir() if path.parent.is_dir() else ()
     name, ends = path.name.lower(), (*FORMATS, ".otf2")
-    return [file for file in beside if file.name.lower() in (name, *(name + e for e in ends))][:1]
+    alike = {name, *(name + end for end in ends)}
+    beside = os.listdir(path.parent) if path.parent.is_dir() else ()
+    return [path.parent / each for each in beside if each.lower() in alike][:1]
 
 
 def _warn(text: str) -> None:
