@@ -225,8 +225,10 @@ def _called_alike(path: Path) -> list[Path]:
     """Return what lies beside a missing file under its name with a suffix, or in other letters."""
     name, ends = path.name.lower(), (*FORMATS, ".otf2")
     alike = {name, *(name + end for end in ends)}
-    beside = os.listdir(path.parent) if path.parent.is_dir() else ()
-    return [path.parent / each for each in beside if each.lower() in alike][:1]
+    if not path.parent.is_dir():
+        return []
+    with os.scandir(path.parent) as beside:
+        return [Path(each) for each in beside if each.name.lower() in alike][:1]
 
 
 def _warn(text: str) -> None:
