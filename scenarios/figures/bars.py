@@ -26,6 +26,7 @@ from .style import (
     RED,
     SKY,
     WIDTH,
+    headline,
     label,
     margin,
     new_figure,
@@ -80,7 +81,7 @@ def ienpc_bars(
     colours = [GREY if name == default else BLUE for name in mappers]
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        headline(figure, title)
         for place, (key, word) in enumerate(STATISTICS.items()):
             column, line = place % 2, place // 2
             bottom = height - _HEAD - panel - line * (panel + _FOOT + 0.3)
@@ -226,7 +227,7 @@ def rows_figure(
     height = panel + 0.34 + 0.66 + extra
     left = margin(names)
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+    headline(figure, title)
     axes = figure.add_axes(
         (left / WIDTH, (0.66 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
     )

@@ -21,7 +21,7 @@ from .style import (
     SMALL,
     WIDTH,
     colour_bar,
-    label,
+    headline,
     new_figure,
     sequential,
     style,
@@ -55,7 +55,7 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     with style():
         height = 4.7
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        headline(figure, title)
         top = figure.add_axes((0.52 / WIDTH, 3.12 / height, (WIDTH - 0.7) / WIDTH, 0.8 / height))
         below = figure.add_axes((0.52 / WIDTH, 1.02 / height, (WIDTH - 0.7) / WIDTH, 1.85 / height))
         bar = figure.add_axes((0.52 / WIDTH, 0.3 / height, 1.6 / WIDTH, 0.1 / height))

@@ -30,7 +30,7 @@ from .style import (
     SMALL,
     WIDTH,
     colour_bar,
-    label,
+    headline,
     new_figure,
     picture,
     sheet,
@@ -251,7 +251,7 @@ def _planes(
     foot = _HISTOGRAM + 0.74
     height = 0.38 + lines * (high + 0.2) + foot
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+    headline(figure, title)
     axes = sheet(figure)
     for z in range(count):
         left = 0.2 + z % across * (wide + 0.08)

@@ -16,7 +16,18 @@ from hopmap.topologies import Topology
 
 from .layout import Layout, arrows, is_box, is_haec, link_steps, slices, stack
 from .planes import link_planes
-from .style import GREY, INK, PALE, SMALL, WIDTH, colour_bar, label, new_figure, sequential, style
+from .style import (
+    GREY,
+    INK,
+    PALE,
+    SMALL,
+    WIDTH,
+    colour_bar,
+    headline,
+    new_figure,
+    sequential,
+    style,
+)
 from .switches import drawable, link_levels, link_words, number_links
 from .tips import add_tips
 
@@ -74,7 +85,7 @@ def canvas(
     span = min((WIDTH - 0.2) / max(layout.width, layout.height * 0.62), 0.62)
     height = layout.height * span + head + foot
     figure = new_figure(height)
-    figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+    headline(figure, title)
     axes = figure.add_axes((0, foot / height, 1, layout.height * span / height))
     axes.set_axis_off()
     points = np.concatenate((layout.nodes, *layout.planes))

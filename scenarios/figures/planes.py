@@ -16,7 +16,7 @@ from .style import (
     BLUE,
     WIDTH,
     colour_bar,
-    label,
+    headline,
     new_figure,
     picture,
     sequential,
@@ -54,7 +54,7 @@ def link_planes(
     norm, cmap = Normalize(0, top), sequential()
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        headline(figure, title)
         axes = sheet(figure)
         for place, (name, values) in enumerate(maps.items()):
             left = 0.2 + place % across * (wide + 0.12)

@@ -18,7 +18,7 @@ from hopmap.scenarios.quantities import MISSING, compact, time_unit
 from hopmap.scenarios.study.correlation import METRICS, OUTCOMES, Relation, Tau
 from hopmap.units import show_bytes
 
-from .style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, label, new_figure, style
+from .style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, headline, label, new_figure, style
 
 _MARKERS = "osD^vP"
 _ROW, _COLUMNS = 0.22, 2  # inches a row of cells, columns of a legend
@@ -128,7 +128,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
     height = 2.75 + legend
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        headline(figure, title)
         left, gap, bottom = 0.62, 0.14, 0.5 + legend
         width = (WIDTH - left - gap - 0.12) / 2
         for place, (column, name, text) in enumerate(panels):
@@ -184,7 +184,7 @@ def variation(
     height = 2.55 + foot + legend
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        headline(figure, title)
         bottom = foot + legend
         axes = figure.add_axes(
             (

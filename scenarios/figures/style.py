@@ -102,6 +102,12 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height))
 
 
+def headline(figure: Figure, title: str) -> None:
+    """Write a title at the top, cut to what a figure's width holds."""
+    top = 1 - 0.08 / figure.get_figheight()
+    figure.text(0.08 / WIDTH, top, label(title, 45), va="top", weight="bold")
+
+
 def sheet(figure: Figure) -> Axes:
     """Axes over the whole figure, in inches from its lower left corner, without ticks.
 

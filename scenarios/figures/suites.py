@@ -15,7 +15,7 @@ from hopmap.scenarios.quantities import compact, time_unit
 from hopmap.units import show_seconds
 
 from .relations import mark
-from .style import WIDTH, label, new_figure, style
+from .style import WIDTH, headline, label, new_figure, style
 
 _HIGH, _FOOT, _LEGEND = 1.55, 0.68, 2
 
@@ -57,7 +57,7 @@ def suite_lines(
     height = 0.36 + legend + len(panels) * (_HIGH + _FOOT)
     with style():
         figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
+        headline(figure, title)
         box = [0.62 / WIDTH, 0, (WIDTH - 0.75) / WIDTH, _HIGH / height]
         for place, panel in enumerate(panels):
             box[1] = (0.42 + (len(panels) - 1 - place) * (_HIGH + _FOOT)) / height

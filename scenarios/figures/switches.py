@@ -17,7 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.scenarios.quantities import compact, data
 from hopmap.topologies import Topology
 
-from .style import GREY, INK, PALE, SMALL, WIDTH, colour_bar, label, new_figure, sequential
+from .style import (
+    GREY,
+    INK,
+    PALE,
+    SMALL,
+    WIDTH,
+    colour_bar,
+    headline,
+    new_figure,
+    sequential,
+    sheet,
+)
 from .style import style as styled
 from .tips import add_tips, squares
 
@@ -57,11 +68,7 @@ def link_levels(
     lane = np.stack((along[:, 1], -along[:, 0]), axis=1) * _LANE
     used = (carried[order] > 0)[:, None]
     with styled():
-        figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(0, WIDTH), ylim=(0, height))
+        figure, axes = _titled(height, title)
         lines = LineCollection(
             list(np.stack((start + lane, end + lane), axis=1)[order]),
             colors=np.where(used, cmap(norm(carried[order])), np.array([0.85, 0.87, 0.89, 1.0])),
@@ -124,11 +131,7 @@ def rank_levels(
     place = place + np.array([0.2, foot])
     at = place[node_of] + away[node_of] * (0.1 + size * (turn[:, None] + 0.4))
     with styled():
-        figure = new_figure(height)
-        figure.text(0.08 / WIDTH, 1 - 0.08 / height, label(title, 45), va="top", weight="bold")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(0, WIDTH), ylim=(0, height))
+        figure, axes = _titled(height, title)
         ends = np.stack((place[topology.link_from], place[topology.link_to]), axis=1)
         once = topology.link_from < topology.link_to
         lines = LineCollection(list(ends[once]), colors=GREY, linewidths=0.7, alpha=0.7)
@@ -172,6 +175,13 @@ def number_links(axes: Axes, middle: Points, hot: Sequence[int]) -> None:
         axes.text(
             x, y, str(place), ha="center", va="center_baseline", size=SMALL, bbox=look, zorder=6
         )
+
+
+def _titled(height: float, title: str) -> tuple[Figure, Axes]:
+    """Return a figure with its title, and axes in inches all over it."""
+    figure = new_figure(height)
+    headline(figure, title)
+    return figure, sheet(figure)
 
 
 def _levels(topology: Topology) -> NDArray[np.int64]:
