@@ -264,8 +264,13 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     check_out(out, plot)
-    from hopmap.scenarios.given import algorithms_of, warn_if_silent
-    from hopmap.simulator.programs.from_source import check_collectives, traffic_of_source
+    from hopmap.scenarios.given import algorithms_of, tell_of_collectives
+    from hopmap.simulator.programs.from_source import (
+        SourceTraffic,
+        check_collectives,
+        outweighed,
+        traffic_of_source,
+    )
     from hopmap.traces.formats.files import save_traffic, traffic_text
 
     algorithms = algorithms_of(settings_given(settings))
@@ -273,11 +278,16 @@ def matrix(
     source = _opened(trace)
     with working(f"reading {source.name}") as progress:
         facts, traffic = _read(source, progress)
-        if collectives is Collectives.EXPAND:
+        if collectives is Collectives.IGNORE:
+            why = outweighed(traffic, facts["collective_bytes"]) if source.has_collectives else ""
+            found = SourceTraffic(traffic, {}, outweighed=why)
+        else:
             begin = time.perf_counter()
-            traffic, chosen, _, notes = traffic_of_source(source, collectives, algorithms)
-            facts |= _traffic_facts(traffic) | {"algorithms": chosen, "notes": notes}
+            found = traffic_of_source(source, collectives, algorithms)
             facts["wall_seconds"] += time.perf_counter() - begin
+        if found.expanded:
+            traffic = found.traffic
+            facts |= _traffic_facts(traffic) | {"algorithms": found.chosen, "notes": found.notes}
         if str(out) == "-":
             say(traffic_text(traffic).rstrip("\n"))
         elif out is not None:
@@ -286,9 +296,7 @@ def matrix(
         if plot is not None:
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
-    if collectives is Collectives.IGNORE:
-        left_out = facts["collective_bytes"] or 0
-        warn_if_silent(source.name, traffic, left_out, has_collectives=source.has_collectives)
+    tell_of_collectives(source.name, found)
     if str(out) != "-":
         _print_facts(source.name, facts, as_json)
 

@@ -82,7 +82,7 @@ BAD = {
     "info lu.C.0": "on 0 ranks",
     "info lu.X.4": "X",
     "matrix good --out new.xyz": "unknown kind of traffic file",
-    "matrix good --out new.npz --collectives expnd": "is not one of 'ignore', 'expand'",
+    "matrix good --out new.npz --collectives expnd": "is not one of 'auto', 'ignore', 'expand'",
     "matrix good --out new.npz --set collective.bcast=linear": "expected --collectives expand",
     "matrix good --out new.npz --collectives expand --set link.latency=1": "unknown parameter",
     "matrix good --out new.npz --collectives expand --set collective.bcast=tree": "binomial",
