@@ -174,6 +174,8 @@ def messages_of_source(source: Source) -> SourceTraffic:
         assert source.path is not None
         counted = read_monitoring(source.path, collectives=True)
         left_out = int(counted.bytes.sum() - found.bytes.sum())
+    if source.kind == "training":
+        left_out = int(lower(source.calls()).traffic().bytes.sum() - found.bytes.sum())
     why = outweighed(found, left_out) if source.has_collectives else ""
     return SourceTraffic(found, {}, outweighed=why)
 
