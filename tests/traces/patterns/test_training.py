@@ -100,11 +100,11 @@ def test_the_pipeline_has_the_bubble_of_section_2_2_1(stages, microbatches):
 
 def test_gradients_are_added_up_among_those_that_have_the_same():
     """4 h^2 of attention, 8 h^2 of each expert, and the embedding at the first and last stage."""
-    of = parse_training(f"{SMALL},dp=4,ep=2,experts=4,microbatches=1,topk=1")
+    of = parse_training(f"{SMALL},dp=4,ep=2,experts=4,microbatches=1,topk=2")
     traffic = lower(training_folded(of), {"allreduce": "ring", "alltoall": "pairwise"}).traffic()
     shared = (4 * of.layers * 64**2 + 64 * 128) * of.gradient
     own = 8 * 2 * of.layers * 64**2 * of.gradient
-    tokens = of.activations * 4 * of.layers  # two all-to-alls forward, two backward
+    tokens = 2 * of.activations * 4 * of.layers  # two all-to-alls forward, two backward
     by_rank = np.bincount(traffic.src, traffic.bytes, 4)
     assert by_rank.tolist() == [2 * shared * 3 / 4 + 2 * own / 2 + tokens / 2] * 4
 
