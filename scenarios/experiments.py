@@ -78,7 +78,7 @@ def sweep(
     rounds: int | None = None,
     exact: bool = False,
     repeat: int | None = None,
-    collectives: str = "ignore",
+    collectives: str = "auto",
     spread: bool = False,
     settings: GivenSettings = None,
     vary: Sequence[Mapping[str, Any]] = (),

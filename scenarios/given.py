@@ -30,6 +30,7 @@ from hopmap.simulator.programs.from_source import (
     SourceProgram,
     SourceTraffic,
     check_collectives,
+    outweighed,
     program_of_source,
     traffic_of_source,
 )
@@ -42,7 +43,6 @@ from hopmap.topologies import (
 )
 from hopmap.traces import Folded, Trace, TraceError, Traffic, summarize
 from hopmap.traces.sources import Source, open_source
-from hopmap.units import show_bytes
 
 from .mistaken import MAPPING, NETWORK, TRACE, expect, sort_of
 
@@ -141,10 +141,11 @@ def traffic_given(
 
     Parameters
     ----------
-    collectives : {"ignore", "expand"}
-        Whether to count what collectives send.
+    collectives : {"ignore", "expand", "auto"}
+        Whether to count what collectives send; "auto" does where that outweighs the messages, or
+        where algorithms are named.
     algorithms : mapping of str to str, optional
-        Of collectives, by operation; they need "expand".
+        Of collectives, by operation; not with "ignore".
 
     Raises
     ------
@@ -157,25 +158,31 @@ def traffic_given(
         given = open_source(given)
     if isinstance(given, Source):
         found = traffic_of_source(given, collectives, algorithms)
-    elif collectives == "expand":
-        found = _expanded(given, algorithms)
-    elif isinstance(given, Trace):
-        summary = summarize(given)
-        found = SourceTraffic(summary.traffic, {}, summary.collective_bytes)
-    elif isinstance(given, Traffic):
+    elif isinstance(given, Traffic) and collectives != "expand" and not algorithms:
         found = SourceTraffic(given, {})
+    elif collectives == "expand" or algorithms:
+        found = _expanded(given, algorithms)
     else:
-        program = given if isinstance(given, Program) else lower(given)
-        found = SourceTraffic(program.p2p_traffic(), {})
-    if collectives == "ignore":
-        known = (
-            given.has_collectives if isinstance(given, Source) else not isinstance(given, Traffic)
-        )
-        warn_if_silent(name_of(given), found.traffic, found.left_out, has_collectives=known)
+        found = _messages_of(given)
+        if collectives == "auto" and found.outweighed:
+            found = _expanded(given, None)._replace(outweighed=found.outweighed)
+    tell_of_collectives(name_of(given), found)
     open_ = [f"{what}: {n:,}" for what, n in found.notes.items() if what not in _NO_DOUBT]
     if open_:
         warnings.warn(f"{name_of(given)}: {'; '.join(open_)}", HopmapWarning, stacklevel=2)
     return found
+
+
+def _messages_of(given: Trace | Folded | Program | Traffic) -> SourceTraffic:
+    """Return point-to-point traffic, and whether collectives outweigh it."""
+    if isinstance(given, Trace):
+        summary = summarize(given)
+        messages, left_out = summary.traffic, summary.collective_bytes
+    else:
+        program = given if isinstance(given, Program) else lower(given)  # type: ignore[arg-type]
+        messages = program.p2p_traffic()
+        left_out = int(program.traffic().bytes.sum() - messages.bytes.sum())
+    return SourceTraffic(messages, {}, outweighed=outweighed(messages, left_out))
 
 
 def _expanded(
@@ -192,28 +199,16 @@ def _expanded(
             f"algorithms {dict(algorithms)}: the program was lowered with "
             f"{dict(given.algorithms)}: expected the same"
         )
-    return SourceTraffic(given.traffic(), given.chosen, notes=given.notes)
+    return SourceTraffic(given.traffic(), given.chosen, given.notes, expanded=True)
 
 
-def warn_if_silent(name: str, traffic: Traffic, left_out: int, *, has_collectives: bool) -> None:
-    """Warn of a program that sends in collectives only, or most, like NAS FT and IS.
-
-    `left_out` is what they send, in bytes. Where nobody says how much, fewer messages than ranks
-    are a sign of it.
-    """
-    if not has_collectives or traffic.ranks == 1:
-        return
-    sent, messages = int(traffic.bytes.sum()), int(traffic.messages.sum())
-    if not messages:
-        what = "no point-to-point messages"
-    elif left_out > sent:
-        what = f"{show_bytes(sent)} in messages and {show_bytes(left_out)} in collectives"
-    elif messages < traffic.ranks:
-        what = f"{messages} point-to-point messages of {show_bytes(sent)} in all"
-    else:
-        return
-    text = f"{name}: {what}: count collectives with --collectives expand"
-    warnings.warn(text, HopmapWarning, stacklevel=3)
+def tell_of_collectives(name: str, found: SourceTraffic) -> None:
+    """Warn of a program that sends in collectives only, or most, and say what was done about it."""
+    if found.outweighed:
+        how = "count collectives with --collectives expand"
+        if found.expanded:
+            how = "what collectives send is counted, too (--collectives ignore leaves it out)"
+        warnings.warn(f"{name}: {found.outweighed}: {how}", HopmapWarning, stacklevel=3)
 
 
 def replay_given(

@@ -77,7 +77,7 @@ def map_ranks(
     hosts: str | Path | None = None,
     nodelist: str | None = None,
     spread: bool = False,
-    collectives: str = "ignore",
+    collectives: str = "auto",
     settings: GivenSettings = None,
     steps: int | None = None,
     rounds: int | None = None,
@@ -114,11 +114,12 @@ def map_ranks(
     spread : bool
         Whether every node takes as many ranks as any other that has room, one more at most. All
         mappers fill nodes otherwise, or as few as their objective wants.
-    collectives : {"ignore", "expand"}
-        Whether to count what collectives send.
+    collectives : {"auto", "ignore", "expand"}
+        Whether to count what collectives send; "auto" does where that outweighs the messages, or
+        where algorithms are set.
     settings : mapping, optional
         Like ``{"link.bandwidth": "25 Gbit/s"}``: of "makespan" and "energy" any parameter, of
-        expanded collectives their algorithms.
+        collectives that are counted their algorithms.
     steps, rounds : int, optional
         Of "makespan" and "energy"; see `simulate`.
     keep_interrupted : bool
@@ -150,10 +151,10 @@ def map_ranks(
         run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
         network = on_job(run.network, names, hosts, nodelist)
         goal = Simulated(objective, run, engine or DEFAULT_ENGINE)
-        if collectives == "expand":
+        if collectives == "expand" or (found := traffic_given(given, collectives)).expanded:
             traffic = run.program.traffic()
         else:
-            traffic = traffic_given(given, collectives).traffic
+            traffic = found.traffic
     else:
         given_too = {"engine": engine, "steps": steps, "rounds": rounds}
         for name, value in given_too.items():
@@ -224,7 +225,7 @@ def evaluate(
     mapping: GivenMapping | None = None,
     *,
     convention: str = "hopmap",
-    collectives: str = "ignore",
+    collectives: str = "auto",
     settings: GivenSettings = None,
 ) -> Metrics:
     """Measure a mapping: what stays on nodes, what crosses links, how far, how evenly.

@@ -129,7 +129,7 @@ def test_a_sweep_takes_networks_from_files_and_none_that_were_changed(tmp_path, 
 def test_collectives_of_objects_are_counted_or_refused_as_those_of_names():
     trace = hm.read_trace(DATA / "is.S.16")
     program = lower(trace)
-    for how in ("ignore", "expand"):
+    for how in ("ignore", "expand", "auto"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", hm.HopmapWarning)
             found = [
@@ -139,12 +139,13 @@ def test_collectives_of_objects_are_counted_or_refused_as_those_of_names():
     settings = {"collective.alltoallv": "linear"}
     for each in (trace, program, found[0].traffic):
         with pytest.raises(hm.HopmapError, match="expand"):
-            hm.map_ranks(each, TORUS, "sweep", settings=settings)
-        with pytest.raises(hm.HopmapError, match="expected one of ignore, expand"):
+            hm.map_ranks(each, TORUS, "sweep", collectives="ignore", settings=settings)
+        with pytest.raises(hm.HopmapError, match="expected one of auto, ignore, expand"):
             hm.map_ranks(each, TORUS, "sweep", collectives="expnd")
     for each, said in ((program, "expected the same"), (found[0].traffic, "no collectives apart")):
         with pytest.raises(hm.HopmapError, match=said):
-            hm.map_ranks(each, TORUS, "sweep", collectives="expand", settings=settings)
+            hm.map_ranks(each, TORUS, "sweep", settings=settings)
+    assert found[0].traffic.same_as(lower(trace).traffic())
 
 
 def test_what_a_calibration_finds_are_settings(tmp_path, placed):
@@ -215,8 +216,12 @@ def test_whatever_is_wrong_is_one_error_that_says_so(ask, said):
 
 
 def test_what_a_user_should_know_is_a_warning(placed):
-    with pytest.warns(hm.HopmapWarning, match=r"is\.S\.16: .* in collectives: count collectives"):
-        hm.map_ranks(DATA / "is.S.16", TORUS, "sweep")
+    for how, said in (
+        ("auto", "what collectives send is counted"),
+        ("ignore", "count collectives"),
+    ):
+        with pytest.warns(hm.HopmapWarning, match=rf"is\.S\.16: .* in collectives: {said}"):
+            hm.map_ranks(DATA / "is.S.16", TORUS, "sweep", collectives=how)
 
 
 def test_arguments_in_another_order_are_recognised(placed, tmp_path):

@@ -30,6 +30,14 @@ CODES = "https://github.com/codes-org/codes modelnet-mpi-fattree-summit-k36-n356
 TRACER = "https://github.com/hpcgroup/TraceR examples/conf/torus.conf"
 TPU = "https://glennklockwood.com/garden/processors/TPUv4"
 ASTRA = "https://github.com/astra-sim/astra-sim examples/network/analytical/HGX-H100-validated.yml"
+SUPERPOD_B200 = (
+    "https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-b200"
+)
+DGX_B200 = "https://docs.nvidia.com/dgx/dgxb200-user-guide/introduction-to-dgxb200.html"
+SUPERPOD_GB200 = (
+    "https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-gb200"
+)
+GB200 = "https://docs.nvidia.com/dgx/dgxgb200-user-guide/hardware.html"
 NVLINK = "https://catalogone.com/data-center-and-cloud-computing-nvlink-nvswitch"
 
 
@@ -148,6 +156,17 @@ PRESETS: dict[str, Preset] = {
             ),
         ),
         Preset(
+            "dgx-b200-unit",
+            "DGX B200, a unit of 32 systems: 8 GPUs behind NVSwitch, a rail for each of the 8",
+            "fattree:8x32:1x8",
+            f"{SUPERPOD_B200}; assumed: a rail is one switch, NVSwitch passes the rest on",
+            (
+                Links("level1", Figure(900e9, f"{DGX_B200}, 14.4 TB/s for 8, both ways"), _LATENCY),
+                Links("level2", Figure(50e9, f"{DGX_B200}, 400 Gbit/s"), _LATENCY),
+            ),
+            _interface(Figure(900e9, f"{ASSUMED}: as the link")),
+        ),
+        Preset(
             "fugaku-tofud",
             "Fugaku, Tofu D: 6-D torus (mesh in A and C), nominal speeds",
             "torus:24x23x24x2x3x2",
@@ -166,6 +185,17 @@ PRESETS: dict[str, Preset] = {
                 "eager_limit": Figure(64000, TRACER),
                 "packet_size": Figure(8192, TRACER),
             },
+        ),
+        Preset(
+            "gb200-unit",
+            "DGX GB200: 8 racks of 72 GPUs in one NVLink domain, a 400 Gbit/s port each",
+            "fattree:72x8:1x72",
+            f"{SUPERPOD_GB200}; assumed: a rail for each GPU of a rack, as one switch",
+            (
+                Links("level1", Figure(900e9, NVLINK), _LATENCY),
+                Links("level2", Figure(50e9, f"{GB200}, 4 ports for 4 GPUs"), _LATENCY),
+            ),
+            _interface(Figure(900e9, f"{ASSUMED}: as the link")),
         ),
         Preset(
             "haec-box-4x4x4",

@@ -1,4 +1,4 @@
-"""Where traffic comes from: an OTF2 archive, a file; a benchmark, stencil or collective by name."""
+"""Where traffic comes from: an OTF2 archive, a file; a benchmark or a pattern by its name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from hopmap.traces.nas.benchmarks import (
 )
 from hopmap.traces.patterns.collectives import collective_trace, parse_collective
 from hopmap.traces.patterns.stencils import parse_stencil, traffic_of_stencil
+from hopmap.traces.patterns.training import (
+    parse_training,
+    training_folded,
+    training_trace,
+    training_traffic,
+)
 
 from .folded import Folded
 from .trace import Trace, TraceError
 from .traffic import Traffic
 
-STENCIL, COLLECTIVE = "stencil:", "collective:"
+STENCIL, COLLECTIVE, TRAINING = "stencil:", "collective:", "training:"
 
 
 @dataclass(frozen=True)
@@ -38,21 +44,21 @@ class Source:
     ----------
     name : str
         Short name for reports, like "mg.S.16" or "stencil:8x8,5pt".
-    kind : {"archive", "traffic", "benchmark", "stencil", "collective"}
-        An OTF2 archive, a file of traffic, a benchmark, the traffic of a stencil or the call of a
-        collective to generate.
+    kind : {"archive", "traffic", "benchmark", "stencil", "collective", "training"}
+        An OTF2 archive, a file of traffic, a benchmark, the traffic of a stencil, the call of a
+        collective or a step of training a model to generate.
     path : Path or None
         Archive folder (or anchor file) or traffic file.
     """
 
     name: str
-    kind: Literal["archive", "traffic", "benchmark", "stencil", "collective"]
+    kind: Literal["archive", "traffic", "benchmark", "stencil", "collective", "training"]
     path: Path | None = None
 
     @property
     def has_program(self) -> bool:
         """Whether the order of messages is known, so that it can be replayed."""
-        return self.kind in ("archive", "benchmark", "collective")
+        return self.kind in ("archive", "benchmark", "collective", "training")
 
     @property
     def is_monitored(self) -> bool:
@@ -92,6 +98,8 @@ class Source:
         if self.kind == "collective":
             call = parse_collective(self.name.removeprefix(COLLECTIVE))
             return Traffic.from_pairs(call.ranks, [], [], [], [])
+        if self.kind == "training":
+            return training_traffic(parse_training(self.name.removeprefix(TRAINING)))
         assert self.path is not None
         if self.kind == "archive":
             from hopmap.traces.otf2.read import read_traffic
@@ -116,6 +124,8 @@ class Source:
             return nas_folded(self.name, steps=steps)
         if self.kind == "collective":
             return collective_trace(parse_collective(self.name.removeprefix(COLLECTIVE)))
+        if self.kind == "training":
+            return training_folded(parse_training(self.name.removeprefix(TRAINING)), self.name)
         if not self.has_program:
             raise TraceError(
                 f"{self.path or self.name}: only traffic, without the order of messages: expected "
@@ -130,6 +140,8 @@ class Source:
         """Read or compute what every rank does, call by call; see `calls`."""
         if self.kind == "benchmark":
             return nas_trace(self.name, steps=steps)
+        if self.kind == "training":
+            return training_trace(parse_training(self.name.removeprefix(TRAINING)), self.name)
         trace = self.calls(steps)
         assert isinstance(trace, Trace)
         return trace
@@ -178,7 +190,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     text : str or Path
         "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64",
         "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
-        "collective:allreduce=ring,64,1MiB" (`parse_collective`).
+        "collective:allreduce=ring,64,1MiB" (`parse_collective`),
+        "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
 
@@ -204,6 +217,9 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     if str(text).startswith(COLLECTIVE):
         parse_collective(str(text).removeprefix(COLLECTIVE))
         return Source(str(text), "collective")
+    if str(text).startswith(TRAINING):
+        parse_training(str(text).removeprefix(TRAINING))
+        return Source(str(text), "training")
     if is_nas_name(str(text)):
         benchmark, nas_class, ranks = str(text).split(".")
         if benchmark.lower() not in BENCHMARKS:

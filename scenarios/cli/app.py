@@ -18,12 +18,12 @@ from . import (
     report,
     simulate,
     sweep,
-    traces,
     validate,
     warm_up,
 )
 from .console import say
 from .errors import OneLineGroup
+from .traces import generate, reading
 
 app = typer.Typer(
     name="hopmap",
@@ -35,9 +35,9 @@ app = typer.Typer(
 app.command()(sweep.run)
 app.command()(sweep.query)
 app.command()(report.report)
-app.command()(traces.generate)
-app.command()(traces.info)
-app.command()(traces.matrix)
+app.command()(generate.generate)
+app.command()(reading.info)
+app.command()(reading.matrix)
 app.command()(model.model)
 app.command()(advise.advise)
 app.command("map")(mappings.map_)

@@ -18,6 +18,7 @@ PICTURES = (".svg", ".png", ".pdf")
 class Collectives(StrEnum):
     """Whether traffic counts what collectives send."""
 
+    AUTO = "auto"
     IGNORE = "ignore"
     EXPAND = "expand"
 
@@ -120,7 +121,9 @@ Repeat = Annotated[
 CollectivesOption = Annotated[
     Collectives,
     typer.Option(
-        "--collectives", help="Of a trace's collectives, count no messages, or all that they send."
+        "--collectives",
+        help="Of a trace's collectives, count no messages, all that they send, or (auto) that only "
+        "where it is more than the messages.",
     ),
 ]
 Algorithms = Annotated[
@@ -128,7 +131,7 @@ Algorithms = Annotated[
     typer.Option(
         "--set",
         metavar="collective.OPERATION=ALGORITHM",
-        help="With --collectives expand; may be repeated (see: list algorithms).",
+        help="Of collectives that are counted; may be repeated (see: list algorithms).",
     ),
 ]
 MapSets = Annotated[
@@ -136,8 +139,8 @@ MapSets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="With --objective makespan or energy any parameter (see: list parameters), with "
-        "--collectives expand collective.OPERATION=ALGORITHM; may be repeated.",
+        help="With --objective makespan or energy any parameter (see: list parameters); else "
+        "collective.OPERATION=ALGORITHM, which counts collectives; may be repeated.",
     ),
 ]
 

@@ -88,7 +88,7 @@ def map_(
             autocompletion=complete_engines,
         ),
     ] = None,
-    collectives: CollectivesOption = Collectives.IGNORE,
+    collectives: CollectivesOption = Collectives.AUTO,
     settings: MapSets = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -182,7 +182,7 @@ def evaluate(
         str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
     ] = "hopmap",
     top: Annotated[int, typer.Option(min=0, help="Busiest links to list.")] = 5,
-    collectives: CollectivesOption = Collectives.IGNORE,
+    collectives: CollectivesOption = Collectives.AUTO,
     settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:

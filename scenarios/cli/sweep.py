@@ -119,6 +119,7 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
     """
+    from hopmap.scenarios.results.plan_file import read_plan
     from hopmap.scenarios.results.store import load_runs
     from hopmap.scenarios.study.study import left_out, outweighed
     from hopmap.scenarios.sweep.fit import possible
@@ -202,8 +203,14 @@ def run(
         warn(
             f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"
         )
-    names = outweighed(table, loaded.replay.rounds)
-    if names and loaded.collectives != "expand":
+    expanded = read_plan(results).expanded
+    if expanded and loaded.collectives == "auto":
+        warn(
+            f"{', '.join(expanded)}: mapped and measured with what collectives send, which is more "
+            'than the messages: collectives = "ignore" leaves it out'
+        )
+    names = [each for each in outweighed(table, loaded.replay.rounds) if each not in expanded]
+    if names:
         warn(
             f"{', '.join(names)}: collectives send more than the messages that were mapped: "
             'collectives = "expand" counts them'

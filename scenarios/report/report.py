@@ -159,7 +159,9 @@ def _render(
         impossible=study.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),
-        outweighed=[] if whole.expanded else outweighed(whole.runs, whole.rounds),
+        outweighed=[
+            name for name in outweighed(whole.runs, whole.rounds) if name not in whole.expanded
+        ],
         links=tables.link_rows(study),
         sections=[
             {
@@ -184,6 +186,15 @@ def _validated(study: Study) -> str:
     others = [name for name in study.topologies() if study.spec_of(name) not in on]
     error = f"on {', '.join(on)}: error {100 * study.validated['error']:.1f} % (median)"
     return error + (f"; not on {', '.join(others)}" if others else "")
+
+
+def _expanded(study: Study) -> str:
+    """Say of which traces mappers and metrics saw what collectives send."""
+    with_them = [trace for trace in study.traces() if trace in study.expanded]
+    if not with_them:
+        return ""
+    whose = f" of {', '.join(with_them)}" if len(with_them) < len(study.traces()) else ""
+    return f"with what collectives{whose} send"
 
 
 def _facts(study: Study) -> list[tuple[str, str]]:
@@ -219,7 +230,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Mappers", ", ".join(mappers)),
         ("Seeds", shown),
         ("Replay engine", replay),
-        ("Traffic", "with what collectives send" if study.expanded else ""),
+        ("Traffic", _expanded(study)),
     ]
     given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
     for settings in study.variants.values() or [dict(study.settings)]:

@@ -21,6 +21,7 @@ class Plan(NamedTuple):
     variants: dict[str, dict[str, Any]]
     networks: dict[str, str]
     impossible: dict[str, int]
+    expanded: list[str]
 
 
 def save_plan(
@@ -31,6 +32,7 @@ def save_plan(
     topologies: Sequence[str] = (),
     networks: Mapping[str, str] | None = None,
     impossible: Mapping[str, int] | None = None,
+    expanded: Sequence[str] = (),
 ) -> None:
     """Write which runs the scenario consists of, in order.
 
@@ -46,6 +48,8 @@ def save_plan(
         Specs of the topologies that are called otherwise.
     impossible : mapping of str to int, optional
         How many runs were left out since they cannot be, by the reason.
+    expanded : sequence of str
+        Traces of which what collectives send is mapped, too.
     """
     plan = {
         "runs": list(run_ids),
@@ -54,6 +58,7 @@ def save_plan(
         "variants": {label: dict(each) for label, each in (settings or {}).items()},
         "networks": dict(networks or {}),
         "impossible": dict(impossible or {}),
+        "expanded": list(expanded),
     }
     with replacing(folder / "plan.json") as partial:
         partial.write_text(json.dumps(plan, indent=1) + "\n")
@@ -77,6 +82,7 @@ def read_plan(folder: Path) -> Plan:
             dict(plan.get("variants", {})),
             dict(plan.get("networks", {})),
             dict(plan.get("impossible", {})),
+            list(plan.get("expanded", [])),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None

@@ -147,7 +147,7 @@ class Study:
     variants: Mapping[str, Mapping[str, Any]]
     networks: Mapping[str, str]
     steps: int | None
-    expanded: bool
+    expanded: tuple[str, ...]
     planned: int
     runs: pd.DataFrame
     failed: pd.DataFrame
@@ -230,7 +230,7 @@ def load_study(folder: Path) -> Study:
         variants=plan.variants,
         networks=plan.networks,
         steps=steps if isinstance(steps, int) else None,
-        expanded=given.get("collectives") == "expand",
+        expanded=tuple(plan.expanded),
         planned=len(plan.runs),
         runs=well,
         failed=runs[runs["error"].notna()],

@@ -12,7 +12,11 @@ from functools import lru_cache
 from typing import TypeVar
 
 from hopmap.simulator import Program
-from hopmap.simulator.programs.from_source import program_of_source, traffic_of_source
+from hopmap.simulator.programs.from_source import (
+    messages_of_source,
+    program_of_source,
+    traffic_of_source,
+)
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.job import OVER, split
 from hopmap.topologies.readers.files import file_and_name
@@ -73,6 +77,20 @@ def planned_traffic(
         return traffic_of_source(source, collectives, algorithms).traffic
 
     return _unchanged(source.name, read, source.digest, digest)
+
+
+@lru_cache(maxsize=4096)
+def counts_collectives(source: Source, _digest: str, collectives: str) -> bool:
+    """Return whether the traffic of the source that has this digest has that of collectives.
+
+    Parameters
+    ----------
+    collectives : {"auto", "ignore", "expand"}
+        "auto" reads what is sent.
+    """
+    if collectives == "auto" and source.has_collectives:
+        return bool(messages_of_source(source).outweighed)
+    return collectives == "expand" and source.has_collectives
 
 
 @lru_cache(maxsize=1)

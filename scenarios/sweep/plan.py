@@ -26,7 +26,7 @@ from hopmap.topologies.job import OVER, split
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
 
-from .inputs import network_digest
+from .inputs import counts_collectives, network_digest
 from .mappings import called as mapper_called
 from .mappings import canonical_mapper, in_file, is_drawn, mapping_digest
 from .scenario import Exclude, Scenario, ScenarioError
@@ -182,6 +182,11 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
     rules = [_rule(exclude) for exclude in scenario.exclude]
     sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
     digests = {trace: source.digest() for trace, source in sources.items()}
+    varied = any(names_algorithm(key) for axis in axes for key in axis.parameters)
+    how = "ignore" if varied else scenario.collectives
+    counted = {
+        trace: counts_collectives(source, digests[trace], how) for trace, source in sources.items()
+    }
     for group in scenario.groups():
         built = [topology_from_spec(spec) for spec in group.topologies]
         networks = [(network, network_digest(network.spec)) for network in built]
@@ -195,7 +200,7 @@ def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
             replayed = scenario.replay.rounds is not None if alone else True
             engine = (scenario.replay.engine or None) if replayed else None
             rounds = scenario.replay.rounds if engine and not source.has_program else None
-            expanded = scenario.collectives == "expand" and source.has_collectives
+            expanded = counted[trace]
             steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
             for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
                 cell = (trace, network.spec, mapper, unequal)

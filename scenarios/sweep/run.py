@@ -257,6 +257,7 @@ def save_inputs(
         [run.called for run in runs],
         {run.called: run.topology for run in runs if run.network},
         impossible,
+        list(dict.fromkeys(run.trace.name for run in runs if run.expanded)),
     )
 
 

@@ -202,8 +202,9 @@ class Scenario(_Section):
         Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
     validated : Validated, optional
         Measurements that the parameters were held against; reports say so.
-    collectives : {"ignore", "expand"}
-        Whether mappers and metrics see what the collectives of a trace send, too.
+    collectives : {"auto", "ignore", "expand"}
+        Whether mappers and metrics see what the collectives of a trace send, too; "auto": where
+        that outweighs its messages, and no algorithms vary.
     spread : bool
         Whether every node takes as many ranks as any other that has room, one more at most.
     published : Published, optional
@@ -233,7 +234,7 @@ class Scenario(_Section):
     replay: Replay = Replay()
     parameters: dict[str, Given] = {}
     validated: Validated | None = None
-    collectives: Literal["ignore", "expand"] = "ignore"
+    collectives: Literal["auto", "ignore", "expand"] = "auto"
     spread: StrictBool = False
     published: Published | None = None
     include: list[Include] = []

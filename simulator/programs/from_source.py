@@ -26,13 +26,14 @@ from hopmap.traces.sources import Source
 from hopmap.traces.summary import Summary
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic
+from hopmap.units import show_bytes
 
 from .from_trace import lower
 from .from_traffic import program_of_traffic
 from .left_out import left_out
 from .program import Program
 
-COLLECTIVES = ("ignore", "expand")
+COLLECTIVES = ("auto", "ignore", "expand")
 LOOKED_THROUGH = 5_000_000  # events of an archive: a second or two
 
 
@@ -46,14 +47,15 @@ class SourceProgram(NamedTuple):
 class SourceTraffic(NamedTuple):
     """Traffic, and the algorithms of its collectives with the number of calls, by operation.
 
-    `left_out` is what a trace says that its collectives send, in bytes, where they are not counted;
-    `notes` are those of `Program.notes` where they are.
+    `notes` are those of `Program.notes` where collectives are counted, which `expanded` says;
+    `outweighed` says what is sent in messages and in collectives where these outweigh them.
     """
 
     traffic: Traffic
     chosen: Mapping[str, Mapping[str, int]]
-    left_out: int = 0
     notes: Mapping[str, int] = {}
+    expanded: bool = False
+    outweighed: str = ""
 
 
 def program_of_source(
@@ -108,10 +110,10 @@ def _named(source: Source, algorithms: Mapping[str, str] | None) -> dict[str, st
 
 
 def check_collectives(collectives: str, algorithms: Mapping[str, str] | None) -> None:
-    """Raise `ParameterError` for a word that is neither, or algorithms that mean nothing."""
+    """Raise `ParameterError` for a word that there is not, or algorithms that mean nothing."""
     if collectives not in COLLECTIVES:
         raise ParameterError(unknown("collectives", collectives, COLLECTIVES))
-    if algorithms and collectives != "expand":
+    if algorithms and collectives == "ignore":
         raise ParameterError(
             f"--set collective.{next(iter(algorithms))}: expected --collectives expand with it"
         )
@@ -126,10 +128,11 @@ def traffic_of_source(
 
     Parameters
     ----------
-    collectives : {"ignore", "expand"}
-        Whether to count what collectives send, too.
+    collectives : {"ignore", "expand", "auto"}
+        Whether to count what collectives send, too; "auto" does where that outweighs the messages,
+        see `outweighed`, or where algorithms are named.
     algorithms : mapping of str to str, optional
-        See `program_of_source`; they need "expand".
+        See `program_of_source`; not with "ignore".
 
     Raises
     ------
@@ -140,21 +143,70 @@ def traffic_of_source(
         monitoring have collectives.
     """
     check_collectives(collectives, algorithms)
-    expand = collectives == "expand" or source.kind == "collective"  # which sends nothing else
-    algorithms = _named(source, algorithms)
-    if not expand and source.kind == "archive":
+    # one collective sends nothing else
+    expand = collectives == "expand" or bool(algorithms) or source.kind == "collective"
+    why = ""
+    if not expand:
+        messages = messages_of_source(source)
+        why = messages.outweighed
+        if collectives == "ignore" or not why:
+            return messages
+    if source.is_monitored:
+        assert source.path is not None
+        found = read_monitoring(source.path, collectives=True)
+        return SourceTraffic(found, {}, expanded=True, outweighed=why)
+    program = lower(source.calls(), _named(source, algorithms))
+    return SourceTraffic(program.traffic(), program.chosen, program.notes, True, why)
+
+
+def messages_of_source(source: Source) -> SourceTraffic:
+    """Return point-to-point traffic, and whether collectives outweigh it."""
+    left_out = None
+    if source.kind == "archive":
         from hopmap.traces.otf2.read import read_summary
 
         assert source.path is not None
         summary = read_summary(source.path)
-        return SourceTraffic(summary.traffic, {}, summary.collective_bytes)
-    if not expand:
-        return SourceTraffic(source.traffic(), {})
+        found, left_out = summary.traffic, summary.collective_bytes
+    else:
+        found = source.traffic()
     if source.is_monitored:
         assert source.path is not None
-        return SourceTraffic(read_monitoring(source.path, collectives=True), {})
-    program = lower(source.calls(), algorithms)
-    return SourceTraffic(program.traffic(), program.chosen, notes=program.notes)
+        counted = read_monitoring(source.path, collectives=True)
+        left_out = int(counted.bytes.sum() - found.bytes.sum())
+    if source.kind == "training":
+        left_out = int(lower(source.calls()).traffic().bytes.sum() - found.bytes.sum())
+    why = outweighed(found, left_out) if source.has_collectives else ""
+    return SourceTraffic(found, {}, outweighed=why)
+
+
+def outweighed(messages: Traffic, left_out: int | None) -> str:
+    """Say what a program sends in messages where its collectives send more, like NAS FT and IS.
+
+    Parameters
+    ----------
+    messages : Traffic
+        Point to point.
+    left_out : int or None
+        What collectives send, in bytes. Where nobody says how much, fewer messages than ranks are
+        a sign of it.
+
+    Returns
+    -------
+    str
+        Empty where they do not.
+    """
+    if messages.ranks == 1:
+        return ""
+    sent, number = int(messages.bytes.sum()), int(messages.messages.sum())
+    if not number:
+        return "no point-to-point messages"
+    if left_out is None:
+        few = number < messages.ranks
+        return f"{number} point-to-point messages of {show_bytes(sent)} in all" if few else ""
+    if left_out > sent:
+        return f"{show_bytes(sent)} in messages and {show_bytes(left_out)} in collectives"
+    return ""
 
 
 def left_out_of_archive(path: Path, summary: Summary) -> tuple[LeftOut, ...]:

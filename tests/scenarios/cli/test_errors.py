@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from hopmap.scenarios.cli import traces
 from hopmap.scenarios.cli.app import app
+from hopmap.scenarios.cli.traces import reading
 from support import DATA
 
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
@@ -82,7 +82,7 @@ BAD = {
     "info lu.C.0": "on 0 ranks",
     "info lu.X.4": "X",
     "matrix good --out new.xyz": "unknown kind of traffic file",
-    "matrix good --out new.npz --collectives expnd": "is not one of 'ignore', 'expand'",
+    "matrix good --out new.npz --collectives expnd": "is not one of 'auto', 'ignore', 'expand'",
     "matrix good --out new.npz --set collective.bcast=linear": "expected --collectives expand",
     "matrix good --out new.npz --collectives expand --set link.latency=1": "unknown parameter",
     "matrix good --out new.npz --collectives expand --set collective.bcast=tree": "binomial",
@@ -236,7 +236,7 @@ def test_a_mistake_of_ours_is_called_one_and_debug_shows_it(here, monkeypatch):
     def broken(*_):
         raise ValueError("shapes do not match")  # as numpy would
 
-    monkeypatch.setattr(traces, "_read", broken)
+    monkeypatch.setattr(reading, "_read", broken)
     result = CliRunner().invoke(app, ["info", "good"])
     assert result.exit_code == 1
     assert "a bug in hopmap: ValueError: shapes do not match (HOPMAP_DEBUG=1" in result.stderr
@@ -249,7 +249,7 @@ def test_ctrl_c_is_one_line_and_130(here, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(traces, "_read", interrupted)
+    monkeypatch.setattr(reading, "_read", interrupted)
     result = CliRunner().invoke(app, ["matrix", "good", "--out", "new.npz", "--json"])
     assert result.exit_code == 130
     assert result.stderr == "hopmap: interrupted\n"

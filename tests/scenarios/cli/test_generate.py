@@ -2,14 +2,16 @@
 
 import pytest
 
+from hopmap.simulator.programs.from_source import traffic_of_source
 from hopmap.traces import (
     load_traffic,
     nas_traffic,
     stencil_traffic,
     synthetic_traffic,
 )
+from hopmap.traces.sources import open_source
 from support import DATA
-from support.commands import as_json, hopmap
+from support.commands import as_json, failed, hopmap
 
 
 def test_generate_traffic_and_trace(tmp_path):
@@ -84,3 +86,18 @@ def test_a_benchmark_goes_wherever_traffic_does(tmp_path):
     out = tmp_path / "m.csv"
     hopmap("map", "lu.S.4", "-t", "mesh:4", "-m", "sweep", "--out", out)
     assert as_json("simulate", "lu.S.4", out, "-t", "mesh:4", "--steps", 1)["ranks"] == 4
+
+
+def test_a_step_of_training_is_a_trace_or_what_it_sends(tmp_path):
+    """The archive has the program's messages and collectives, the traffic both."""
+    words = ["generate", "training", "--tp", 2, "--pp", 2, "--dp", 2]
+    words += ["--sizes", "layers=4,hidden=64,microbatches=3"]
+    spec = "training:layers=4,hidden=64,microbatches=3,tp=2,pp=2,dp=2"
+    archive = as_json(*words, "--out", tmp_path / "step.otf2")
+    traffic = as_json(*words, "--out", tmp_path / "step.npz")
+    assert (archive["ranks"], archive["messages"]) == (8, 4 * 2 * 3)
+    read = traffic_of_source(open_source(tmp_path / "step.otf2"), "expand").traffic
+    named = traffic_of_source(open_source(spec), "expand").traffic
+    assert read.same_as(named) and load_traffic(tmp_path / "step.npz").same_as(named)
+    assert traffic["bytes"] == named.bytes.sum() > archive["bytes"]
+    assert "multiple of pp 3" in failed(*words, "--pp", 3, "--out", tmp_path / "no.npz")

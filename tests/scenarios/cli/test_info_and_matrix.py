@@ -1,5 +1,6 @@
 """What is in a trace, and its traffic: info and matrix, with collectives and without."""
 
+import json
 import re
 
 import pytest
@@ -15,6 +16,9 @@ from hopmap.traces import (
 from support import DATA
 from support.collective_calls import collective, trace_of_calls
 from support.commands import LU, as_json, hopmap
+
+IGNORED = "count collectives with --collectives expand\n"
+COUNTED = "what collectives send is counted, too (--collectives ignore leaves it out)\n"
 
 
 def test_info_of_a_recorded_trace():
@@ -65,18 +69,45 @@ def test_matrix_with_collectives_is_what_a_replay_sends(tmp_path, mapping):
 
 
 def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
-    said = (
-        "hopmap: ft.S.8: no point-to-point messages: count collectives with --collectives expand\n"
-    )
+    what = "hopmap: ft.S.8: no point-to-point messages: "
     out = tmp_path / "map.csv"
     for words in (
         ["matrix", "ft.S.8"],
         ["map", "ft.S.8", "-t", "mesh:8", "-m", "sweep", "--out", out],
         ["evaluate", "ft.S.8", out, "-t", "mesh:8"],
     ):
-        result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
-        assert (result.exit_code, result.stderr) == (0, said)
+        for how, said in (("ignore", IGNORED), ("auto", COUNTED)):
+            given = [*map(str, words), "--json", "--collectives", how]
+            result = CliRunner().invoke(app, given)
+            assert (result.exit_code, result.stderr) == (0, what + said)
         as_json(*words, "--collectives", "expand")
+
+
+def test_where_collectives_outweigh_messages_both_are_mapped_and_measured(data, tmp_path):
+    """What is done by default is what `expand` does; of MG, whose messages are more, `ignore`."""
+    out = tmp_path / "map.csv"
+
+    def said(*words):
+        found = CliRunner().invoke(app, [*map(str, words), "--json"]).stdout
+        return {key: value for key, value in json.loads(found).items() if key != "seconds"}
+
+    for source, same, other in (("is.S.16", "expand", "ignore"), ("mg.S.16", "ignore", "expand")):
+        for words in (
+            ["map", data / source, "-t", "mesh:4x4", "-m", "minmd", "--out", out],
+            ["evaluate", data / source, out],
+        ):
+            assert said(*words) == said(*words, "--collectives", same)
+            assert said(*words) != said(*words, "--collectives", other)
+
+
+def test_algorithms_that_are_named_are_counted(tmp_path):
+    """A ring's messages go to one neighbour, although LU's messages outweigh them."""
+    out = tmp_path / "map.csv"
+    words = ["map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", out]
+    ring = ["--set", "collective.allreduce=ring"]
+    found = as_json(*words, *ring)
+    assert found["hop_bytes"] == as_json(*words, *ring, "--collectives", "expand")["hop_bytes"]
+    assert found["hop_bytes"] > as_json(*words)["hop_bytes"]
 
 
 def test_traffic_of_collectives_mostly_is_said_to_be_so(data, tmp_path):
@@ -86,15 +117,15 @@ def test_traffic_of_collectives_mostly_is_said_to_be_so(data, tmp_path):
     out, few = tmp_path / "map.csv", "descend(evaluations=20)"
     for source, said in ((data / "is.S.16", recorded), ("is.S.16", generated)):
         for words in (
-            ["matrix", source],
+            ["matrix", source, "--collectives", "auto"],
             ["map", source, "-t", "mesh:4x4", "-m", "sweep", "--out", out],
             ["map", source, "-t", "mesh:4x4", "-m", few, "--objective", "makespan"],
             ["evaluate", source, out, "-t", "mesh:4x4"],
         ):
-            result = CliRunner().invoke(app, list(map(str, [*words, "--json"])))
-            assert result.exit_code == 0
-            how = "count collectives with --collectives expand"
-            assert result.stderr.splitlines()[-1] == f"hopmap: is.S.16: {said}: {how}"
+            for how, done in (([], COUNTED), (["--collectives", "ignore"], IGNORED)):
+                result = CliRunner().invoke(app, list(map(str, [*words, "--json", *how])))
+                assert result.exit_code == 0
+                assert f"hopmap: is.S.16: {said}: {done}" in result.stderr
 
 
 def test_a_program_of_messages_mostly_has_no_hint(data, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from hopmap import source_files
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import code_of, plan
 from hopmap.scenarios.sweep.run import run_scenario, save_inputs
@@ -171,16 +172,25 @@ def test_published_numbers_that_are_dropped_are_gone(tmp_path):
 
 def test_expanded_collectives_are_mapped_and_measured(tmp_path):
     """IS sends next to nothing from point to point, and nearly all in collectives."""
-    plain = write(tmp_path, "is.S.4")
-    sweep(plain, "plain")
-    sweep(write(tmp_path, "is.S.4", more='collectives = "expand"\n'), "expanded")
-    expected = [traffic_of_source(open_source("is.S.4"), how).traffic for how in COLLECTIVES]
-    for folder, traffic in zip(("plain", "expanded"), expected, strict=True):
-        assert store.load_traffic(tmp_path / folder, "is.S.4").same_as(traffic)
-    ids = [store.load_runs(tmp_path / folder)["run_id"][0] for folder in ("plain", "expanded")]
-    assert ids[0] != ids[1]
+    ids = {}
+    for how in COLLECTIVES:
+        sweep(write(tmp_path, "is.S.4", more=f'collectives = "{how}"\n'), how)
+        traffic = traffic_of_source(open_source("is.S.4"), how).traffic
+        assert store.load_traffic(tmp_path / how, "is.S.4").same_as(traffic)
+        ids[how] = store.load_runs(tmp_path / how)["run_id"][0]
+        assert read_plan(tmp_path / how).expanded == ([] if how == "ignore" else ["is.S.4"])
+    assert ids["auto"] == ids["expand"] != ids["ignore"]
+    assert sweep(write(tmp_path, "is.S.4"), "auto").skipped == 1
     more = 'collectives = "expand"\nparameters."collective.alltoallv" = "linear"\n'
-    assert sweep(write(tmp_path, "is.S.4", more=more), "expanded").done == 1
+    assert sweep(write(tmp_path, "is.S.4", more=more), "expand").done == 1
+
+
+def test_where_algorithms_vary_messages_are_mapped(tmp_path):
+    """What is mapped must not vary with what is replayed."""
+    more = '[[vary]]\nparameters."collective.alltoallv" = ["linear", "pairwise"]\n'
+    assert sweep(write(tmp_path, "is.S.4", more=more)).done == 2
+    plain = traffic_of_source(open_source("is.S.4"), "ignore").traffic
+    assert store.load_traffic(tmp_path / "out", "is.S.4").same_as(plain)
 
 
 def test_files_of_traffic_are_replayed_in_as_many_rounds_as_are_asked_for(tmp_path):

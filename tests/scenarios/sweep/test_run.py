@@ -471,11 +471,11 @@ def test_what_was_set_over_the_file_is_in_the_copy_of_it(tmp_path):
 
 
 def test_a_report_says_that_its_traffic_has_collectives(tmp_path):
-    for more, said in (("", False), ('collectives = "expand"\n', True)):
+    for how, said in (("ignore", False), ("auto", True), ("expand", True)):
         file = tmp_path / "study.toml"
         file.write_text(
             'name="s"\ntraces=["is.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep", "random"]\n'
-            + more
+            + f'collectives = "{how}"\n'
         )
         sweep(file, tmp_path / "out")
         page = write_report(tmp_path / "out").read_text()
@@ -492,10 +492,15 @@ def test_a_study_of_traffic_that_is_mostly_collectives_says_so(tmp_path):
         'mappers=["sweep"]\n[replay]\nrounds = 5\n'
     )
     hint = "is.S.4: collectives send more than the messages that were mapped: "
-    for more, said in (([], True), (["--set", "collectives=expand"], False)):
-        words = ["run", str(file), "--out", str(tmp_path / f"out{said}"), *more]
+    done = "is.S.4: mapped and measured with what collectives send"
+    for how, hinted, told in (("ignore", 1, 0), ("expand", 0, 0), ("auto", 0, 1)):
+        out = tmp_path / how
+        words = ["run", str(file), "--out", str(out), "--set", f"collectives={how}"]
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, result.stderr
-        assert (f"hopmap: {hint}" in result.stderr) == said
-        page = (tmp_path / f"out{said}" / "report.html").read_text()
-        assert ("Collectives of is.S.4 send more" in page) == said
+        assert (f"hopmap: {hint}" in result.stderr) == hinted
+        assert (f"hopmap: {done}" in result.stderr) == told
+        page = (out / "report.html").read_text()
+        assert ("Collectives of is.S.4 send more" in page) == hinted
+        if how == "auto":
+            assert "with what collectives of is.S.4 send" in page

@@ -1,0 +1,1 @@
+"""Commands that read traces and traffic, and make them."""

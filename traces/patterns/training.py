@@ -1,0 +1,321 @@
+"""One step of training a transformer: "training:model=175b,tp=8,pp=8,dp=2,microbatches=16".
+
+Ranks are numbered as Megatron-LM does: tensor-parallel ones side by side, then data-parallel ones,
+then the stages of the pipeline: rank = t + tp (d + dp stage). `ep` neighbouring data-parallel ranks
+share the experts of a layer.
+
+Source: Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using
+Megatron-LM (SC21). Of b sequences of s tokens in a microbatch, h hidden sizes, l layers, V words:
+
+* a layer adds up b s h elements among its tensor-parallel ranks, after attention and after the
+  MLP, forward and backward (section 3.2);
+* stages pass b s h elements on, each rank to its own number in the next, in the schedule of one
+  forward and one backward (sections 2.2.1 and 3.2), without interleaving;
+* at the end gradients are added up among data-parallel ranks, those of experts among the dp / ep
+  that have the same; those of the embedding between the first and the last stage, too;
+* 12 l h^2 + 13 l h parameters in layers and h (V + s) in the embedding (equation 2);
+  per microbatch 24 b s h^2 + 4 b s^2 h operations forward in a layer and 2 b s h V for the words,
+  twice that backward, and forward again where activations are computed anew (equation 3).
+
+With experts the MLP of every layer is `experts` of them, of which each token takes `topk`: two
+all-to-alls forward and two backward, of the b s topk h elements of a group's tokens, shared by its
+tensor-parallel ranks (GShard, Lepikhin et al. 2020, section 2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
+from hopmap.traces.folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
+from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.traffic import MOST_RANKS, Traffic
+from hopmap.units import UnitError, parse_quantity
+
+FORWARD, BACKWARD = 0, 1  # tags
+
+MODELS = {
+    "1.7b": (24, 2304),
+    "3.6b": (30, 3072),
+    "7.5b": (36, 4096),
+    "18.4b": (40, 6144),
+    "39.1b": (48, 8192),
+    "76.1b": (60, 10240),
+    "145.6b": (80, 12288),
+    "310.1b": (96, 16384),
+    "529.6b": (105, 20480),
+    "1008b": (128, 25600),
+    "175b": (96, 12288),
+}
+"""Layers and hidden sizes: table 1 of the source; 175b is GPT-3, of the same section."""
+
+
+class Training(NamedTuple):
+    """A model, and how it is spread over ranks.
+
+    Attributes
+    ----------
+    tp, pp, dp, ep : int
+        Ranks that share a tensor; stages; replicas; of these, ranks that share experts.
+    layers, hidden, sequence, vocabulary : int
+        l, h, s and V.
+    batch, microbatches : int
+        Sequences in a microbatch, and microbatches of a replica.
+    experts, topk : int
+        Experts of a layer, none where 0; how many of them a token takes.
+    element, gradient : int
+        Bytes of an activation and of a gradient.
+    recompute : int
+        1 where activations are computed anew in the backward pass.
+    flops : float
+        Operations per second of a rank; 0 is no computation.
+    """
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+    layers: int = 24
+    hidden: int = 2304
+    sequence: int = 2048
+    vocabulary: int = 51200
+    batch: int = 1
+    microbatches: int = 8
+    experts: int = 0
+    topk: int = 2
+    element: int = 2
+    gradient: int = 4
+    recompute: int = 1
+    flops: float = 4e14
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def activations(self) -> int:
+        """Bytes of b s h elements."""
+        return self.batch * self.sequence * self.hidden * self.element
+
+    def parameters(self) -> int:
+        """Parameters of the whole model, equation 2; experts counted each."""
+        layer = (4 + 8 * max(self.experts, 1)) * self.hidden**2 + 13 * self.hidden
+        return self.layers * layer + self.hidden * (self.vocabulary + self.sequence)
+
+
+def parse_training(text: str) -> Training:
+    """Read KEY=VALUE, ...: the fields of `Training`, and model=NAME of `MODELS`.
+
+    Raises
+    ------
+    TraceError
+        Another key, a value that is none, parts that do not divide what they share.
+    """
+    given: dict[str, int | float] = {}
+    for part in text.split(","):
+        key, equals, value = part.strip().partition("=")
+        if key == "model" and value.lower() in MODELS:
+            given["layers"], given["hidden"] = MODELS[value.lower()]
+        elif key == "model":
+            raise TraceError(f"training {text}: model {value}: expected {', '.join(MODELS)}")
+        elif not equals or key not in Training._fields:
+            raise TraceError(
+                f"training {text}: {part.strip() or 'nothing'}: expected KEY=VALUE with one of "
+                f"model, {', '.join(Training._fields)}"
+            )
+        else:
+            given[key] = _number(text, key, value)
+    training = Training(**given)  # type: ignore[arg-type]
+    _check(text, training)
+    return training
+
+
+def _number(text: str, key: str, value: str) -> int | float:
+    try:
+        if key == "flops":
+            return parse_quantity(value, "flop/s")
+        number = int(value)
+    except (UnitError, ValueError):
+        number = -1
+    least = 0 if key in ("experts", "recompute") else 1
+    if number < least:
+        raise TraceError(
+            f"training {text}: {key}={value}: expected a whole number of {least} or more"
+        )
+    return number
+
+
+def _check(text: str, training: Training) -> None:
+    of = training
+    if of.ranks > MOST_RANKS:
+        raise TraceError(f"training {text}: {of.ranks} ranks: expected at most {MOST_RANKS:,}")
+    for what, whole, name, part in (
+        ("layers", of.layers, "pp", of.pp),
+        ("hidden", of.hidden, "tp", of.tp),
+        ("vocabulary", of.vocabulary, "tp", of.tp),
+        ("dp", of.dp, "ep", of.ep),
+        ("experts", of.experts, "ep", of.ep),
+    ):
+        if whole % part:
+            raise TraceError(
+                f"training {text}: {what} {whole}: expected a multiple of {name} {part}"
+            )
+    if of.ep > 1 and not of.experts:
+        raise TraceError(f"training {text}: ep {of.ep}: expected experts=NUMBER with it")
+    if of.experts and of.topk > of.experts:
+        raise TraceError(f"training {text}: topk {of.topk}: expected at most {of.experts} experts")
+
+
+def training_traffic(training: Training) -> Traffic:
+    """Point-to-point traffic of a step: what stages of the pipeline pass on and hand back."""
+    ranks = np.arange(training.ranks)
+    here = ranks[: training.ranks - training.tp * training.dp]
+    there = here + training.tp * training.dp
+    src, dst = np.concatenate((here, there)), np.concatenate((there, here))
+    messages = np.full(len(src), training.microbatches)
+    metadata = {"training": {key: getattr(training, key) for key in ("tp", "pp", "dp", "ep")}}
+    return Traffic.from_pairs(
+        training.ranks, src, dst, messages, messages * training.activations, metadata
+    )
+
+
+def training_folded(training: Training, name: str = "training") -> Folded:
+    """Every call of a step, with microbatches and layers as loops.
+
+    Ranks of a group call together; a group of one calls nothing.
+    """
+    groups = Groups(training)
+    programs = (once(_program(training, groups, rank)) for rank in range(training.ranks))
+    listed = ((with_requests(table), loops) for table, loops in programs)
+    return folded_of_calls(name, training.ranks, listed, groups.communicators)
+
+
+def training_trace(training: Training, name: str = "training") -> Trace:
+    """Every call of a step, one after the other."""
+    groups = Groups(training)
+    programs = (_program(training, groups, rank) for rank in range(training.ranks))
+    tables = (with_requests(written_out(parts)) for parts in programs)
+    return trace_of_calls(name, training.ranks, tables, groups.communicators)
+
+
+class Groups:
+    """Communicators of a training: members, and where each rank finds its own."""
+
+    def __init__(self, of: Training) -> None:
+        self.communicators: list[NDArray[np.int32]] = []
+        grid = np.arange(of.ranks).reshape(of.pp, of.dp // of.ep, of.ep, of.tp)
+        everyone = grid.reshape(of.pp, of.dp, of.tp)
+        self.tensor = self._listed(everyone.reshape(-1, of.tp))
+        self.data = self._listed(everyone.transpose(0, 2, 1).reshape(-1, of.dp))
+        self.expert = self._listed(grid.transpose(0, 1, 3, 2).reshape(-1, of.ep))
+        same = grid.transpose(0, 2, 3, 1).reshape(-1, of.dp // of.ep)
+        self.same_experts = self._listed(same) if of.ep > 1 else self.data
+        ends = np.stack((everyone[0].ravel(), everyone[-1].ravel()), axis=1)
+        self.embedding = self._listed(ends if of.pp > 1 else ends[:, :1])
+
+    def _listed(self, members: NDArray[np.int64]) -> dict[int, int]:
+        """Return the communicator of each rank, none of groups of one."""
+        own: dict[int, int] = {}
+        for group in members if members.shape[1] > 1 else ():
+            self.communicators.append(group.astype(np.int32))
+            own |= dict.fromkeys(group.tolist(), len(self.communicators))
+        return own
+
+    def call(
+        self, call: Call, of: dict[int, int], rank: int, size: int, before: float = 0.0
+    ) -> Parts:
+        """Return a collective of the rank's group, after `before` seconds of computation.
+
+        `size` is the buffer of each, which an all-to-all splits.
+        """
+        if rank not in of:
+            return [calls(Call.COMM_RANK, before=before)] if before else []
+        number = of[rank]
+        members = len(self.communicators[number - 1])
+        whole = size if call == Call.ALLTOALL else size * members
+        return [calls(call, comm=number, size=whole, received=whole, before=before)]
+
+
+def _program(of: Training, groups: Groups, rank: int) -> Parts:
+    """One rank's calls: warm-up, one forward and one backward in turns, the rest backward."""
+    stage, apart = rank // (of.tp * of.dp), of.tp * of.dp
+    last = stage == of.pp - 1
+    before, behind = (rank - apart if stage else -1), (-1 if last else rank + apart)
+    forward, backward = (_pass(of, groups, rank, last, way) for way in (FORWARD, BACKWARD))
+    warm = min(of.pp - 1 - stage, of.microbatches)
+    steady = of.microbatches - warm
+
+    def passed(to: int, to_way: int, source: int, source_way: int) -> Parts:
+        """Send to one and receive from another, or the same; -1 is nobody."""
+        size = of.activations
+        rows = []
+        if to >= 0:
+            rows.append(calls(Call.ISEND, peer=to, tag=to_way, size=size))
+        if source >= 0:
+            rows.append(calls(Call.IRECV, peer=source, tag=source_way, size=size))
+        if to >= 0:
+            latest = -2 if source >= 0 else -1
+            rows.append(calls(Call.WAIT_SENT, peer=to, request=latest))
+        if source >= 0:
+            rows.append(calls(Call.WAIT, peer=source, tag=source_way, size=size, request=-1))
+        return list(rows)
+
+    get = passed(-1, 0, before, FORWARD)
+    turn = [*forward, *passed(behind, FORWARD, behind, BACKWARD), *backward]
+    parts: Parts = [calls(Call.INIT, size=0, received=0)]
+    if warm:
+        parts.append(Repeat(warm, [*get, *forward, *passed(behind, FORWARD, -1, 0)]))
+    if steady:
+        parts += get
+        if steady > 1:
+            parts.append(Repeat(steady - 1, [*turn, *passed(before, BACKWARD, before, FORWARD)]))
+        parts += [*turn, *passed(before, BACKWARD, -1, 0)]
+    if warm:
+        back = passed(-1, 0, behind, BACKWARD)
+        parts.append(Repeat(warm, [*back, *backward, *passed(before, BACKWARD, -1, 0)]))
+    return [*parts, *_gradients(of, groups, rank, stage), calls(Call.FINALIZE, size=0, received=0)]
+
+
+def _pass(of: Training, groups: Groups, rank: int, last: bool, way: int) -> Parts:
+    """One microbatch through a stage's layers, forward or backward."""
+    b, s, h = of.batch, of.sequence, of.hidden
+    times = 1.0 if way == FORWARD else 2.0 + of.recompute
+    second = times / of.tp / of.flops if of.flops else 0.0
+    attention, mlp = 8 * b * s * h * h + 4 * b * s * s * h, 16 * b * s * h * h
+    if of.experts:
+        mlp *= of.topk
+    words = 2 * b * s * h * of.vocabulary / of.tp / of.flops if last and of.flops else 0.0
+    if way == BACKWARD:
+        words *= 2
+    tokens = of.activations * of.topk // of.tp // of.ep * of.ep
+    among = groups.expert
+    inside = [
+        *(groups.call(Call.ALLTOALL, among, rank, tokens) if of.experts else []),
+        *groups.call(Call.ALLREDUCE, groups.tensor, rank, of.activations, mlp * second),
+        *(groups.call(Call.ALLTOALL, among, rank, tokens) if of.experts else []),
+    ]
+    half = groups.call(Call.ALLREDUCE, groups.tensor, rank, of.activations, attention * second)
+    layer = [*half, *inside] if way == FORWARD else [*inside, *half]
+    ends: Parts = [calls(Call.COMM_RANK, before=words)] if words else []
+    layers: Parts = [Repeat(of.layers // of.pp, layer)] if layer else []
+    return [*layers, *ends] if way == FORWARD else [*ends, *layers]
+
+
+def _gradients(of: Training, groups: Groups, rank: int, stage: int) -> Iterator[NDArray[np.void]]:
+    """Gradients are added up among those that have the same parameters."""
+    each = of.layers // of.pp * of.hidden**2 // of.tp * of.gradient
+    words = of.hidden * of.vocabulary // of.tp * of.gradient
+    ends = stage in (0, of.pp - 1)
+    shared = each * (4 if of.experts else 12) + (words if ends else 0)
+    parts = groups.call(Call.ALLREDUCE, groups.data, rank, shared)
+    if of.experts:
+        own = each * 8 * of.experts // of.ep
+        parts += groups.call(Call.ALLREDUCE, groups.same_experts, rank, own)
+    if ends:
+        parts += groups.call(Call.ALLREDUCE, groups.embedding, rank, words)
+    yield from parts  # type: ignore[misc]
