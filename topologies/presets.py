@@ -158,7 +158,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "dgx-b200-unit",
             "DGX B200, a unit of 32 systems: 8 GPUs behind NVSwitch, a rail for each of the 8",
-            "fattree:8x32:1x8",
+            "names:dgx[00-31]-gpu[0-7]@fattree:8x32:1x8",
             f"{SUPERPOD_B200}; assumed: a rail is one switch, NVSwitch passes the rest on",
             (
                 Links("level1", Figure(900e9, f"{DGX_B200}, 14.4 TB/s for 8, both ways"), _LATENCY),
@@ -189,7 +189,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "gb200-unit",
             "DGX GB200: 8 racks of 72 GPUs in one NVLink domain, a 400 Gbit/s port each",
-            "fattree:72x8:1x72",
+            "names:rack[0-7]tray[00-17]-gpu[0-3]@fattree:72x8:1x72",
             f"{SUPERPOD_GB200}; assumed: a rail for each GPU of a rack, as one switch",
             (
                 Links("level1", Figure(900e9, NVLINK), _LATENCY),

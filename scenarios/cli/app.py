@@ -16,6 +16,7 @@ from . import (
     mappings,
     model,
     report,
+    results,
     simulate,
     sweep,
     validate,
@@ -33,7 +34,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(sweep.run)
-app.command()(sweep.query)
+app.command()(results.query)
 app.command()(report.report)
 app.command()(generate.generate)
 app.command()(reading.info)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import MappingError, Topology, did_you_mean
 
+from . import json_plan, torchrun
 from .coordinates import read_map, read_vcoords, write_map, write_vcoords
 from .cray import read_rank_order, write_rank_order
 from .hostfiles import read_hosts, write_hosts, write_machines
-from .json_plan import SNIPPET, read_json, write_json
 from .node_names import NAME, check_names, compress, node_names
 from .openmpi import read_rankfile, write_rankfile
 from .text import (
@@ -138,10 +139,13 @@ def find_launcher(name: str) -> Launcher:
 def usage(form: Launcher, node_of: NDArray[np.int64], file: str, hosts: Sequence[str]) -> str:
     """Return the command that uses a file."""
     used, ranks_on = np.unique(node_of, return_counts=True)
+    hosts_of = Counter(torchrun.host_of(hosts[node]) for node in node_of)
     return form.command.format(
+        hosts=len(hosts_of),
+        processes=max(hosts_of.values()),
         file=shlex.quote(file),
         stem=shlex.quote(str(Path(file).with_suffix(""))),
-        module=_module(Path(file)),
+        module=_module(Path(file), MODULES.get(form.name, "")),
         ranks=len(node_of),
         nodes=len(used),
         nodelist=shlex.quote(",".join(compress([hosts[node] for node in used]))),
@@ -149,10 +153,10 @@ def usage(form: Launcher, node_of: NDArray[np.int64], file: str, hosts: Sequence
     )
 
 
-def _module(file: Path) -> str:
-    """Name of the module beside a file of JSON, which Python can import whatever the file's."""
+def _module(file: Path, kind: str) -> str:
+    """Name of the module beside a file, which Python can import whatever the file's."""
     name = re.sub(r"\W", "_", file.stem)
-    return f"{'_' * name[:1].isdigit()}{name}_mpi4py"
+    return f"{'_' * name[:1].isdigit()}{name}_{kind}"
 
 
 def recognise(lines: Sequence[str], name: str = "") -> str | None:
@@ -176,8 +180,8 @@ def recognise(lines: Sequence[str], name: str = "") -> str | None:
 def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -> dict[Path, str]:
     """Return the files that a launcher needs beside the mapping's, and their text.
 
-    The lines of mpi4py beside JSON; the platform beside SimGrid's hosts, with the parameters that
-    the network gives, else the default ones.
+    The lines of Python beside JSON and torchrun's; the platform beside SimGrid's hosts, with the
+    parameters that the network gives, else the default ones.
 
     Raises
     ------
@@ -185,8 +189,8 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
         Too many nodes for SimGrid's platform.
     """
     paths = paths_beside(launcher, out)
-    if launcher == "json":
-        return dict.fromkeys(paths, SNIPPET.format(file=out.name))
+    if launcher in SNIPPETS:
+        return dict.fromkeys(paths, SNIPPETS[launcher].format(file=out.name))
     if launcher == "simgrid":
         from hopmap.simulator.export.simgrid_platform import platform_xml
         from hopmap.simulator.parameters.settings import configure
@@ -198,9 +202,14 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
 
 def paths_beside(launcher: str, out: Path) -> list[Path]:
     """Return the names of the files that `beside` makes."""
-    names = {"json": f"{_module(out)}.py", "simgrid": f"{out.stem}_platform.xml"}
+    names = {launcher: f"{_module(out, kind)}.py" for launcher, kind in MODULES.items()}
+    names["simgrid"] = f"{out.stem}_platform.xml"
     return [out.with_name(names[launcher])] if launcher in names else []
 
+
+MODULES = {"json": "mpi4py", "torchrun": "torchrun"}
+"""What the names of the modules beside files end in."""
+SNIPPETS = {"json": json_plan.SNIPPET, "torchrun": torchrun.SNIPPET}
 
 LAUNCHERS: dict[str, Launcher] = {
     launcher.name: launcher
@@ -288,11 +297,22 @@ LAUNCHERS: dict[str, Launcher] = {
             "from {module} import comm   (C: MPI_Comm_split(MPI_COMM_WORLD, 0, "
             "rank_at[process], &comm))",
             "MPI 4.1, MPI_COMM_SPLIT",
-            write_json,
-            read_json,
+            json_plan.write_json,
+            json_plan.read_json,
             r"\{",
             commented=False,
             named=False,
+        ),
+        Launcher(
+            "torchrun",
+            "torchrun: hosts with their ranks, with lines of Python beside it",
+            "host -> ranks of its processes, by LOCAL_RANK; hosts by --node-rank",
+            "torchrun --nnodes={hosts} --nproc-per-node={processes} --node-rank=K ... train.py   "
+            "(train.py begins with: import {module})",
+            "PyTorch, torchrun, environment variables",
+            torchrun.write_processes,
+            torchrun.read_processes,
+            torchrun.BEGINS,
         ),
     )
 }
