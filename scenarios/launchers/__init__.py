@@ -1,1 +1,1 @@
-"""Mapping files: ours, MapLib's, and those of eight launchers."""
+"""Mapping files: ours, MapLib's, and those of nine launchers."""

@@ -25,6 +25,11 @@ def test_a_line_has_the_ranks_of_a_host_by_local_rank():
     assert text_of(topology_from_spec("mesh:3*2"), [2, 0, 0, 2]) == ["node0 1,2", "node2 0,3"]
 
 
+def test_gpus_are_taken_by_their_names():
+    network = topology_from_spec("names:host-gpu1,host-gpu0@mesh:2")
+    assert text_of(network, [0, 1]) == ["host 1,0"]
+
+
 def test_it_is_read_back(tmp_path):
     file = tmp_path / "ranks"
     file.write_text(export_mapping("torchrun", np.array([5, 4, 3, 0, 2, 1]), GPUS))
