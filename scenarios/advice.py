@@ -18,16 +18,20 @@ from hopmap.mappers import parse_pipeline
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.launchers.node_names import on_job
-from hopmap.simulator import Result, Steady, simulate
+from hopmap.simulator import DEFAULT_ENGINE, Result, Steady, simulate
 from hopmap.simulator.ensembles.comparison import faster, ratio
 from hopmap.simulator.ensembles.intervals import Interval
 from hopmap.simulator.explain.free_network import free_makespan
 from hopmap.simulator.noise import without_noise
+from hopmap.simulator.simulate import prepared
+from hopmap.simulator.steady.main_loop import packet_hops
+from hopmap.topologies import Mapping
 from hopmap.units import show_seconds
 
 from .assumed import assumed
 from .given import Given, GivenSettings, GivenTopology, ReplayInput, replay_given
 from .placement import Placement
+from .questions import expect_engine
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -36,6 +40,8 @@ MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0
 REPEATS = 20
 LITTLE = 0.01  # of a run: less is not worth anybody's time
+MANY = 50_000_000  # packet-hops of a replay: ten seconds, and there are dozens of replays
+LONG = 20  # packet-hops of a message in the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +76,8 @@ class Advice:
         All others, the fastest first.
     free : float
         Seconds of the run on a network that takes no time.
+    engine : str
+        Of all replays.
     """
 
     name: str
@@ -77,6 +85,7 @@ class Advice:
     best: Candidate
     tried: tuple[Candidate, ...]
     free: float
+    engine: str = DEFAULT_ENGINE
 
     @property
     def network_share(self) -> float:
@@ -139,6 +148,7 @@ class Advice:
             "verdict": self.verdict,
             "worth_it": self.worth_it,
             "network_share": self.network_share,
+            "engine": self.engine,
             "gain": self.gain._asdict(),
             "sure": self.sure,
             "launched": _facts(self.launched),
@@ -160,6 +170,7 @@ def advise(
     hosts: str | Path | None = None,
     nodelist: str | None = None,
     spread: bool = False,
+    engine: str | None = None,
     settings: GivenSettings = None,
     steps: int | None = None,
     rounds: int | None = None,
@@ -179,6 +190,9 @@ def advise(
         Time budget of all searches together.
     repeat : int
         Replays with noise of the best and of the order as launched, 6 at least.
+    engine : str, optional
+        Of the replays. When left out "compiled", or "flow" for long messages of so many packets
+        that dozens of replays would take long.
 
     Raises
     ------
@@ -191,6 +205,7 @@ def advise(
     True
     """
     pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
+    expect_engine(engine)
     run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
     network = on_job(run.network, names, hosts, nodelist)
     room = network.evenly(run.program.ranks) if spread else network
@@ -201,36 +216,47 @@ def advise(
         budget = seconds / max(len(pipelines), 1)
         node_of, took = timed_mapping(traffic, room, mapper, seed=seed, seconds=budget)
         placement = Placement(run.name, node_of, traffic, room, mapper, took)
-        found.append(Candidate(placement, _replayed(run, placement)))
+        engine = engine or _engine(run, node_of)
+        found.append(Candidate(placement, _replayed(run, placement, engine)))
     launched = found[0]
     tried = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, launched
     best = tried[0]
     progress(len(pipelines) + 1, len(pipelines) + 3, "noise")
-    noisy = {id(each): _with_noise(run, each, repeat) for each in (launched, best)}
+    assert engine is not None
+    noisy = {id(each): _with_noise(run, each, engine, repeat) for each in (launched, best)}
     progress(len(pipelines) + 2, len(pipelines) + 3, "free network")
     others = tuple(each for each in tried if each is not best and each is not launched)
-    return Advice(run.name, noisy[id(launched)], noisy[id(best)], others, _free(run, launched))
+    free = free_makespan(
+        run.program, run.network, launched.placement.node_of, run.parameters, engine
+    )
+    return Advice(run.name, noisy[id(launched)], noisy[id(best)], others, free, engine)
 
 
-def _replayed(run: ReplayInput, placement: Placement, repeat: int = 0) -> Result:
+def _engine(run: ReplayInput, launched: Mapping) -> str:
+    """Return the engine for dozens of replays."""
+    if run.parameters.nic != "fifo":  # which only packets know
+        return DEFAULT_ENGINE
+    plan = prepared(run.program, run.network, launched, run.parameters, DEFAULT_ENGINE)
+    hops = packet_hops(plan)
+    return "flow" if hops > max(MANY, LONG * plan.messages) else DEFAULT_ENGINE
+
+
+def _replayed(run: ReplayInput, placement: Placement, engine: str, repeat: int = 0) -> Result:
     return simulate(
         run.program,
         run.network,
         placement.node_of,
         parameters=run.parameters if repeat else without_noise(run.parameters),
+        engine=engine,
         steady=Steady(),
         repeat=repeat,
     )
 
 
-def _with_noise(run: ReplayInput, candidate: Candidate, repeat: int) -> Candidate:
-    result = _replayed(run, candidate.placement, repeat)
+def _with_noise(run: ReplayInput, candidate: Candidate, engine: str, repeat: int) -> Candidate:
+    result = _replayed(run, candidate.placement, engine, repeat)
     rests_on = assumed(result, run.network, run.settings or {}, generated=run.generated)
     return Candidate(candidate.placement, replace(result, assumed=rests_on))
-
-
-def _free(run: ReplayInput, launched: Candidate) -> float:
-    return free_makespan(run.program, run.network, launched.placement.node_of, run.parameters)
 
 
 def _times(candidate: Candidate) -> Floats:

@@ -23,7 +23,7 @@ from .arguments import (
     settings_given,
 )
 from .console import print_json, print_table, say, working
-from .listing import complete_launchers, complete_mappers
+from .listing import complete_engines, complete_launchers, complete_mappers
 
 if TYPE_CHECKING:
     from hopmap.scenarios.advice import Advice
@@ -61,6 +61,13 @@ def advise(
         bool,
         typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the replays: compiled, or flow where messages are long; see: list engines.",
+            autocompletion=complete_engines,
+        ),
+    ] = None,
     set_: Sets = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -87,6 +94,7 @@ def advise(
             hosts=hosts,
             nodelist=nodelist,
             spread=spread,
+            engine=engine,
             settings=settings_given(set_),
             steps=steps,
             rounds=rounds,
@@ -109,6 +117,7 @@ def advise(
 def _show(found: Advice) -> None:
     """Print the verdict, the two mappings side by side, and what else was tried."""
     from hopmap.scenarios.assumed import in_words
+    from hopmap.simulator import DEFAULT_ENGINE
 
     say(f"{found.name} on {found.launched.placement.topology.spec}: {found.verdict}")
     rests = in_words(found.best.result.assumed)
@@ -129,6 +138,8 @@ def _show(found: Advice) -> None:
     print_table(("", *(name for name, _ in columns)), rows)
     for each in found.tried:
         say(f"tried, too: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
+    if found.engine != DEFAULT_ENGINE:
+        say(f"replayed by engine {found.engine}; --engine {DEFAULT_ENGINE} replays packets")
     for line in map(str, found.best.result.left_out):
         say(line)
 

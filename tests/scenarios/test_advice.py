@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hopmap as hm
+from hopmap.scenarios import advice
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from support.commands import as_json, failed, hopmap
 
@@ -110,3 +111,19 @@ def test_the_command_says_the_verdict_first_and_writes_the_file(tmp_path):
 )
 def test_what_cannot_be_is_one_line(words, message):
     assert message in failed("advise", *words)
+
+
+def test_long_messages_are_replayed_as_flows(monkeypatch):
+    """As soon as packets are many, of one message or of all; packets in turns need their engine."""
+    found = hm.advise(PAIRS, "torus:8", ["random"], settings=RING)
+    assert found.engine == found.best.result.engine == "compiled"
+    monkeypatch.setattr(advice, "MANY", 1000)
+    found = hm.advise(PAIRS, "torus:8", ["random"], settings=RING)
+    assert found.engine == found.best.result.engine == found.to_dict()["engine"] == "flow"
+    assert hm.advise(PAIRS, "torus:8", ["random"], engine="analytic").engine == "analytic"
+    in_turns = {"nic": "round_robin"}
+    assert hm.advise(PAIRS, "torus:8", ["random"], settings=in_turns).engine == "compiled"
+    small = {"packet_size": 10**6}
+    assert hm.advise(PAIRS, "torus:8", ["random"], settings=small).engine == "compiled"
+    monkeypatch.setattr(advice, "MANY", 1)
+    assert hm.advise(PAIRS, "torus:8", ["random"], settings=small).engine == "compiled"
