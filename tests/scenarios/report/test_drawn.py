@@ -16,7 +16,7 @@ from hopmap.scenarios.results.store import save_run
 from hopmap.scenarios.results.tables import loose_path
 from hopmap.source_files import PACKAGE
 
-from .test_report import make_study
+from .studies import make_study
 
 SCENARIO = """
 name = "Little"
