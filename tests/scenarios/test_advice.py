@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hopmap as hm
+from hopmap.scenarios import advice
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from support.commands import as_json, failed, hopmap
 
@@ -46,6 +47,14 @@ def test_the_share_of_the_network_is_what_a_network_without_time_saves():
     least = parameters.overhead_send + parameters.overhead_recv
     assert found.free == pytest.approx(least, rel=1e-6)
     assert found.network_share == pytest.approx(1 - least / found.launched.result.makespan)
+
+
+def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
+    seen = []
+    monkeypatch.setattr(advice, "free_makespan", lambda *asked: seen.append(asked[2]) or 0.0)
+    found = hm.advise(PAIRS, "torus:8", ["auto(moves=100)"], repeat=6, settings=RING)
+    assert [node_of.tolist() for node_of in seen] == [list(range(8))]
+    assert found.best is not found.launched
 
 
 def test_neighbours_are_left_where_they_are():

@@ -12,8 +12,9 @@ import pytest
 from hopmap.scenarios.report import drawn
 from hopmap.scenarios.report.drawn import digest_of_report, is_drawn
 from hopmap.scenarios.report.report import write_report
+from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.store import save_run
-from hopmap.scenarios.results.tables import loose_path
+from hopmap.scenarios.results.tables import loose_path, part_files
 from hopmap.source_files import PACKAGE
 
 from .studies import make_study
@@ -73,7 +74,12 @@ def test_a_run_that_is_not_gathered_yet_counts_and_so_does_when_it_was_tried_aga
     found.add(digest_of_report(tmp_path))
     os.utime(loose_path(tmp_path, "runs", "late"), (0, 0))
     found.add(digest_of_report(tmp_path))
-    assert len(found) == 3
+    gather(tmp_path)
+    found.add(digest_of_report(tmp_path))
+    (part,) = part_files(tmp_path, "runs")
+    part.rename(part.with_name("part-00000-of-other-runs.parquet"))
+    found.add(digest_of_report(tmp_path))
+    assert len(found) == 5
 
 
 def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(
