@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
@@ -74,8 +74,13 @@ def test_it_is_the_best_of_all_partitions(case):
     assert measures(traffic, topology, "exact_partition(measure=worst)")[1] == least[1]
 
 
+# Of two partial partitions with one border the one of the larger sum is lower on a node.
+CROSSED = stencil_traffic((3, 3), [[-1, 0], [0, -2]], periodic=[True, False], size=[6, 8])
+
+
 @examples(60, least=10)
 @given(tiny_grids())
+@example((CROSSED, np.array([3, 3, 3])))
 def test_the_search_finds_what_is_within_limits_and_nothing_else(case):
     """Without a mapping to begin with, which may be the best already."""
     traffic, slots = case
