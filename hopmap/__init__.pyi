@@ -23,11 +23,11 @@ from .scenarios.given import topology as topology
 from .scenarios.measured.validation import calibrate_collectives as calibrate_collectives
 from .scenarios.measured.validation import validate as validate
 from .scenarios.placement import Placement as Placement
-from .scenarios.questions import calibrate as calibrate
 from .scenarios.questions import evaluate as evaluate
-from .scenarios.questions import explain as explain
 from .scenarios.questions import map_ranks as map_ranks
-from .scenarios.questions import simulate as simulate
+from .scenarios.replays import calibrate as calibrate
+from .scenarios.replays import explain as explain
+from .scenarios.replays import simulate as simulate
 from .scenarios.report.report import write_report as write_report
 from .scenarios.results.query import query as query
 from .simulator.explain.explain import Explanation as Explanation

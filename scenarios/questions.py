@@ -1,4 +1,4 @@
-"""The questions that hopmap answers: where ranks should sit, what that costs, how long it runs.
+"""The questions that hopmap answers: where ranks should sit, what that costs; see `replays`, too.
 
 Every function takes what `given.py` describes; its parameters are called as on the command line.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 from hopmap.errors import HopmapWarning
@@ -18,32 +17,17 @@ from hopmap.mappers.objectives import objective_value, unknown_objective
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress
 from hopmap.scenarios.launchers.node_names import on_job
-from hopmap.simulator import (
-    DEFAULT_ENGINE,
-    ENGINES,
-    Explanation,
-    Metrics,
-    ParameterError,
-    Result,
-    Steady,
-)
+from hopmap.simulator import DEFAULT_ENGINE, Metrics, ParameterError
 from hopmap.simulator import evaluate as measure
-from hopmap.simulator import explain as why
-from hopmap.simulator import simulate as replay
-from hopmap.simulator.parameters.calibration import Fit, PingPong
-from hopmap.simulator.parameters.calibration import calibrate as fitted
-from hopmap.simulator.parameters.keys import names_algorithm, unknown
-from hopmap.simulator.parameters.pingpong_files import read_pingpong
+from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
-from hopmap.traces import Trace, Traffic
+from hopmap.traces import Traffic
 
-from .assumed import assumed
 from .given import (
     Given,
     GivenMapping,
     GivenSettings,
     GivenTopology,
-    ReplayInput,
     algorithms_of,
     configured,
     mapping_given,
@@ -54,13 +38,11 @@ from .given import (
 )
 from .mistaken import TRACE, expect
 from .placement import Placement
-from .run_files import RunFiles
+from .replays import expect_engine
 from .simulated_objective import SIMULATED, Simulated
 
 LAUNCHED = "identity"
 """The mapper that places ranks as launchers do when nobody asks."""
-BINS = 256
-"""Time steps of the use of links, at most, unless told otherwise."""
 
 
 def map_ranks(
@@ -207,12 +189,6 @@ def map_ranks(
     )
 
 
-def expect_engine(engine: str | None) -> None:
-    """Raise `ParameterError` for an engine that there is not."""
-    if engine is not None and engine not in ENGINES:
-        raise ParameterError(unknown("engine", engine, ENGINES))
-
-
 def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:
     if callable(goal):
         return goal(node_of)
@@ -252,186 +228,3 @@ def evaluate(
     algorithms = algorithms_of(settings)
     traffic = traffic_given(given, collectives, algorithms).traffic
     return measure(traffic, network, mapping_given(mapping, network, traffic.ranks), convention)
-
-
-def simulate(
-    given: Given,
-    topology: GivenTopology | GivenMapping | None = None,
-    mapping: GivenMapping | None = None,
-    *,
-    engine: str | None = None,
-    settings: GivenSettings = None,
-    steps: int | None = None,
-    rounds: int | None = None,
-    exact: bool = False,
-    repeat: int = 0,
-    otf2: str | Path | None = None,
-    perfetto: str | Path | None = None,
-    links: str | Path | tuple[str | Path, ...] = (),
-    bins: int = BINS,
-    progress: Progress | None = None,
-) -> Result:
-    """Replay a trace, or traffic in rounds, over the network under a mapping.
-
-    Parameters
-    ----------
-    given, topology, mapping : see `evaluate`
-    engine : str, optional
-        "compiled" when left out; see ``hopmap list engines``.
-    settings : mapping, optional
-        Any parameter; see ``hopmap list parameters``.
-    steps : int, optional
-        Time steps of a benchmark, instead of all.
-    rounds : int, optional
-        Rounds in which traffic is sent; see `program_of_source`.
-    exact : bool
-        Whether to replay all steps of a long run that could be extrapolated from its first ones;
-        `Result.extrapolated` says what was, and how far it may be off.
-    repeat : int
-        How often to replay with noise besides, for `Result.ensemble`: median and interval. Seeds
-        count from "noise.seed"; levels are those that are set, or 1 % on computation, 10 % on
-        overheads and starts that are 1 us late in the mean. The run itself has no noise then.
-    otf2, perfetto : path, optional
-        An archive, or JSON for ui.perfetto.dev, to write of the run.
-    links : path or several, optional
-        Use of links over time to write: a table (.parquet) or a figure (.svg, .png, .pdf).
-    bins : int
-        Most time steps of `links`; more than half are used.
-
-    Raises
-    ------
-    MappingError, TraceError, TopologyError, SettingError, ParameterError
-        What is given makes no sense, or does not fit.
-    DeadlockError
-        The run gets stuck.
-    """
-    several = links if isinstance(links, tuple) else (links,)
-    files = RunFiles(_path(otf2), _path(perfetto), tuple(map(Path, several)))
-    files.check()
-    expect(TRACE, given)
-    expect_engine(engine)
-    network, mapping = on_network(topology, mapping)
-    mapping_given(mapping, configured(network)[0], None)
-    run = replay_given(
-        given,
-        network,
-        settings=settings,
-        steps=steps,
-        rounds=rounds,
-        written_out=files.written_out,
-    )
-    node_of = mapping_given(mapping, run.network, run.program.ranks)
-    return replayed(
-        *(run, node_of, engine or DEFAULT_ENGINE, files, bins),
-        exact=exact,
-        repeat=repeat,
-        progress=progress,
-    )
-
-
-def replayed(
-    run: ReplayInput,
-    node_of: Mapping,
-    engine: str,
-    files: RunFiles,
-    bins: int,
-    *,
-    exact: bool = False,
-    repeat: int = 0,
-    title: str = "",
-    progress: Progress | None = None,
-) -> Result:
-    """Replay what is ready, and write the files that are asked for; see `simulate`."""
-    files.expect_writable(run.program)
-    result = replay(
-        run.program,
-        run.network,
-        node_of,
-        parameters=run.parameters,
-        engine=engine,
-        record_operations=files.operations,
-        record_links=bins if files.links else 0,
-        steady=None if exact else Steady(),
-        repeat=repeat,
-        progress=progress,
-    )
-    rests_on = assumed(result, run.network, run.settings or {}, generated=run.generated)
-    result = replace(result, assumed=rests_on)
-    recording = run.calls if isinstance(run.calls, Trace) else None
-    title = title or f"{run.name} on {run.network.spec}, engine {engine}"
-    files.write(recording, run.program, result, run.network, node_of, title)
-    return result
-
-
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
-def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: bool = False) -> Fit:
-    """Fit links and end points of the model to measured ping-pongs.
-
-    Parameters
-    ----------
-    pingpong : path or PingPong
-        CSV ``size,time[,hops]``, or what osu_latency or IMB-MPI1 PingPong printed.
-    hops : int
-        Links between the nodes if the file has no such column.
-    round_trip : bool
-        Whether times are of whole round trips, not of half.
-
-    Returns
-    -------
-    Fit
-        Its ``parameters`` are what `simulate` takes as settings; seconds, bytes, bytes/s.
-
-    Raises
-    ------
-    PingPongError, ParameterError
-        A file that cannot be read so, or measurements that nothing can be fitted to.
-    """
-    if isinstance(pingpong, PingPong):
-        return fitted(pingpong)
-    return fitted(read_pingpong(pingpong, hops=hops, round_trip=round_trip), str(pingpong))
-
-
-def explain(
-    given: Given,
-    topology: GivenTopology | GivenMapping | None = None,
-    mapping: GivenMapping | None = None,
-    *,
-    settings: GivenSettings = None,
-    steps: int | None = None,
-    rounds: int | None = None,
-    top: int = 5,
-    doubled: bool = True,
-    progress: Progress | None = None,
-) -> Explanation:
-    """Say why a run takes as long as it does: critical path, bounds, bottlenecks, sensitivity.
-
-    Parameters
-    ----------
-    given, topology, mapping, settings, steps, rounds : see `simulate`
-    top : int
-        Servers and rank pairs to list.
-    doubled : bool
-        Whether to replay with each parameter doubled, too.
-
-    Raises
-    ------
-    MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
-        See `simulate`.
-    """
-    expect(TRACE, given)
-    network, mapping = on_network(topology, mapping)
-    mapping_given(mapping, configured(network)[0], None)
-    run = replay_given(given, network, settings=settings, steps=steps, rounds=rounds)
-    node_of = mapping_given(mapping, run.network, run.program.ranks)
-    return why(
-        run.program,
-        run.network,
-        node_of,
-        parameters=run.parameters,
-        top=top,
-        doubled=doubled,
-        progress=progress,
-    )

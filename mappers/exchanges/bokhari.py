@@ -194,11 +194,15 @@ def _started(model: CostModel, places: NDArray[np.int64], topology: Topology) ->
 
 
 def _near(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Each node and the nodes one link away, as row pointers and columns; empty for hops."""
+    """Each node and the nodes within a hop, as row pointers and columns; empty for hops."""
     if model.kind != cost_kernels.NEAR:
         return np.zeros(topology.nodes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    between = (topology.link_from < topology.nodes) & (topology.link_to < topology.nodes)
     itself = np.arange(topology.nodes, dtype=np.int64)
+    if not topology.dims:  # a hierarchy's nearest nodes may cost 1, and have no link of their own
+        near = [np.flatnonzero(topology.distance(node, itself) <= 1) for node in itself]
+        sizes = np.cumsum([0, *map(len, near)], dtype=np.int64)
+        return sizes, np.concatenate(near).astype(np.int32)
+    between = (topology.link_from < topology.nodes) & (topology.link_to < topology.nodes)
     pairs = np.unique(
         np.concatenate((itself, topology.link_from[between])) * topology.nodes
         + np.concatenate((itself, topology.link_to[between]))

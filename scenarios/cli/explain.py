@@ -52,7 +52,7 @@ def explain(
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
     from hopmap.scenarios.given import name_of
-    from hopmap.scenarios.questions import explain as why
+    from hopmap.scenarios.replays import explain as why
 
     with working("replaying") as progress:
         found = why(

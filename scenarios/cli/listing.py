@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from glob import escape, glob
 from typing import Any, TypeAlias
 
 Entries: TypeAlias = list[dict[str, Any]]
@@ -244,11 +244,12 @@ def complete_engines(incomplete: str) -> list[str]:
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """Complete a shipped scenario, or a file of the folder."""
+    """Complete a shipped scenario, or a TOML file of a folder."""
     from hopmap.scenarios.sweep.scenario_files import SHIPPED
 
-    found = [*sorted(SHIPPED), *map(str, sorted(Path().glob(f"{incomplete}*.toml")))]
-    return [name for name in found if name.startswith(incomplete)]
+    shipped = [name for name in sorted(SHIPPED) if name.startswith(incomplete)]
+    here = glob(f"{escape(incomplete)}*.toml")  # noqa: PTH207 Path takes no place from the root
+    return [*shipped, *sorted(here)]
 
 
 def complete_launchers(incomplete: str) -> list[str]:

@@ -72,7 +72,7 @@ def simulate(
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping."""
     from hopmap.scenarios.given import configured, mapping_given, name_of, on_network, replay_given
-    from hopmap.scenarios.questions import BINS, expect_engine, replayed
+    from hopmap.scenarios.replays import BINS, expect_engine, replayed
     from hopmap.scenarios.run_files import RunFiles
     from hopmap.simulator import DEFAULT_ENGINE, ENGINES, lower_bounds
     from hopmap.simulator.noise import without_noise

@@ -37,7 +37,7 @@ def warm_up(as_json: AsJson = False) -> None:
 def steps() -> Iterator[Step]:
     """Yield what is compiled, by name: reading, mapping on every sort of network, replaying."""
     from hopmap.mappers.timing import compile_for
-    from hopmap.scenarios import questions
+    from hopmap.scenarios import replays
     from hopmap.scenarios.sweep.scenario_files import SHIPPED
     from hopmap.simulator import ENGINES
     from hopmap.topologies import topology_from_spec
@@ -48,7 +48,7 @@ def steps() -> Iterator[Step]:
     in_order = list(range(16))
 
     def replay(trace: str | Path, engine: str) -> Callable[[], object]:
-        return lambda: questions.simulate(trace, network, in_order, engine=engine)
+        return lambda: replays.simulate(trace, network, in_order, engine=engine)
 
     def place(spec: str, objective: str) -> Callable[[], object]:
         return lambda: compile_for(topology_from_spec(spec), "auto", objective)
@@ -57,7 +57,7 @@ def steps() -> Iterator[Step]:
     for engine in ENGINES:
         yield f"simulate, {engine}", replay(recorded, engine)
         yield f"simulate, {engine}, loops", replay("lu.S.16", engine)
-    yield "explain", lambda: questions.explain(recorded, network, in_order)
+    yield "explain", lambda: replays.explain(recorded, network, in_order)
     for spec in NETWORKS:
         for objective in OBJECTIVES:
             yield f"map, {spec}, {objective}", place(spec, objective)

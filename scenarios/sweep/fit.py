@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
-from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.store_index import finished
 from hopmap.topologies import MappingError, check_fits
 from hopmap.traces import Traffic
 
 from .inputs import planned_network
-from .mappings import in_file
+from .mappings import in_file, placed_in_file
 from .plan import Run
 
 
@@ -52,18 +51,20 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
         return new[name] if name in new else store.load_traffic(results, name, made_of)
 
     @lru_cache
-    def why_not(trace: str, made_of: str, topology: str, network: str, mapper: str) -> str:
+    def why_not(
+        trace: str, made_of: str, topology: str, network: str, mapper: str, spread: bool
+    ) -> str:
         traffic, built = traffic_of(trace, made_of), planned_network(topology, network)
         try:
             check_fits(traffic.ranks, built)
         except MappingError as error:
             return f"{trace}: {error}"
-        file, pipeline = in_file(mapper)
+        room = built.evenly(traffic.ranks) if spread else built
+        _, pipeline = in_file(mapper)
         try:
-            if file is not None:
-                read_mapping(file, built, traffic.ranks)
+            placed_in_file(mapper, built, room, traffic.ranks)
             if pipeline:
-                expect_applicable(parse_pipeline(pipeline), traffic, built)
+                expect_applicable(parse_pipeline(pipeline), traffic, room)
         except MappingError as error:
             return str(error) if topology in str(error) else f"{trace} on {topology}: {error}"
         return ""
@@ -74,7 +75,7 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
         reason = ""
         if errors.get(run.run_id, "") is not None:
             where = (run.trace.name, run.traffic_of, run.topology, run.network)
-            reason = why_not(*where, run.mapper)
+            reason = why_not(*where, run.mapper, run.spread)
         if reason:
             impossible[reason] += 1
         else:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hopmap.mappers import parse_pipeline
 from hopmap.mappers.pipeline import draws
-from hopmap.topologies import MappingError
+from hopmap.scenarios.launchers.mapping_files import read_mapping
+from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.topologies.spec import FILE
 
 
@@ -67,6 +68,23 @@ def mapping_digest(mapper: str) -> str:
     """
     file, _ = in_file(mapper)
     return "" if file is None else hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+
+
+def placed_in_file(mapper: str, topology: Topology, room: Topology, ranks: int) -> Mapping | None:
+    """Read the mapping of a mapper's file; None without one.
+
+    Parameters
+    ----------
+    room : Topology
+        The network with the slots that a pipeline may use, which has to begin there.
+
+    Raises
+    ------
+    MappingError
+        Unreadable, or not of such ranks on such nodes.
+    """
+    file, pipeline = in_file(mapper)
+    return None if file is None else read_mapping(file, room if pipeline else topology, ranks)
 
 
 def is_drawn(mapper: str) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from hopmap.mappers.timing import timed_mapping
-from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Result, Steady, evaluate, simulate
@@ -22,7 +21,7 @@ from hopmap.traces import Traffic
 from hopmap.traces.left_out import LeftOut
 
 from .inputs import planned_network, planned_program
-from .mappings import in_file, mapping_digest
+from .mappings import in_file, mapping_digest, placed_in_file
 from .plan import Run
 from .scenario import ScenarioError
 
@@ -49,8 +48,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     traffic = _traffic(results, run.trace.name, run.traffic_of)
     topology, _ = configure(planned_network(run.topology, run.network), run.settings)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
-    room = topology.evenly(traffic.ranks) if run.spread else topology
-    node_of, row["mapping_seconds"] = _placed(run, traffic, room)
+    node_of, row["mapping_seconds"] = _placed(run, traffic, topology)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
@@ -96,15 +94,14 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
 
 def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, float]:
     """Place the ranks as the file says that the run names, if it does, then by its pipeline."""
+    room = topology.evenly(traffic.ranks) if run.spread else topology
     file, pipeline = in_file(run.mapper)
-    initial = None
-    if file is not None:
-        if mapping_digest(run.mapper) != run.mapping:
-            raise ScenarioError(f"{file}: changed since the runs were planned: plan them again")
-        initial = read_mapping(file, topology, traffic.ranks)
-        if not pipeline:
-            return initial, 0.0
-    return timed_mapping(traffic, topology, pipeline, seed=run.seed, initial=initial)
+    if mapping_digest(run.mapper) != run.mapping:
+        raise ScenarioError(f"{file}: changed since the runs were planned: plan them again")
+    initial = placed_in_file(run.mapper, topology, room, traffic.ranks)
+    if initial is not None and not pipeline:
+        return initial, 0.0
+    return timed_mapping(traffic, room, pipeline, seed=run.seed, initial=initial)
 
 
 def _left_out(result: Result) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from hopmap.mappers import mapper, timing
+from hopmap.mappers import map_ranks, mapper, timing
 from hopmap.mappers.budget import Watch
 from hopmap.topologies import FAMILIES, mesh, topology_from_spec
 from hopmap.traces import Traffic
@@ -100,8 +100,10 @@ def test_what_compiles_while_the_clock_runs_is_taken_off(monkeypatch):
 def test_a_budget_is_not_spent_on_compiling(clock):
     """In the thread that waits; what another compiles meanwhile is none of its business."""
     watch = Watch(0.2, clock=clock)
-    with global_compiler_lock, global_compiler_lock:
-        _busy(0.3)
+    with global_compiler_lock:
+        _busy(0.2)
+        with global_compiler_lock:  # one function for another
+            _busy(0.1)
     assert not watch.over()
     assert watch.left() > 0.1
     other = Thread(target=_compile_elsewhere)
@@ -109,6 +111,28 @@ def test_a_budget_is_not_spent_on_compiling(clock):
     _busy(0.3)
     other.join()
     assert watch.over()
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_what_a_stage_compiles_is_not_taken_from_the_next_ones():
+    given = []
+
+    @mapper("compiles")
+    def compiles(traffic, topology, *, seconds=None):
+        given.append(seconds)
+        with global_compiler_lock:
+            time.sleep(0.5)
+        return np.arange(traffic.ranks)
+
+    @mapper("goes_on")
+    def goes_on(traffic, topology, *, initial, seconds=None):
+        given.append(seconds)
+        return initial
+
+    traffic = Traffic.from_pairs(3, [0], [1], [1], [1])
+    map_ranks(traffic, mesh((3,)), "compiles | goes_on", seconds=0.5)
+    assert 0.2 < given[0] <= 0.25
+    assert 0.2 < given[1] <= 0.5
 
 
 def _compile_elsewhere():

@@ -49,6 +49,14 @@ def test_the_share_of_the_network_is_what_a_network_without_time_saves():
     assert found.network_share == pytest.approx(1 - least / found.launched.result.makespan)
 
 
+def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
+    seen = []
+    monkeypatch.setattr(advice, "free_makespan", lambda *asked: seen.append(asked[2]) or 0.0)
+    found = hm.advise(PAIRS, "torus:8", ["auto(moves=100)"], repeat=6, settings=RING)
+    assert [node_of.tolist() for node_of in seen] == [list(range(8))]
+    assert found.best is not found.launched
+
+
 def test_neighbours_are_left_where_they_are():
     """Pairs side by side already have one link of their own."""
     good = hm.Traffic.from_pairs(8, [0, 1, 2, 3], [1, 0, 3, 2], [1] * 4, [10**6] * 4)

@@ -7,11 +7,12 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.off_node import leaving, peers_of
+from hopmap.mappers.exact.exact_partition import Limits, within
 from hopmap.mappers.exact.exact_partition_bounds import Ahead, row_of
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import stencil_traffic
@@ -35,6 +36,14 @@ def by_all_partitions(traffic, slots):
         if all(np.bincount(node_of, minlength=len(slots)) <= slots)
     ]
     return min(int(load.sum()) for load in loads), min(int(load.max()) for load in loads)
+
+
+def in_rows(traffic, peers):
+    """The order in which ranks are placed, and what a row of it is."""
+    dims = traffic.metadata["dims"]
+    order = np.arange(traffic.ranks).reshape(dims)
+    order = order.transpose(np.argsort([-d for d in dims], kind="stable")).ravel()
+    return order, row_of(peers, order, traffic.ranks // max(dims), flat=len(dims) == 2)
 
 
 @st.composite
@@ -65,16 +74,43 @@ def test_it_is_the_best_of_all_partitions(case):
     assert measures(traffic, topology, "exact_partition(measure=worst)")[1] == least[1]
 
 
+# Of two partial partitions with one border the one of the larger sum is lower on a node.
+CROSSED = stencil_traffic((3, 3), [[-1, 0], [0, -2]], periodic=[True, False], size=[6, 8])
+
+
+@examples(60, least=10)
+@given(tiny_grids())
+@example((CROSSED, np.array([3, 3, 3])))
+def test_the_search_finds_what_is_within_limits_and_nothing_else(case):
+    """Without a mapping to begin with, which may be the best already."""
+    traffic, slots = case
+    peers, (total, worst) = peers_of(traffic, "bytes", traffic.ranks), by_all_partitions(*case)
+    order, row = in_rows(traffic, peers)
+    most = int(traffic.bytes.sum())
+    for limits, least in {
+        Limits(most, None): total,
+        Limits(total, None): total,
+        Limits(total - 1, None): None,
+        Limits(most, worst): None,
+        Limits(most, worst - 1): None,
+    }.items():
+        found = within(peers, order, slots, row, limits)
+        there = limits.sum >= total and (limits.worst is None or limits.worst >= worst)
+        assert (found is not None) == there
+        if found is not None:
+            assert (np.bincount(found, minlength=len(slots)) <= slots).all()
+            load = leaving(peers, found, len(slots))
+            assert least is None or load.sum() == least
+            assert limits.worst is None or load.max() <= limits.worst
+
+
 @examples(300)
 @given(tiny_grids(), st.integers(0, 2**32 - 1), st.sampled_from(["rows", "columns", "any"]))
 def test_its_bounds_never_exceed_what_is_to_come(case, seed, kind):
     """Of any partition, cut off at any rank."""
     traffic, slots = case
-    dims = traffic.metadata["dims"]
-    order = np.arange(traffic.ranks).reshape(dims)
-    order = order.transpose(np.argsort([-d for d in dims], kind="stable")).ravel()
     peers = peers_of(traffic, "bytes", traffic.ranks)
-    row = row_of(peers, order, traffic.ranks // max(dims), flat=len(dims) == 2)
+    order, row = in_rows(traffic, peers)
     nodes = len(slots)
     rng = np.random.default_rng(seed)
     first = rng.permutation(nodes)

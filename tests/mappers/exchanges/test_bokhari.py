@@ -1,10 +1,15 @@
 """MAPPER: the printed algorithm, step by step, and what the thesis reached with it."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.exchanges.bokhari import bokhari
+from hopmap.mappers.cost_kernels import total_cost
+from hopmap.mappers.exchanges.bokhari import _started, bokhari
+from hopmap.mappers.exchanges.bokhari_kernels import _fill
+from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from support.traffic import published_hops
@@ -120,6 +125,29 @@ def test_the_first_local_optimum_is_that_of_the_printed_algorithm(spec, objectiv
         traffic, topology, naive, objective
     )
     assert ours.tolist() == naive.tolist()
+
+
+@pytest.mark.parametrize(
+    "spec", ["mesh:3x3", "haec:2x2x2", "mesh:2x2*2", "tree:2:2:2@1:10:100", "tofud:1x1x1"]
+)
+@pytest.mark.parametrize("objective", ["cardinality", "hop_bytes"])
+def test_gains_are_what_an_exchange_takes_off_the_cost(spec, objective):
+    topology, rng = topology_from_spec(spec), np.random.default_rng(3)
+    ranks = int(topology.slots.sum()) - 1
+    src, dst = np.nonzero(rng.random((ranks, ranks)) < 0.4)
+    traffic = Traffic.from_pairs(ranks, src, dst, *rng.integers(1, 9, (2, len(src))))
+    model, places = cost_model(traffic, topology, objective), rng.permutation(sweep_of(topology))
+    assignment = _started(model, places.astype(np.int64), topology)
+    before = total_cost(model, assignment.places)
+    at, there = np.zeros(topology.nodes, dtype=np.int64), np.zeros(len(places), dtype=np.int64)
+    for u, v in product(range(ranks), range(len(places))):
+        a, b = places[u], places[v]
+        if a != b:
+            _fill(model, assignment, u, at, there)
+            gain = assignment.own[u] + assignment.own[v] - at[b] - there[v]
+            swapped = places.astype(np.int64)
+            swapped[u], swapped[v] = b, a
+            assert gain == before - total_cost(model, swapped)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """TiMEr: the algorithms of the paper, read once more in plain Python, and what they promise."""
 
 from collections import Counter
+from itertools import permutations
 
 import networkx as nx
 import numpy as np
@@ -150,6 +151,19 @@ def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     assert [names[label] for label in made] == algorithm_2(wanted, held, node)
     assert all(after <= before for before, after in levels)
     assert sorted(made) == list(range(traffic.ranks))
+
+
+@pytest.mark.parametrize("digits", list(permutations(range(3))))
+def test_an_edge_between_two_that_would_swap_speaks_neither_for_it_nor_against(digits):
+    """Ranks 0 and 1, then 0 and 2, each a digit apart: any swap takes 0 away from another one."""
+    traffic = Traffic.from_pairs(8, [0, 0], [1, 2], [1, 1], [10, 1])
+    topology, start = topology_from_spec("hypercube:3"), np.arange(8)
+    labels, label_of = extended(partial_cube(topology), start)
+    model = cost_model(traffic, topology, "hop_bytes")
+    graph = model.indptr[:9], model.peer, model.weight
+    order = np.array(digits)
+    made = swapped(*graph, labels.bits, labels.node, labels.price, label_of, order)
+    assert made.tolist() == start.tolist()
 
 
 @examples(60, 40)

@@ -1,5 +1,6 @@
 """The command line: help, lists, and sweeps that are run."""
 
+import json
 import re
 
 import pytest
@@ -160,11 +161,29 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
 
 
 def test_an_interrupted_run_says_what_is_kept(study, tmp_path, monkeypatch):
+    """Of the runs that are planned now; one of another mapper was there before."""
     out = tmp_path / "results"
+    hopmap("run", study, "--out", out, "--no-report", "--set", "mappers=identity")
     interrupted_at(monkeypatch, 3)
     result = CliRunner().invoke(app, ["run", str(study), "--out", str(out)])
     assert result.exit_code == 130
     kept = f"interrupted: 3 of 4 runs are kept in {out}: the same command does the others"
     assert result.stderr == f"hopmap: {kept}\n"
+    interrupted_at(monkeypatch, 0)
+    result = CliRunner().invoke(app, ["run", str(study), "--out", str(out), "--json"])
+    assert result.exit_code == 130
+    assert json.loads(result.stdout) == {"error": "interrupted", "out": str(out), "kept": 3}
     monkeypatch.undo()
     assert "4 runs: 1 done now, 3 before" in hopmap("run", study, "--out", out, "--no-report")
+
+
+def test_a_run_that_is_interrupted_before_its_plan_is_made_keeps_nothing(
+    study, tmp_path, monkeypatch
+):
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep_run, "plan", pressed)
+    result = CliRunner().invoke(app, ["run", str(study), "--out", str(tmp_path / "results")])
+    assert (result.exit_code, result.stderr) == (130, "hopmap: interrupted\n")
+    assert not (tmp_path / "results").exists()

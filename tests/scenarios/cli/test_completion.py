@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from hopmap.scenarios.cli import listing
+from hopmap.scenarios.cli.app import app
 
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
@@ -21,10 +23,46 @@ COMMAND = "from hopmap.scenarios.cli.app import main; main()"
         (listing.complete_engines, "com", ["compiled"]),
         (listing.complete_scenarios, "fir", ["first"]),
         (listing.complete_launchers, "sl", ["slurm"]),
+        (listing.complete_launchers, "cs", ["csv"]),
+        (listing.complete_launchers, "mapl", ["maplib"]),
     ],
 )
 def test_names_are_completed(complete, begun, completed):
     assert complete(begun) == completed
+
+
+def test_scenarios_of_any_folder_are_completed_as_they_are_written(tmp_path, monkeypatch):
+    """Whatever a shell may have there: a place from the root, brackets, a dot before the name."""
+    (tmp_path / "[a]").mkdir()
+    for name in ("first_of_mine.toml", "first.csv", "[a]/mine.toml"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert listing.complete_scenarios("first") == ["first", "first_of_mine.toml"]
+    assert listing.complete_scenarios("./fir") == ["./first_of_mine.toml"]
+    assert listing.complete_scenarios("[a]/m") == ["[a]/mine.toml"]
+    assert listing.complete_scenarios(f"{tmp_path}/f") == [f"{tmp_path}/first_of_mine.toml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("map lu.S.16 -t torus:4x4 -m recur", "recursive_bisection"),
+        ("map lu.S.16 -t hyp", "hypercube:"),
+        ("advise lu.S.16 -m recur", "recursive_bisection"),
+        ("evaluate lu.S.16 m.csv -t hyp", "hypercube:"),
+        ("simulate lu.S.16 m.csv --engine simp", "simpy"),
+        ("run stencil_shap", "stencil_shapes"),
+        ("export m.csv --to slur", "slurm"),
+    ],
+)
+def test_options_know_what_completes_them(words, completed):
+    asked = {
+        "_HOPMAP_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"hopmap {words}",
+        "COMP_CWORD": str(len(words.split())),
+    }
+    done = CliRunner().invoke(app, [], env=asked, prog_name="hopmap")
+    assert done.stdout.split() == [completed]
 
 
 def test_a_shell_is_answered():

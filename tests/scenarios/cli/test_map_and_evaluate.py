@@ -50,6 +50,12 @@ def test_map_shows_the_order_as_launched_below_the_result_and_json_has_the_same(
     for side in ("messages", "bytes"):
         assert placed["launched"][side] == launched[side]
         assert placed[side]["dilation"]["sum"] <= launched[side]["dilation"]["sum"]
+    scattered = as_json(*words, "-m", "random", "--seed", 1)
+    assert (
+        scattered["launched"]
+        == placed["launched"]
+        != {s: scattered[s] for s in ("messages", "bytes")}
+    )
     shown = lines[4].split()[2:]
     figures = launched["messages"]
     hops, link = figures["dilation"]["sum"], figures["congestion"]["max"]

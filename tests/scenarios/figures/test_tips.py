@@ -23,6 +23,7 @@ def test_a_square_is_where_it_is_drawn():
     assert text == "here"
     assert coords == "72,168,120,168,120,120,72,120"  # 96 pixels an inch, from the upper left
     assert panel(axes) == [0, 0, 384, 192]
+    assert panel(figure.add_axes((0.25, 0.5, 0.5, 0.375))) == [96, 24, 192, 72]
 
 
 def test_of_too_many_areas_there_are_none():

@@ -62,6 +62,10 @@ def test_a_sure_gain_of_a_thousandth_hardly_matters(case):
     assert verdict(found).endswith("placement hardly matters here")
 
 
+def test_a_default_order_that_is_the_fastest_is_kept(case):
+    assert verdict(case(sweep=1.5, scan=2.0)).endswith("of the run; keep the default order")
+
+
 def test_a_run_that_only_computes_is_not_placed(case):
     found = case(sweep=2.0, scan=1.999, free=1.995)
     assert "placement does not matter here" in verdict(found)

@@ -8,6 +8,9 @@ from hopmap.mappers.mapper import MAPPERS
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results.store import load_runs
 from hopmap.scenarios.study.study import load_study
+from hopmap.scenarios.sweep import fit
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.run import new_traffic
 from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import DATA
@@ -106,6 +109,56 @@ def test_a_mapping_in_a_file_is_a_mapper(today, tmp_path):
     assert changed["done"] == 3
     case = load_study(tmp_path / "o").cases[0]
     assert case.order == "file:today.csv"
+
+
+def test_a_mapping_in_a_file_of_other_ranks_or_nodes_is_left_out(today, tmp_path):
+    for text, why in (("0,3\n1,2\n", "2 ranks"), ("0,7\n1,2\n2,1\n3,0\n", "node 7")):
+        (today.parent / "today.csv").write_text(f"rank,node\n{text}")
+        asked = [
+            "--dry-run",
+            "--set",
+            "topologies=mesh:4",
+            "--set",
+            'mappers=["file:today.csv", "scan"]',
+        ]
+        done = as_json("run", today, "--out", tmp_path / "o", *asked)
+        (reason,) = done["impossible"]
+        assert why in reason
+        assert [run["run"] for run in done["missing"]] == ["lu.S.4 on mesh:4 by scan, seed 0"]
+
+
+def test_a_mapping_in_a_file_stays_as_it_is_where_others_are_spread(today, tmp_path):
+    (today.parent / "today.csv").write_text("rank,node\n0,0\n1,0\n2,1\n3,1\n")
+    today.write_text(
+        "spread = true\n" + today.read_text().replace('"mesh:4", "mesh:2"', '"mesh:4*2"')
+    )
+    done = as_json("run", today, "--out", tmp_path / "o", "--no-report")
+    assert (done["done"], done["failed"]) == (1, {})
+    assert load_runs(tmp_path / "o")["node_of"][0].tolist() == [0, 0, 1, 1]
+    (reason,) = done["impossible"]  # kl would have to begin with two ranks on a node of one slot
+    assert "today.csv" in reason
+
+
+@pytest.mark.parametrize(("topology", "can"), [("mesh:2*3", True), ("mesh:4*2", False)])
+def test_what_can_be_is_asked_of_the_slots_that_are_left_where_ranks_are_spread(
+    study, tmp_path, topology, can
+):
+    """gropp wants nodes of one size: 4 ranks fill 3 and 1 slots, or 2 and 2; 6 ranks 2, 2, 1, 1."""
+    trace = "stencil:2x2,5pt" if can else "stencil:3x2,5pt"
+    text = study.read_text().replace(f'"{LU}"', f'"{trace}"').replace('"sweep"', '"gropp", "scan"')
+    study.write_text("spread = true\n" + text.replace('"mesh:3", "mesh:4*4"', f'"{topology}"'))
+    done = as_json("run", study, "--out", tmp_path / "o", "--no-report")
+    assert (done["done"], done["failed"], len(done["impossible"])) == (1 + can, {}, not can)
+
+
+def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(
+    study, tmp_path, monkeypatch
+):
+    runs = plan(load_scenario(study), study.parent)
+    traffic = new_traffic(runs, tmp_path)
+    for error, left in ((None, 2), ("no memory", 1)):
+        monkeypatch.setattr(fit, "finished", lambda _, error=error: {r.run_id: error for r in runs})
+        assert len(fit.possible(runs, tmp_path, traffic).runs) == left
 
 
 def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):

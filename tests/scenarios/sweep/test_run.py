@@ -1,11 +1,6 @@
-"""The sweep: every run once, whatever happens in between."""
+"""The sweep: every run once, and what a run depends on."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
 
 import networkx as nx
@@ -20,43 +15,20 @@ from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store, tables
 from hopmap.scenarios.results.plan_file import read_plan
-from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.results.tables import part_files
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.run import missing, run_scenario
+from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.simulator import Parameters, Steady, evaluate, lower, simulate
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import TraceError, Traffic, parse_stencil, save_traffic, traffic_of_stencil
+from hopmap.traces import parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2.read import read_trace, read_traffic
-from support import DATA
-from support.slow import slow
 
-LU = DATA / "lu.S.4"
+from .studies import LU, files_of, sweep, write
+
 TIMES = list(tables.TIMES)
-
-
-def write(folder, mappers=("sweep", "random"), more="", name="study.toml"):
-    file = folder / name
-    file.write_text(
-        f'name = "a study"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2", "torus:3x2"]\n'
-        f"mappers = {json.dumps(list(mappers))}\nseeds = [0, 1]\n{more}"
-    )
-    return file
-
-
-def sweep(file, results, **keywords):
-    return run_scenario(file, load_scenario(file), results, **keywords)
-
-
-def files_of(results):
-    return {
-        str(path.relative_to(results)): path.stat().st_mtime_ns
-        for path in results.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")
@@ -338,99 +310,6 @@ def test_energy_is_in_the_row_if_a_figure_of_it_is_set(done, tmp_path):
     # 8 links and 4 nodes, of which what they compute is for free here
     idle = 4 * row["makespan"] - 4 * row["compute"]
     assert row["energy"] == pytest.approx(2 * 8 * row["makespan"] + 3 * idle, rel=1e-12)
-
-
-def test_sums_that_no_table_holds_fail_their_run_in_words(tmp_path):
-    half = np.arange(64)
-    heavy = Traffic.from_pairs(128, half, half + 64, [1] * 64, [160_000_000_000] * 64)
-    save_traffic(tmp_path / "heavy.npz", heavy)
-    file = tmp_path / "study.toml"
-    file.write_text(
-        f'name = "s"\ntraces = ["{tmp_path / "heavy.npz"}"]\ntopologies = ["tree:2:2:2:2:2:2:2"]\n'
-        'mappers = ["identity"]\n[replay]\nengine = false'
-    )
-    ((_, error),) = sweep(file, tmp_path / "out").failed.items()
-    assert "hop_bytes 10,240,000,000,000,000,000: expected below 2^63" in error
-
-
-def test_a_run_that_fails_is_kept_with_its_error_and_tried_again_when_asked(tmp_path):
-    file = tmp_path / "study.toml"
-    file.write_text(
-        f'name="s"\ntraces=["{LU}"]\ntopologies=["fattree:2x2", "mesh:4"]\n'
-        'mappers=["bokhari(jumps=side)"]\n[replay]\nengine = false'
-    )
-    outcome = sweep(file, tmp_path / "out")
-    ((name, error),) = outcome.failed.items()
-    assert "fattree:2x2" in name
-    assert "jumps=side: fattree:2x2 has no sides" in error
-    runs = store.load_runs(tmp_path / "out")
-    assert runs["error"].isna().tolist() == [False, True]
-    left = sweep(file, tmp_path / "out")
-    assert (left.done, left.skipped, left.failed, left.left) == (0, 2, outcome.failed, 1)
-    again = sweep(file, tmp_path / "out", retry=True)
-    assert (again.done, again.skipped, len(again.failed), again.left) == (1, 1, 1, 0)
-
-
-def test_a_failed_run_that_does_well_when_tried_again_is_stored_as_such(tmp_path, monkeypatch):
-    file = write(tmp_path, ["sweep"], "[replay]\nengine = false")
-    with monkeypatch.context() as broken:
-        broken.setattr(measure_module, "evaluate", None)
-        assert len(sweep(file, tmp_path / "out").failed) == 2
-    assert not sweep(file, tmp_path / "out", retry=True).failed
-    assert sweep(file, tmp_path / "whole").done == 2
-    assert fingerprint(tmp_path / "out") == fingerprint(tmp_path / "whole")
-
-
-def test_a_mistake_of_ours_fails_one_run_and_says_that_it_is_one(tmp_path, monkeypatch):
-    def broken(*_, **__):
-        raise IndexError("oops")
-
-    monkeypatch.setattr(measure_module, "evaluate", broken)
-    outcome = sweep(write(tmp_path, ["sweep"], "[replay]\nengine = false"), tmp_path / "out")
-    assert outcome.failed
-    assert all("a bug in hopmap: IndexError: oops" in error for error in outcome.failed.values())
-
-
-def test_a_trace_that_cannot_be_read_stops_before_anything_is_written(tmp_path):
-    (tmp_path / "bad.csv").write_text("1,2\n3,-4\n")
-    file = tmp_path / "study.toml"
-    file.write_text('name="s"\ntraces=["bad.csv"]\ntopologies=["mesh:2"]\nmappers=["sweep"]\n')
-    with pytest.raises(TraceError, match="-4"):
-        sweep(file, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("workers", [1, *slow(2)])
-def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, workers):
-    slow = [f"random_sampling(samples={count})" for count in range(30_000, 30_012)]
-    file = write(tmp_path, slow, "[replay]\nengine = false")
-    results = tmp_path / "out"
-    code = "from hopmap.scenarios.cli.app import main; main()"
-    command = [sys.executable, "-c", code, "run", file, "--out", results, "--no-report"]
-    process = subprocess.Popen(
-        [*command, "--workers", str(workers)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # A test run in the background is started with Ctrl-C ignored, and would hand that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 100
-    while len(finished(results)) < 2:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process
-    output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output) == (130, "")
-    assert errors.splitlines()[-1].startswith("hopmap: interrupted: ")  # it may compile before
-    assert not [name for name in files_of(results) if ".partial" in name]
-    runs = plan(load_scenario(file), tmp_path)
-    done = finished(results)
-    assert 2 <= len(done) < len(runs)
-    assert all(error is None for error in done.values())
-    assert len(missing(runs, results)) == len(runs) - len(done)
 
 
 def test_equal_parameters_in_other_units_are_the_same_run(tmp_path):

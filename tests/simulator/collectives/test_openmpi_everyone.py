@@ -10,6 +10,7 @@ from hopmap.simulator.collectives.selection import suited
 from support.rank_scripts import assert_same_scripts
 
 from . import openmpi_everyone as c
+from . import openmpi_reductions as r
 
 SIZES = range(2, 18)
 COUNT = 1600  # bytes that halve evenly as often as sixteen members need
@@ -19,9 +20,9 @@ BLOCKS = {
     ("allgather", "recursive_doubling"): c.allgather_recursivedoubling,
     ("allgather", "neighbour_exchange"): c.allgather_neighborexchange,
     ("allgather", "sparbit"): c.allgather_sparbit,
-    ("reduce_scatter", "ring"): c.reduce_scatter_ring,
-    ("reduce_scatter", "recursive_halving"): c.reduce_scatter_recursivehalving,
-    ("reduce_scatter", "butterfly"): c.reduce_scatter_butterfly,
+    ("reduce_scatter", "ring"): r.reduce_scatter_ring,
+    ("reduce_scatter", "recursive_halving"): r.reduce_scatter_recursivehalving,
+    ("reduce_scatter", "butterfly"): r.reduce_scatter_butterfly,
 }
 # Written by hand: of how many members the C takes it, where not of any number.
 ONLY_OF = {
@@ -29,10 +30,10 @@ ONLY_OF = {
     ("allgather", "neighbour_exchange"): {2, 4, 6, 8, 10, 12, 14, 16},
 }
 WHOLE = {
-    ("allreduce", "recursive_doubling"): c.allreduce_recursivedoubling,
-    ("allreduce", "rabenseifner"): c.allreduce_redscat_allgather,
-    ("allreduce", "linear"): c.allreduce_basic_linear,
-    ("allreduce", "ring"): lambda *given: c.allreduce_ring_segmented(*given, 0),
+    ("allreduce", "recursive_doubling"): r.allreduce_recursivedoubling,
+    ("allreduce", "rabenseifner"): r.allreduce_redscat_allgather,
+    ("allreduce", "linear"): r.allreduce_basic_linear,
+    ("allreduce", "ring"): lambda *given: r.allreduce_ring_segmented(*given, 0),
     ("scan", "linear"): c.scan_linear,
     ("exscan", "linear"): c.exscan_linear,
     ("scan", "recursive_doubling"): lambda *given: c.scan_recursivedoubling(*given, False),
@@ -74,7 +75,7 @@ def test_whole_buffers(operation, name, size):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("segment", [0, 1, 10, 33, 100, 199, 200, 1000])
 def test_a_ring_in_segments(size, segment):
-    expected = ranks(size, c.allreduce_ring_segmented, 1999, segment)
+    expected = ranks(size, r.allreduce_ring_segmented, 1999, segment)
     algorithm = ALGORITHMS["allreduce"]["segmented_ring"]
     assert_same_scripts(algorithm(size, 0, np.array([1999]), segment=segment), expected)
 
@@ -83,7 +84,7 @@ def test_a_ring_in_segments(size, segment):
 @pytest.mark.parametrize("size", SIZES)
 def test_rabenseifners_reduction(size, root):
     root %= size
-    expected = [c.reduce_redscat_gather(rank, size, root, COUNT) for rank in range(size)]
+    expected = [r.reduce_redscat_gather(rank, size, root, COUNT) for rank in range(size)]
     algorithm = ALGORITHMS["reduce"]["rabenseifner"]
     assert_same_scripts(algorithm(size, root, np.array([COUNT])), expected)
 
