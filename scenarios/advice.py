@@ -31,7 +31,7 @@ from hopmap.units import show_seconds
 from .assumed import assumed
 from .given import Given, GivenSettings, GivenTopology, ReplayInput, replay_given
 from .placement import Placement
-from .questions import expect_engine
+from .replays import expect_engine
 
 Floats: TypeAlias = NDArray[np.float64]
 
