@@ -24,6 +24,7 @@ from . import (
 )
 from .console import say
 from .errors import OneLineGroup
+from .mpi import record
 
 app = typer.Typer(
     name="hopmap",
@@ -32,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(context_settings={"allow_interspersed_args": False})(record.record)
 app.command()(sweep.run)
 app.command()(sweep.query)
 app.command()(report.report)
