@@ -83,11 +83,11 @@ def _hooks() -> dict[str, tuple[str, str]]:
         "Sendrecv_replace": (_STATUS.format("p9"), "sent(p2, p3, p4, p5, p8); received(p9, p8);"),
         "Isendrecv": (
             "",
-            "posted(RECEIVES, p7, p8, p9, p10, p11, *p12, 0); unawaited(p2, p3, p4, p5, p11);",
+            "posted(HALF_RECEIVES, p7, p8, p9, p10, p11, *p12, 0); unawaited(p2, p3, p4, p5, p11);",
         ),
         "Isendrecv_replace": (
             "",
-            "posted(RECEIVES, p2, p3, p6, p7, p8, *p9, 0); unawaited(p2, p3, p4, p5, p8);",
+            "posted(HALF_RECEIVES, p2, p3, p6, p7, p8, *p9, 0); unawaited(p2, p3, p4, p5, p8);",
         ),
         "Wait": ("p2 = hold(1, p1, p2, MPI_STATUS_IGNORE);", "complete(held[0], p2);"),
         "Waitall": ("p3 = hold(p1, p2, p3, MPI_STATUSES_IGNORE);", "complete_all(p1, p3);"),

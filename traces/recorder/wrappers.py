@@ -18,7 +18,7 @@ _LOCAL = re.compile(
     r"|(Cart|Graph|Dist_graph)_(get|rank|coords|shift|map|neighbors(_count)?)|(Cart|Graph)dims?_get"
     r"|Topo_test|Dims_create|Pack.*|Unpack.*|Register_datarep|Address|(Alloc|Free)_mem"
     r"|Initialized|Finalized|Is_thread_main|Query_thread|Test_cancelled|Buffer_attach"
-    r"|Grequest_complete|Reduce_local"
+    r"|Grequest_complete|Reduce_local|\w+_(c2f|f2c|c2f08|f082c)"
 )
 _PROTOTYPE = re.compile(r"\bint\s+MPI_([A-Z][a-z]\w*)\s*\(([^;{}()]*)\)[^;{}]*;")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)\s*(?P<array>(\[[^\]]*\]\s*)*)", re.DOTALL)

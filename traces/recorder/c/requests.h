@@ -1,7 +1,7 @@
 /* Messages and requests. Handles of requests that are done at once may be shared by several
  * (Open MPI's empty request, MPICH's lightweight one), so a handle has a queue. */
 
-enum request_kind { NONE, SENDS, RECEIVES, MATCHED, COLLECTIVE, NEIGHBOURS, SENDS_PARTS, OTHER };
+enum request_kind { NONE, SENDS, RECEIVES, HALF_RECEIVES, MATCHED, COLLECTIVE, NEIGHBOURS, SENDS_PARTS, OTHER };
 
 struct message {
     int peer;
@@ -103,7 +103,7 @@ static struct request *posted(enum request_kind kind, int64_t n, MPI_Datatype ty
     r->size = bytes(n, type);
     r->persistent = persistent;
     r->active = !persistent;
-    if (kind != RECEIVES ? !known(r->comm, peer) : peer == MPI_PROC_NULL || r->comm->foreign)
+    if (kind == SENDS || kind == SENDS_PARTS ? !known(r->comm, peer) : peer == MPI_PROC_NULL || r->comm->foreign)
         r->kind = NONE;
     if (!persistent) begins(r);
     return r;
@@ -133,7 +133,8 @@ static void begins(struct request *r) {
         tally(r->comm, r->peer, r->size);
         part(ISEND, r->comm->id, r->peer, r->tag, r->size, r->number);
         break;
-    case RECEIVES: part(IRECV_REQUEST, -1, -1, -1, -1, r->number); break;
+    case RECEIVES:
+    case HALF_RECEIVES: part(IRECV_REQUEST, -1, -1, -1, -1, r->number); break;
     case COLLECTIVE:
         part(COLLECTIVE_REQUEST, r->comm->id, -1, -1, -1, r->number);
         pending.operation = (uint8_t)r->operation;
@@ -175,6 +176,10 @@ static void complete(MPI_Request handle, const MPI_Status *status) {
             if (known(r->comm, status->MPI_SOURCE))
                 part(IRECV, r->comm->id, status->MPI_SOURCE, status->MPI_TAG, arrived(status),
                      r->number);
+            break;
+        case HALF_RECEIVES: /* of MPI_Isendrecv: MPICH 4.0 leaves its status as it was */
+            if (r->tag < 0 || !known(r->comm, r->peer)) count(UNKNOWN_REQUESTS, 1);
+            else part(IRECV, r->comm->id, r->peer, r->tag, r->size, r->number);
             break;
         case MATCHED: part(IMRECV, -1, -1, -1, arrived(status), r->number); break;
         case COLLECTIVE: completed_collective(r); break;
