@@ -102,7 +102,9 @@ def expand(
     source = np.repeat(np.arange(len(records)), told)
     at = np.repeat(start + enters - np.cumsum(told) + told, told) + np.arange(len(source))
     kinds[at] = kind[source]
-    opens = np.flatnonzero((kind[source] == Kind.COLLECTIVE_END) & (np.diff(source, append=-1) == 0))
+    opens = np.flatnonzero(
+        (kind[source] == Kind.COLLECTIVE_END) & (np.diff(source, append=-1) == 0)
+    )
     kinds[at[opens]] = Kind.COLLECTIVE_BEGIN
     early = _AT_BEGIN[kinds[at]]
     time[at] = np.where(early, begin[source], end[source])

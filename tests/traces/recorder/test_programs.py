@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +17,15 @@ from hopmap.traces.recorder.merge import hosts_of
 from hopmap.traces.regions import Role
 from hopmap.traces.trace import Span
 
+HERE = Path(__file__).parent
 BEGIN, END = "COLLECTIVE_END 0/0", "COLLECTIVE_END 0/0"
 
 
 def pairs(trace):
     """Messages and bytes by pair of ranks."""
-    traffic = traffic_of(trace)
-    rows, columns = traffic.messages.nonzero()
-    return {
-        (int(s), int(d)): (int(traffic.messages[s, d]), int(traffic.bytes[s, d]))
-        for s, d in zip(rows, columns, strict=True)
-    }
+    found = traffic_of(trace)
+    columns = (found.src, found.dst, found.messages, found.bytes)
+    return {(s, d): (n, b) for s, d, n, b in zip(*(c.tolist() for c in columns), strict=True)}
 
 
 def test_messages_of_every_form_are_recorded_as_they_were(recorded):
@@ -194,10 +193,9 @@ def test_requests_end_as_they_ended(recorded):
     assert polls == ["Testany REQUEST_TEST"] * 16
     assert run.total("merged_polls") >= 84
     after = told[told.index("Barrier COLLECTIVE_END 0/0") + 1 :]
-    ended = " ".join(line.partition(" ")[2] for line in after[:2])
-    assert sorted(ended.replace("IRECV", "\nIRECV").split("\n")[1:]) == sorted(
-        [f"IRECV>1 t{k} 4 " for k in range(3)] + ["IRECV>1 t3 4"]
-    ) or all(f"IRECV>1 t{k} 4" in ended for k in range(4))
+    assert [line.split()[0] for line in after[:2]] == ["Waitany", "Waitall"]
+    assert " ".join(after[:2]).count("IRECV") == 4
+    assert all(f"IRECV>1 t{k} 4" in " ".join(after[:2]) for k in range(4))
     at = after.index("Cancel")
     assert after[at - 1 :] == [
         "Irecv IRECV_REQUEST",
@@ -276,13 +274,14 @@ HALO = [
 
 
 def expect_halo(run, first="Init"):
-    assert run.told(0) == [
+    # mpi4py takes the forms for large counts where there are any
+    assert [line.replace("_c ", " ").removesuffix("_c") for line in run.told(0)] == [
         f"{first} {BEGIN}",
         *HALO,
         "Allreduce COLLECTIVE_END 16/16",
         f"Finalize {END}",
     ]
-    assert pairs(run.trace) == {pair: (2, 160) for pair in [(0, 1), (1, 0), (1, 2), (2, 1)]}
+    assert pairs(run.trace) == dict.fromkeys([(0, 1), (1, 0), (1, 2), (2, 1)], (2, 160))
     assert run.total("unknown_requests") == run.total("failed_calls") == 0
 
 
@@ -292,15 +291,12 @@ def test_fortran_is_recorded_as_c(recorded, source):
     expect_halo(recorded(3, source))
 
 
-def test_the_module_mpi_is_recorded(mpi, library, tmp_path_factory, recorded, monkeypatch):
-    from . import conftest
-
-    folder = tmp_path_factory.mktemp("module")
-    text = (conftest.HERE / "halo_mpif.f90").read_text()
+def test_the_module_mpi_is_recorded(recorded, tmp_path):
+    text = (HERE / "halo_mpif.f90").read_text()
     text = text.replace("  implicit none\n  include 'mpif.h'\n", "  use mpi\n  implicit none\n")
-    (folder / "halo_module.f90").write_text(text)
-    monkeypatch.setattr(conftest, "HERE", folder)
-    expect_halo(recorded(3, "halo_module.f90"))
+    source = tmp_path / "halo_module.f90"
+    source.write_text(text)
+    expect_halo(recorded(3, source))
 
 
 def test_python_is_recorded_as_c(recorded, library, tmp_path):
@@ -313,9 +309,7 @@ def test_python_is_recorded_as_c(recorded, library, tmp_path):
     env = {"LD_LIBRARY_PATH": tmp_path} if any(tmp_path.iterdir()) else {}
     if subprocess.run([sys.executable, "-c", "import mpi4py"], capture_output=True).returncode:
         pytest.skip("no mpi4py")
-    from . import conftest
-
-    run = recorded(3, sys.executable, conftest.HERE / "halo.py", **env)
+    run = recorded(3, HERE / "halo.py", **env)
     expect_halo(run, "Init_thread")
     assert (run.processes[0].header["required"] == 3).all()
 
