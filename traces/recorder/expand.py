@@ -102,9 +102,7 @@ def expand(
     source = np.repeat(np.arange(len(records)), told)
     at = np.repeat(start + enters - np.cumsum(told) + told, told) + np.arange(len(source))
     kinds[at] = kind[source]
-    opens = np.flatnonzero(
-        (kind[source] == Kind.COLLECTIVE_END) & (np.diff(source, append=-1) == 0)
-    )
+    opens = np.flatnonzero(np.diff(source, append=-1) == 0)  # the first of two
     kinds[at[opens]] = Kind.COLLECTIVE_BEGIN
     early = _AT_BEGIN[kinds[at]]
     time[at] = np.where(early, begin[source], end[source])
@@ -114,7 +112,7 @@ def expand(
         order = np.argsort(time, kind="stable")
         kinds, time, ref = kinds[order], time[order], ref[order]
         bears = np.flatnonzero(kinds > Kind.LEAVE)
-        columns = Records(*(column[ref[bears]] for column in columns))
+        columns = Records(**{k: column[ref[bears]] for k, column in columns._asdict().items()})
         ref[bears] = np.arange(len(bears))
     return Events(kinds, time, ref, columns)
 

@@ -32,7 +32,7 @@ def launcher_of(words: Sequence[str]) -> str:
 
 
 def compiler_beside(words: Sequence[str]) -> str:
-    """The mpicc that stands beside a launcher and has its suffix, or the first on the path."""
+    """Return the mpicc beside a launcher with its suffix, or the first on the path."""
     found, name = shutil.which(words[0]), Path(words[0]).name
     match = _ASKED.fullmatch(name)
     if found is not None and match is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ def hosts_of(processes: Sequence[Process]) -> Ints:
 def _communicators(
     processes: Sequence[Process], name: str
 ) -> tuple[tuple[NDArray[np.int32], ...], list[Communicators]]:
-    """Number the communicators: of the same members, those made as the n-th are one."""
+    """Give communicators their numbers: of the same members, those made as the n-th are one."""
     groups = {key: group for each in processes for key, group in each.names.groups.items()}
     # The first two are the world and MPI_COMM_SELF, which has no members here.
     numbers: dict[tuple[tuple[str, ...], int], int] = {}
@@ -119,7 +119,7 @@ def _communicators(
     return tuple(members), known
 
 
-def _ahead(processes: Sequence[Process], rank: int):  # type: ignore[no-untyped-def]
+def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
     """Return a function that says how far the clock of a process was ahead of rank 0's, in ns."""
     host = processes[rank].header["host"]
     asked = next(each.header for each in processes if each.header["host"] == host)
@@ -129,7 +129,8 @@ def _ahead(processes: Sequence[Process], rank: int):  # type: ignore[no-untyped-
     def behind(time: Ints) -> Ints:
         if not len(at):
             return np.zeros(len(time), dtype=np.int64)
-        return np.rint(np.interp(time, at, ahead)).astype(np.int64)
+        found: Ints = np.rint(np.interp(time, at, ahead)).astype(np.int64)
+        return found
 
     return behind
 
@@ -159,7 +160,7 @@ def _pairs(
     those = [k for k, region in names if mpi_name(region).removesuffix("_c") in _OF_PAIRS]
     several = [k for k, number in known.number.items() if len(communicators[number]) > 1]
     calls = np.isin(records["region"], those) & np.isin(records["comm"], several)
-    before = np.cumsum(calls) - calls
+    before: Ints = np.cumsum(calls) - calls
     rows = np.flatnonzero(records["kind"] == Extra.PAIR)
-    call = before[call_of(records)[rows]]
+    call: Ints = before[call_of(records)[rows]]
     return np.stack((np.full(len(rows), rank), call, records["peer"][rows], records["size"][rows]))

@@ -59,7 +59,7 @@ def is_profile(folder: Path) -> bool:
 
 
 def collectives_of(folder: Path) -> dict[str, tuple[int, int]]:
-    """Calls by all ranks and bytes sent, of each collective of a profile."""
+    """Add up the calls by all ranks and the bytes sent, of each collective of a profile."""
     processes = read_processes(folder)
     totals = sum(
         np.stack([each.header["collectives"][key] for key in ("calls", "sent")]).astype(np.int64)
@@ -83,7 +83,8 @@ def _traffic(folder: Path, processes: Sequence[Process], name: str) -> Traffic:
         messages, size = counts.astype(np.int64).reshape(ranks, 2).T
         peers = np.flatnonzero(messages)
         rows.append((np.full(len(peers), rank), peers, messages[peers], size[peers]))
-    return Traffic.from_pairs(ranks, *map(np.concatenate, zip(*rows, strict=True)), name=name)
+    src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return Traffic.from_pairs(ranks, src, dst, sent, sizes, name=name)
 
 
 def _missed(processes: Sequence[Process]) -> list[str]:
