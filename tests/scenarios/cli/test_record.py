@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from support import ROOT
 from support.commands import failed, hopmap
 from support.real_mpi import ROOT_MAY, SAYS, installed
 from support.recorded_runs import compiled
@@ -84,3 +87,26 @@ def test_a_program_without_mpi_is_said(mpi, tmp_path):
     done = ran(tmp_path, "--mpicc", mpi.command("mpicc"), "--", "false")
     assert "false: ended with 1 before MPI_Init: nothing was recorded" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lines_of_the_guide_do_what_it_says(tmp_path, monkeypatch):
+    """Its mpicc and mpirun are Open MPI's."""
+    mpi = installed("openmpi")
+    page = (ROOT / "docs" / "GUIDES.md").read_text(encoding="utf-8")
+    block = re.search(r"runs it -->\n```\n(.*?)```", page, flags=re.DOTALL)
+    assert block is not None
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name in ("mpicc", "mpirun"):
+        (commands / name).symlink_to(mpi.command(name))
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    before = f"{commands}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}"
+    monkeypatch.setenv("PATH", before, prepend=os.pathsep)
+    for part in ("\n" + block[1]).split("\n$ ")[1:]:
+        command, _, printed = part.strip("\n").partition("\n")
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, env=os.environ | ROOT_MAY
+        )
+        assert done.returncode == 0, done.stderr
+        assert not printed or done.stdout.strip() == printed.strip()
