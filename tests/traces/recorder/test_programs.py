@@ -185,6 +185,37 @@ def test_communicators_have_their_members_in_their_order(recorded):
     assert used[0] == used[2] and used[1] == used[3] and len(used[0]) == len(used[1]) == 3
 
 
+def test_two_sides_groups_of_some_and_graphs_are_recorded(recorded):
+    """Partners are those of the other side; the root names itself, its own side nobody."""
+    run = recorded(4, "groups.c")
+    members = [each.tolist() for each in run.trace.communicators]
+    assert sorted(members[2:]) == sorted(
+        [[0, 2], [1, 3], [1, 3, 0, 2], [0, 2, 1, 3], [3, 0, 1], [3, 0, 1], [0, 1, 2, 3]]
+    )
+    tag = "t2147418112"
+    expected = {
+        0: ["Send SEND>3 t5 4", "Bcast COLLECTIVE_END 0/0"],
+        1: ["Bcast COLLECTIVE_END>2 0/4"],
+        2: ["Bcast COLLECTIVE_END>2 8/0"],
+        3: ["Recv RECV>0 t5 4", "Bcast COLLECTIVE_END>2 0/4"],
+    }
+    for rank, exchanged in expected.items():
+        some = ["Comm_create_group COLLECTIVE_END 0/0", "Allreduce COLLECTIVE_END 8/8"]
+        other = f"ISEND>{1 - rank} {tag} 4 ISEND_COMPLETE IRECV>{1 - rank} {tag} 4"
+        assert run.told(rank)[1:-1] == [
+            "Comm_split COLLECTIVE_END 0/0",
+            "Intercomm_create COLLECTIVE_END 0/0",
+            *exchanged,
+            "Intercomm_merge COLLECTIVE_END 0/0",
+            "Barrier COLLECTIVE_END 0/0",
+            *(some if rank != 2 else []),
+            "Comm_create COLLECTIVE_END 0/0",
+            "Graph_create COLLECTIVE_END 0/0",
+            "Neighbor_allgather" + f" IRECV_REQUEST {other}" * (rank < 2),
+        ]
+    lower(run.trace)
+
+
 def test_requests_end_as_they_ended(recorded):
     run = recorded(2, "requests.c")
     told = run.told(0)

@@ -66,7 +66,8 @@ static struct volume barrier(MPI_Comm comm) {
 static struct volume bcast(int64_t n, MPI_Datatype type, int root, MPI_Comm comm) {
     struct communicator *c = of(comm);
     int64_t b = bytes(n, type), here = is_root(c, root);
-    return volume(BCAST, comm, root, here ? b * c->size : 0, here && c->is_inter ? 0 : b);
+    int gets = root != MPI_PROC_NULL && !(here && c->is_inter);
+    return volume(BCAST, comm, root, here ? b * c->size : 0, gets ? b : 0);
 }
 
 static struct volume reduce(const void *from, int64_t n, MPI_Datatype type, int root,
