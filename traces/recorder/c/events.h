@@ -4,7 +4,7 @@ enum { PAGE = 4096, NO_REGION = 0xffff, FIRST_USER_REGION = 0x8000, KEPT_POLLS =
 enum { WINDOW_UNIT = 512 * 56 }; /* whole records in whole pages */
 enum { UNSTARTED, ON, OFF };
 
-struct header { /* merge.py has the same */
+struct header { /* numbers.py has the same */
     char magic[8];
     uint32_t version, record_size;
     int32_t rank, ranks;
