@@ -24,6 +24,7 @@ from . import (
 )
 from .console import say
 from .errors import OneLineGroup
+from .mpi import record
 from .traces import generate, reading
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(context_settings={"allow_interspersed_args": False})(record.record)
 app.command()(sweep.run)
 app.command()(results.query)
 app.command()(report.report)

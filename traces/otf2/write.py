@@ -356,7 +356,7 @@ def _write_definitions(
 @contextmanager
 def _complete_or_absent(path: Path) -> Iterator[Path]:
     """Give a fresh folder beside `path` that takes its place at the end, unless something fails."""
-    _expect_replaceable(path)
+    expect_replaceable(path)
     try:
         with replacing_folder(path.absolute()) as folder:
             yield folder
@@ -364,7 +364,7 @@ def _complete_or_absent(path: Path) -> Iterator[Path]:
         raise TraceError(f"{path}: not writable ({error.strerror})") from None
 
 
-def _expect_replaceable(path: Path) -> None:
+def expect_replaceable(path: Path) -> None:
     """Refuse to replace anything but an empty folder or an archive with nothing beside it."""
     if not path.exists():
         return

@@ -1,0 +1,112 @@
+"""hopmap record as users type it: under each MPI that is installed, and its refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+from support.commands import failed, hopmap
+from support.real_mpi import ROOT_MAY, SAYS, installed
+from support.recorded_runs import compiled
+
+
+@pytest.fixture(scope="module", params=list(SAYS))
+def mpi(request):
+    return installed(request.param)
+
+
+def launcher(mpi):
+    crowded = ["--oversubscribe", "--bind-to", "none"] if "openmpi" in mpi.command("mpirun") else []
+    return [mpi.command("mpirun"), *crowded, "-np", "2"]
+
+
+def ran(folder, *words):
+    return subprocess.run(
+        [sys.executable, "-m", "hopmap", "record", *map(str, words)],
+        capture_output=True, text=True, cwd=folder, env=os.environ | ROOT_MAY,
+    )  # fmt: skip
+
+
+def test_a_program_that_aborts_leaves_an_archive_and_its_exit_code(mpi, tmp_path):
+    program = compiled(mpi, "ending.c", tmp_path)
+    done = ran(tmp_path, "--", *launcher(mpi), *program, "abort")
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.splitlines()[-1] == "written: recorded.otf2"
+    assert "hopmap: ended without MPI_Finalize: rank 0 in MPI_Recv; what was" in done.stderr
+    assert "hopmap: ended by MPI_Abort: rank 1" in done.stderr
+    facts = json.loads(hopmap("info", tmp_path / "recorded.otf2", "--json"))
+    assert (facts["ranks"], facts["messages"], facts["bytes"]) == (2, 5, 20)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ending", "recorded.otf2"]
+
+
+def test_a_profile_and_a_batch_job_give_the_same_traffic(mpi, tmp_path):
+    program = compiled(mpi, "ending.c", tmp_path)
+    done = ran(tmp_path, "--profile", "--out", "a.csv", "--json", "--", *launcher(mpi), *program)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["messages"], facts["bytes"], facts["exit_code"]) == (5, 20, 0)
+    assert facts["collectives"] == {"allreduce": [2, 8]}
+    assert facts["missed"] == ["2 calls not recorded, as MPI_Pcontrol had switched recording off"]
+    lines = ran(tmp_path, "--batch", "--out", "b.otf2", "--", *launcher(mpi), *program)
+    job, merge = lines.stdout.splitlines()
+    subprocess.run(job, shell=True, check=True, cwd=tmp_path, env=os.environ | ROOT_MAY)
+    assert merge.startswith("hopmap record --merge ")
+    assert ran(tmp_path, *merge.split()[2:]).returncode == 0
+    csv = hopmap("matrix", tmp_path / "b.otf2", "--out", "-")
+    assert csv == (tmp_path / "a.csv").read_text() == "src,dst,messages,bytes\n0,1,5,20\n"
+
+
+def test_what_cannot_be_recorded_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "expected a command behind --" in failed("record")
+    assert "--out run.csv: expected a folder ending in .otf2" in failed(
+        "record", "--out", "run.csv", "--", "mpirun", "true"
+    )
+    assert "--mpicc no_such_cc: no such command" in failed(
+        "record", "--mpicc", "no_such_cc", "--", "true"
+    )
+    (tmp_path / "mine.otf2").mkdir()
+    (tmp_path / "mine.otf2" / "thesis.tex").touch()
+    assert "thesis.tex in it is not part of an OTF2 archive" in failed(
+        "record", "--out", "mine.otf2", "--", "true"
+    )
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.otf2"]
+
+
+def test_a_program_without_mpi_is_said(mpi, tmp_path):
+    done = ran(tmp_path, "--mpicc", mpi.command("mpicc"), "--", "true")
+    assert done.returncode == 2
+    assert "no recording in it: expected an MPI program" in done.stderr
+    done = ran(tmp_path, "--mpicc", mpi.command("mpicc"), "--", "false")
+    assert "false: ended with 1 before MPI_Init: nothing was recorded" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lines_of_the_guide_do_what_it_says(tmp_path, monkeypatch):
+    """Its mpicc and mpirun are Open MPI's."""
+    mpi = installed("openmpi")
+    page = (ROOT / "docs" / "GUIDES.md").read_text(encoding="utf-8")
+    block = re.search(r"runs it -->\n```\n(.*?)```", page, flags=re.DOTALL)
+    assert block is not None
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name in ("mpicc", "mpirun"):
+        (commands / name).symlink_to(mpi.command(name))
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    monkeypatch.chdir(tmp_path)
+    before = f"{commands}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}"
+    monkeypatch.setenv("PATH", before, prepend=os.pathsep)
+    for part in ("\n" + block[1]).split("\n$ ")[1:]:
+        command, _, printed = part.strip("\n").partition("\n")
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, env=os.environ | ROOT_MAY
+        )
+        assert done.returncode == 0, done.stderr
+        assert not printed or done.stdout.strip() == printed.strip()

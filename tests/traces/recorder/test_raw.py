@@ -1,0 +1,193 @@
+"""Files as the library writes them, made by hand: no MPI is needed here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopmap.traces import Collective, Kind, TraceError
+from hopmap.traces.recorder.merge import trace_of
+from hopmap.traces.recorder.numbers import HEADER, MAGIC, PAGE, PART, RECORD, VERSION, Extra
+from hopmap.traces.recorder.outcome import finish
+from hopmap.traces.recorder.raw import read_processes
+from hopmap.traces.recorder.wrappers import prototypes, wrappers_text
+from support.recorded_runs import told
+
+SEND, RECV, WAITALL, ALLTOALLV = range(4)
+REGIONS = ("MPI_Send", "MPI_Recv", "MPI_Waitall", "MPI_Alltoallv")
+
+
+def row(begin, end, region, kind=Extra.NOTHING, peer=-1, size=-1, request=-1, **columns):
+    record = np.zeros((), RECORD)
+    for name in ("comm", "tag", "received"):
+        record[name] = -1
+    record["operation"] = 255
+    given = {"begin": begin, "end": end, "region": region, "kind": kind, "peer": peer}
+    for name, value in (given | {"size": size, "request": request} | columns).items():
+        record[name] = value
+    return record
+
+
+def written(folder, *programs, names=(), **header):
+    """Write the files of a run, one list of rows a process."""
+    everyone = f"group w 0-{len(programs) - 1}\ncomm 0 w 0\n"
+    for rank, rows in enumerate(programs):
+        head = np.zeros((), HEADER)
+        head["magic"], head["version"], head["record_size"] = MAGIC, VERSION, RECORD.itemsize
+        head["rank"], head["ranks"], head["run"], head["open"] = rank, len(programs), 5, -1
+        head["finished"] = 1
+        for name, value in header.items():
+            head[name] = value[rank] if isinstance(value, list) else value
+        body = np.array(rows, RECORD).tobytes() + bytes(3 * RECORD.itemsize)
+        (folder / f"{rank}.events").write_bytes(head.tobytes().ljust(PAGE, b"\0") + body)
+        lines = "".join(f"region {k} {name}\n" for k, name in enumerate(REGIONS))
+        more = "".join(f"{line}\n" for line in (names[rank] if names else ()))
+        (folder / f"{rank}.names").write_text(everyone + "comm 1 s 0\n" + lines + more)
+    return folder
+
+
+def one_message(folder, **header):
+    return written(
+        folder,
+        [row(100, 200, SEND, Kind.SEND, peer=1, comm=0, tag=7, size=40)],
+        [row(150, 250, RECV, Kind.RECV, peer=0, comm=0, tag=7, size=40)],
+        **header,
+    )
+
+
+def test_a_call_is_enter_what_it_did_and_leave(tmp_path):
+    trace = trace_of(read_processes(one_message(tmp_path)), "run")
+    assert trace.kind.tolist() == [Kind.ENTER, Kind.SEND, Kind.LEAVE, Kind.ENTER, Kind.RECV, 1]
+    # sent as the call begins, received as it ends, from the first event of all
+    np.testing.assert_allclose(trace.time * 1e9, [0, 0, 100, 50, 150, 150], atol=1e-6)
+    assert told(trace, 0) == ["Send SEND>1 t7 40"]
+    assert trace.records.comm.tolist() == [0, 0]
+
+
+def test_parts_stand_before_the_call_that_they_belong_to(tmp_path):
+    done = [
+        row(9, 9, PART, Kind.ISEND_COMPLETE, request=1),
+        row(9, 9, WAITALL, Kind.IRECV, peer=0, comm=0, tag=3, size=8, request=2),
+    ]
+    cut = row(20, 30, PART, Kind.ISEND_COMPLETE, request=4)  # its call never ended
+    trace = trace_of(read_processes(written(tmp_path, [row(1, 2, SEND), *done, cut])), "run")
+    assert told(trace, 0) == ["Send", "Waitall ISEND_COMPLETE IRECV>0 t3 8"]
+    np.testing.assert_allclose(trace.time * 1e9, [0, 1, 8, 8, 8, 8], atol=1e-6)
+
+
+def test_clocks_go_evenly_between_two_comparisons(tmp_path):
+    """Rank 1 is 1000 ns ahead at its 1100 and 1010 at its 2100: 1005 in the middle."""
+    calls = [row(t, t, SEND) for t in (1050, 1100, 1600, 2100, 2200)]
+    clock = [(1100, 1000), (2100, 1010)]
+    folder = written(
+        tmp_path,
+        [row(0, 1, SEND)],
+        calls,
+        host=[7, 8],
+        clocks=2,
+        clock=[[(0, 0), (1, 0)], clock],
+    )
+    trace = trace_of(read_processes(folder), "run")
+    np.testing.assert_allclose(trace.time[2::2] * 1e9, [50, 100, 595, 1090, 1190], atol=1e-6)
+
+
+def test_of_the_same_members_the_nth_communicators_are_one(tmp_path):
+    """Both make A, then B; rank 1 makes one of its own in between."""
+    own = "group o 1"
+    names = [
+        ["group p 1 0", "comm 2 p 0", "comm 3 p 0"],
+        ["comm 2 p 0", own, "comm 3 o 0", "comm 4 p 0"],
+    ]
+    send = [row(1, 2, SEND, Kind.SEND, peer=0, comm=c, tag=0, size=1) for c in (2, 3)]
+    receive = [row(1, 2, RECV, Kind.RECV, peer=1, comm=c, tag=0, size=1) for c in (2, 4)]
+    trace = trace_of(read_processes(written(tmp_path, send, receive, names=names)), "run")
+    assert [each.tolist() for each in trace.communicators] == [[0, 1], [], [1, 0], [1, 0], [1]]
+    assert trace.records.comm.tolist() == [2, 3, 2, 3]
+    assert trace.records.peer.tolist() == [1, 1, 0, 0]
+
+
+def test_between_two_groups_partners_are_on_the_other_side(tmp_path):
+    names = [["group a 0 2", "comm 2 a b"], ["group b 1", "comm 2 b a"], ["comm 2 a b"]]
+    programs = [
+        [row(1, 2, SEND, Kind.SEND, peer=0, comm=2, tag=0, size=1)],
+        [row(1, 2, RECV, Kind.RECV, peer=1, comm=2, tag=0, size=1)],
+        [],
+    ]
+    trace = trace_of(read_processes(written(tmp_path, *programs, names=names)), "run")
+    assert trace.records.peer.tolist() == [1, 2]
+    assert trace.communicators[2].tolist() == [0, 2, 1]
+
+
+def test_pairs_are_told_by_the_call_that_they_belong_to(tmp_path):
+    def call(*sizes):
+        parts = [
+            row(1, 2, PART, Extra.PAIR, peer=p, size=n, comm=0) for p, n in enumerate(sizes) if n
+        ]
+        end = row(1, 2, ALLTOALLV, Kind.COLLECTIVE_END, size=sum(sizes), received=0, comm=0)
+        end["operation"] = Collective.ALLTOALLV
+        return [*parts, end]
+
+    folder = written(tmp_path, [*call(0, 0), *call(3, 4)], call(0, 5))
+    counts = trace_of(read_processes(folder), "run").counts
+    assert np.stack(counts[1:]).T.tolist() == [[0, 1, 0, 3], [0, 1, 1, 4], [1, 0, 1, 5]]
+
+
+def test_what_is_missing_is_said(tmp_path):
+    (tmp_path / "raw").mkdir()
+    folder = one_message(tmp_path / "raw", finished=[0, 2], open=[RECV, -1], counts=list(range(14)))
+    # counts are given by rank: 0 for rank 0, 1 for rank 1
+    missed = finish(folder, tmp_path / "run.otf2")
+    assert missed[0] == (
+        "ended without MPI_Finalize: rank 0 in MPI_Recv; what was recorded until then is kept"
+    )
+    assert missed[1] == "ended by MPI_Abort: rank 1; what was recorded until then is kept"
+    assert "1 requests freed before they were complete: their completion is not known" in missed
+    assert (tmp_path / "run.otf2" / "traces.otf2").is_file()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (lambda f: (f / "1.events").unlink(), "no 1.events, 1 of 2 processes are missing"),
+        (lambda f: [each.unlink() for each in f.glob("*.events")], "no recording in it"),
+        (lambda f: (f / "1.events").write_bytes(b"x" * 9), "1.events: not begun by the recorder"),
+        (lambda f: one_message(f, run=[5, 6]), "1.events: of another run than 0.events"),
+        (lambda f: one_message(f, version=9), "0.events: version 9, expected 1"),
+        (
+            lambda f: (f / "0.names").write_text("comm 0 w 0\ncomm 2 z 0\n"),
+            "rank 0, communicator 2",
+        ),
+    ],
+)
+def test_damaged_recordings_are_one_line(tmp_path, spoil, line):
+    spoil(one_message(tmp_path))
+    with pytest.raises(TraceError, match=line) as raised:
+        trace_of(read_processes(tmp_path), "run")
+    assert "\n" not in str(raised.value)
+
+
+HEADER_TEXT = """
+typedef int MPI_Datatype;
+__attribute__((visibility("default"))) extern int MPI_Send(const void *buf, int count,
+    MPI_Datatype datatype, int dest) __attribute__((nonnull));
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup);
+double MPI_Wtime(void);
+int MPI_Newest_thing(char **argv[], int ranges[][3], MPI_Info);
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status *statuses);
+"""
+
+
+def test_functions_that_may_communicate_are_found_in_mpi_h():
+    assert prototypes(HEADER_TEXT) == {
+        "Send": ["const void * p1", "int p2", "MPI_Datatype p3", "int p4"],
+        "Newest_thing": ["char ** p1[]", "int p2[][3]", "MPI_Info"],
+        "Waitall": ["int p1", "MPI_Request p2[]", "MPI_Status * p3"],
+    }
+
+
+def test_functions_that_are_not_known_are_put_through():
+    functions, regions = wrappers_text(HEADER_TEXT.replace("MPI_Info)", "MPI_Info info)"))
+    assert "int MPI_Newest_thing(char ** p1[], int p2[][3], MPI_Info p3) {" in functions
+    assert "if (rc == MPI_SUCCESS) {  } else count(FAILED_CALLS, 1);" in functions
+    assert "REGION_MPI_Newest_thing,\n" in regions

@@ -1,0 +1,137 @@
+"""The files that recorded processes leave in a folder; see c/events.h."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.trace import TraceError
+
+from .numbers import COUNTS, HEADER, MAGIC, PAGE, RECORD, VERSION
+
+_FILE = re.compile(r"(\d+)\.events")
+
+
+@dataclass
+class Names:
+    """What a process called things, by their numbers.
+
+    Attributes
+    ----------
+    regions : dict of int to str
+        MPI's functions and the program's own regions.
+    groups : dict of str to ndarray(int32)
+        Members of groups whose rank 0 the process was, as world ranks.
+    communicators : dict of int to tuple
+        By number: the names of the group here and, between two groups, of that there; and how many
+        of the same members came before.
+    """
+
+    regions: dict[int, str] = field(default_factory=dict)
+    groups: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    communicators: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """What one process left: header, records (none of a profile), names."""
+
+    header: np.void
+    records: NDArray[np.void]
+    names: Names
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was counted beside the records."""
+        return dict(zip(COUNTS, self.header["counts"].tolist(), strict=True))
+
+
+def read_processes(folder: Path) -> list[Process]:
+    """Read what all processes of a run left, in the order of their ranks.
+
+    Records are mapped, not read. Those behind a call that never ended are left out.
+
+    Raises
+    ------
+    TraceError
+        No recording, one of another version, parts of several, or a process whose file is missing.
+    """
+    ranks = sorted(int(m[1]) for m in map(_FILE.fullmatch, _names_in(folder)) if m)
+    if not ranks:
+        raise TraceError(
+            f"{folder}: no recording in it: expected an MPI program that calls MPI_Init and is "
+            f"linked with the MPI of --mpicc as a shared library"
+        )
+    found = [_process(folder, rank) for rank in ranks]
+    size, run = int(found[0].header["ranks"]), found[0].header["run"]
+    for rank, each in zip(ranks, found, strict=True):
+        if (each.header["rank"], each.header["ranks"], each.header["run"]) != (rank, size, run):
+            raise TraceError(f"{folder / f'{rank}.events'}: of another run than {ranks[0]}.events")
+    missing = sorted(set(range(size)) - set(ranks))
+    if missing:
+        raise TraceError(
+            f"{folder}: no {missing[0]}.events, {len(missing)} of {size} processes are missing: "
+            f"expected a folder that all nodes see"
+        )
+    return found
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return [each.name for each in folder.iterdir()]
+    except OSError as error:
+        raise TraceError(f"{folder}: {error.strerror}: expected a folder of a recording") from None
+
+
+def _process(folder: Path, rank: int) -> Process:
+    file = folder / f"{rank}.events"
+    with file.open("rb") as stream:
+        start = stream.read(PAGE)
+        if len(start) < PAGE or not start.startswith(MAGIC):
+            raise TraceError(f"{file}: not begun by the recorder: expected {MAGIC.decode()}")
+        header = np.frombuffer(start, HEADER, 1)[0]
+        if header["version"] != VERSION or header["record_size"] != RECORD.itemsize:
+            raise TraceError(f"{file}: version {header['version']}, expected {VERSION}")
+        size = file.stat().st_size - PAGE
+        records = np.zeros(0, RECORD)
+        if size >= RECORD.itemsize:
+            whole = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            records = np.frombuffer(whole, RECORD, size // RECORD.itemsize, PAGE)
+    # Room that was not used, or not any more, is zero.
+    end = records["end"] != 0
+    used = len(end) if end.all() else int(end.argmin())
+    return Process(header, records[:used], _names(folder / f"{rank}.names"))
+
+
+def _names(file: Path) -> Names:
+    """Read names; the last line of a process that was killed may be cut."""
+    names = Names()
+    before: Counter[tuple[str, ...]] = Counter()
+    for line in file.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]:
+        what, _, rest = line.partition(" ")
+        if what == "region":
+            number, _, name = rest.partition(" ")
+            names.regions[int(number)] = name
+        elif what == "group":
+            digest, *runs = rest.split(" ")
+            names.groups[digest] = _members(runs)
+        elif what == "comm":
+            number, here, there = rest.split(" ")
+            members = tuple(sorted((here, there)))
+            names.communicators[int(number)] = (here, there, before[members])
+            before[members] += 1
+    return names
+
+
+def _members(runs: list[str]) -> NDArray[np.int32]:
+    parts = []
+    for run in runs:
+        first, _, last = run.partition("-")
+        parts.append(np.arange(int(first), int(last or first) + 1, dtype=np.int32))
+    return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
