@@ -79,7 +79,7 @@ def _engines() -> Entries:
 
 def _formats() -> Entries:
     from hopmap.scenarios.exports import SIMULATORS
-    from hopmap.scenarios.launchers.formats import LAUNCHERS
+    from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
     from hopmap.traces.formats.files import FORMATS
@@ -92,11 +92,13 @@ def _formats() -> Entries:
             + launcher.command.format(
                 file="FILE",
                 stem="NAME",
-                module="NAME_mpi4py",
+                module=f"NAME_{MODULES.get(launcher.name)}",
                 ranks="N",
                 nodes="NODES",
                 nodelist="LIST",
                 each="K",
+                hosts="HOSTS",
+                processes="K",
             ),
             launcher.source,
         )
@@ -254,6 +256,6 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 def complete_launchers(incomplete: str) -> list[str]:
     """Complete a format to export to."""
-    from hopmap.scenarios.launchers.formats import LAUNCHERS
+    from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
 
     return [name for name in (*LAUNCHERS, "csv", "maplib") if name.startswith(incomplete)]
