@@ -98,7 +98,7 @@ def _formats() -> Entries:
                 nodelist="LIST",
                 each="K",
                 hosts="HOSTS",
-                processes="K",
+                processes="EACH",
             ),
             launcher.source,
         )
@@ -256,6 +256,6 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 def complete_launchers(incomplete: str) -> list[str]:
     """Complete a format to export to."""
-    from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
+    from hopmap.scenarios.launchers.formats import LAUNCHERS
 
     return [name for name in (*LAUNCHERS, "csv", "maplib") if name.startswith(incomplete)]
