@@ -96,13 +96,13 @@ def predict(
         named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
         progress(k, len(measured), named)
         file = int(measured.file[k])
-        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
+        size = int(measured.size[k])
+        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
         reason = not_simulated(measured, k, entry, networks[file], ranks)
         if not reason and entry is not None:
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
             try:
-                size = int(measured.size[k])
                 time[k] = call_time(entry, size, network, node_of, given[file], limit)
                 reason = TOO_LARGE if np.isnan(time[k]) else ""
             except AlgorithmError:
@@ -203,8 +203,14 @@ def call_time(
     segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
     enough = SEGMENTS * int(segment[1]) if segment else size
     if size > enough:
+        # Buffers of a part stand for longer ones, and are new where those are.
+        new_from = parameters.collective_new_from
         half, all_of_them = (
-            call_time(entry, part, network, node_of, parameters, limit)
+            call_time(
+                *(entry, part, network, node_of),
+                replace(parameters, collective_new_from=new_from * part // size),
+                limit,
+            )
             for part in (enough // 2, enough)
         )
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)

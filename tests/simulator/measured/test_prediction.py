@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.simulator import ALGORITHMS, Parameters, simulate
+from hopmap.simulator import ALGORITHMS, Op, Parameters, simulate
 from hopmap.simulator.measured import prediction
 from hopmap.simulator.measured.files import MeasuredError
 from hopmap.simulator.measured.names import Known, known
@@ -80,10 +80,11 @@ def test_every_algorithm_of_a_measured_operation_makes_a_program_that_ends():
 
 
 @pytest.mark.parametrize("puts", [0, 1])
-def test_an_algorithm_that_puts_sends_in_ready_mode(puts):
+def test_an_algorithm_that_puts_is_puts_at_both_ends(puts):
     program = call_program("bcast", f"bine(puts={puts})", 8, 4096)
-    sends = program.mode[program.sends()]
-    assert (sends == (SendMode.READY if puts else SendMode.STANDARD)).all()
+    moves = np.isin(program.kind, (Op.SEND, Op.ISEND, Op.RECV, Op.IRECV))
+    assert (program.mode[moves] == (SendMode.PUT if puts else SendMode.STANDARD)).all()
+    assert not program.mode[~moves].any()
 
 
 def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
@@ -260,3 +261,13 @@ def test_of_very_many_segments_the_later_ones_take_as_long_as_those_before(monke
     whole = time_of(network, *call).time
     monkeypatch.setattr(prediction, "SEGMENTS", 64)
     assert time_of(network, *call).time == pytest.approx(whole, rel=0.01)
+
+
+def test_where_the_later_segments_are_not_simulated_memory_is_as_new_as_it_is(monkeypatch):
+    # An inner member of the tree has a buffer of the whole, which no part of it reaches.
+    network, call = torus((4,)), ("reduce", "default-in-order-binary", 2**24)
+    new = replace(NO_ENDS, collective_new_per_byte=1e-9, collective_new_from=2**22)
+    of_all = time_of(network, *call, parameters=new).time
+    monkeypatch.setattr(prediction, "SEGMENTS", 32)
+    assert time_of(network, *call, parameters=new).time == pytest.approx(of_all, rel=0.01)
+    assert of_all - time_of(network, *call).time == pytest.approx(2**24 * 1e-9, rel=0.1)
