@@ -74,7 +74,8 @@ def hashed(above: int, number: int) -> int:
 def asks_first(size: int, mode: int, eager_limit: int) -> bool:
     """Whether a message of `size` bytes is a rendezvous: its data wait for the receive's grant.
 
-    That of a ready send is there already, as is the memory of a put. So MPICH has it (ch3: ready sends of any size are eager).
+    That of a ready send is there already, as is the memory of a put. So MPICH has it (ch3: ready
+    sends of any size are eager).
     """
     return size >= eager_limit and mode not in (READY, PUT)
 

@@ -182,7 +182,8 @@ def call_time(
 ) -> float:
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
-    Of very many segments, all but the first `SEGMENTS` take as long as the last half of these.
+    Of very many segments, all but the first `SEGMENTS` take as long as the last half of these;
+    buffers are new there only if those of so many would be.
 
     Parameters
     ----------
@@ -203,14 +204,8 @@ def call_time(
     segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
     enough = SEGMENTS * int(segment[1]) if segment else size
     if size > enough:
-        # Buffers of a part stand for longer ones, and are new where those are.
-        new_from = parameters.collective_new_from
         half, all_of_them = (
-            call_time(
-                *(entry, part, network, node_of),
-                replace(parameters, collective_new_from=new_from * part // size),
-                limit,
-            )
+            call_time(entry, part, network, node_of, parameters, limit)
             for part in (enough // 2, enough)
         )
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)

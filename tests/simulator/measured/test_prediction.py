@@ -261,13 +261,3 @@ def test_of_very_many_segments_the_later_ones_take_as_long_as_those_before(monke
     whole = time_of(network, *call).time
     monkeypatch.setattr(prediction, "SEGMENTS", 64)
     assert time_of(network, *call).time == pytest.approx(whole, rel=0.01)
-
-
-def test_where_the_later_segments_are_not_simulated_memory_is_as_new_as_it_is(monkeypatch):
-    # An inner member of the tree has a buffer of the whole, which no part of it reaches.
-    network, call = torus((4,)), ("reduce", "default-in-order-binary", 2**24)
-    new = replace(NO_ENDS, collective_new_per_byte=1e-9, collective_new_from=2**22)
-    of_all = time_of(network, *call, parameters=new).time
-    monkeypatch.setattr(prediction, "SEGMENTS", 32)
-    assert time_of(network, *call, parameters=new).time == pytest.approx(of_all, rel=0.01)
-    assert of_all - time_of(network, *call).time == pytest.approx(2**24 * 1e-9, rel=0.1)
