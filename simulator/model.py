@@ -34,6 +34,7 @@ STANDARD = 0
 BUFFERED = 1
 SYNCHRONOUS = 2
 READY = 3
+PUT = 4  # no mode of MPI's: into memory that the target has named, asks for nothing either
 
 # When a send is complete: when it is posted, when its message has been received, when its data have
 # left the first server.
@@ -73,9 +74,10 @@ def hashed(above: int, number: int) -> int:
 def asks_first(size: int, mode: int, eager_limit: int) -> bool:
     """Whether a message of `size` bytes is a rendezvous: its data wait for the receive's grant.
 
-    That of a ready send is there already. So MPICH has it (ch3: ready sends of any size are eager).
+    That of a ready send is there already, as is the memory of a put. So MPICH has it (ch3: ready
+    sends of any size are eager).
     """
-    return size >= eager_limit and mode != READY
+    return size >= eager_limit and mode not in (READY, PUT)
 
 
 def completion(size: int, mode: int, eager_limit: int) -> int:
@@ -98,6 +100,14 @@ def byte_overhead(size: int, eager_limit: int, per_byte: float) -> float:
     LogGOPS's O, of messages that go through buffers; what a rendezvous moves is not touched.
     """
     return size * per_byte if size < eager_limit else 0.0
+
+
+def receive_overhead(mode: int, overhead_recv: float, put_latency: float) -> float:
+    """Seconds that a rank is busy with a message that has arrived, its bytes apart.
+
+    Of a put's the first ones pass on its way, see `noticed`.
+    """
+    return max(0.0, overhead_recv - put_latency) if mode == PUT else overhead_recv
 
 
 def in_call(now: float, until: float) -> float:
@@ -149,6 +159,13 @@ def tail_arrival(end: float, latency: float) -> float:
     return end + latency
 
 
-def noticed(arrival: float, cargo: int, overhead_control: float) -> float:
-    """When a message counts as arrived: a control message once its target has handled it."""
-    return arrival if cargo == DATA else arrival + overhead_control
+def noticed(
+    arrival: float, cargo: int, mode: int, overhead_control: float, put_latency: float
+) -> float:
+    """When a message counts as arrived: a control message once its target has handled it.
+
+    A put's target is told after a while, and may do something else meanwhile.
+    """
+    if cargo != DATA:
+        return arrival + overhead_control
+    return arrival + put_latency if mode == PUT else arrival

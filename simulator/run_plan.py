@@ -84,7 +84,7 @@ class RunPlan:
             self.program.mode[rows],
             self.program.size[rows] >= self.parameters.eager_limit,
         )
-        asked = large & (mode != model.READY)
+        asked = large & (mode != model.READY) & (mode != model.PUT)
         return asked, asked | (mode == model.SYNCHRONOUS)
 
     @property

@@ -30,6 +30,7 @@ order_key = njit(cache=False)(model.order_key)
 hashed = njit(cache=False)(model.hashed)
 leave_time = njit(cache=False)(model.leave_time)
 byte_overhead = njit(cache=False)(model.byte_overhead)
+receive_overhead = njit(cache=False)(model.receive_overhead)
 noticed = njit(cache=False)(model.noticed)
 in_call = njit(cache=False)(model.in_call)
 asks_first = njit(cache=False)(model.asks_first)
@@ -212,7 +213,8 @@ def _overhead_of(run: Any, row: Any) -> float:
     if row["kind"] not in (RECV, IRECV):
         return 0.0
     copying = byte_overhead(row["size"], loop["eager_limit"], loop["overhead_per_byte"])
-    return float(loop["overhead_recv"] + copying)
+    receiving = receive_overhead(row["mode"], loop["overhead_recv"], loop["overhead_put_latency"])
+    return float(receiving + copying)
 
 
 @njit(cache=False)

@@ -24,6 +24,7 @@ PARAMETERS: Columns = [
     ("overhead_recv", np.float64),
     ("overhead_per_byte", np.float64),
     ("overhead_control", np.float64),
+    ("overhead_put_latency", np.float64),
     ("gap", np.float64),
     ("gap_per_byte", np.float64),
     ("copy_per_byte", np.float64),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.simulator.model import PUT, receive_overhead
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
@@ -112,7 +113,10 @@ def _rank_seconds(ready: RunPlan) -> Floats:
     begun = np.where(kind == Op.WAIT, program.target, 0)
     receiving = (kind == Op.RECV) | ((kind == Op.WAIT) & (kind[begun] == Op.IRECV))
     sending = (kind == Op.SEND) | (kind == Op.ISEND)
-    once = ready.compute + sending * parameters.overhead_send + receiving * parameters.overhead_recv
+    of_put = receive_overhead(PUT, parameters.overhead_recv, parameters.overhead_put_latency)
+    mode = np.where(kind == Op.WAIT, program.mode[begun], program.mode)
+    taking = receiving * np.where(mode == PUT, of_put, parameters.overhead_recv)
+    once = ready.compute + sending * parameters.overhead_send + taking
     of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
     return of_strand[program.main()].astype(np.float64)
 

@@ -120,6 +120,7 @@ def _cases(
         "overhead.recv": bool(sizes.size),
         "overhead.per_byte": bool(((sizes > 0) & (sizes < limit)).any()),
         "overhead.control": controls,
+        "overhead.put_latency": bool((program.mode == SendMode.PUT).any()),
         "gap": bool(sizes.size),
         "gap_per_byte": largest > 1,
     }

@@ -106,7 +106,7 @@ WORDS = {int(op): op.name.lower() for op in (Op.SEND, Op.ISEND, Op.RECV, Op.IREC
 
 def warn_of_modes(program: Program) -> None:
     """Warn of sends in another mode than standard, which formats of other simulators lack."""
-    sends = int((program.mode > 0).sum())
+    sends = int((program.mode[program.sends()] > 0).sum())
     if sends:
         warnings.warn(
             f"{program.name}: {sends} buffered, synchronous or ready sends are written as standard",

@@ -231,7 +231,8 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     loop["events"] += end - begin
     cut_through = loop["cut_through"]
     latencies = charge(servers, stops, begin, end, size, cut_through, data)
-    now = noticed(now, cargo, loop["overhead_control"])
+    mode = nth(run.rows, message["send"])["mode"]
+    now = noticed(now, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
     if not loop["flow"]:
         after = alone(servers, stops, begin, end, size, loop["packet_size"], cut_through)
         _schedule(run, DELIVER, number, now + after)

@@ -29,6 +29,7 @@ USUAL = (
     "overhead.recv",
     "overhead.per_byte",
     "overhead.control",
+    "overhead.put_latency",
     "gap",
     "collective.copy_per_byte",
     "collective.reduce_per_byte",

@@ -5,8 +5,9 @@ does not have (3dtorus, trix3, blacc3d, crp, gtbc, doublespread, simple, use-bca
 public definition, and neither has what leaves a part of the work to the library's own choice
 (default, and linear, nonoverlapping, rdbc, non-overlapping where that is a call of another
 collective; basic-linear of bcast, which takes what default takes on 8 and on 4,096 nodes). A forced
-algorithm is not segmented: coll_tuned_*_algorithm_segmentsize is 0 by default, and
-coll_tuned_*_algorithm_chain_fanout is 4 (Open MPI, ompi/mca/coll/tuned).
+algorithm is not segmented, but for those of which the authors' scripts say it, see `_forced`:
+coll_tuned_*_algorithm_segmentsize is 0 by default, and coll_tuned_*_algorithm_chain_fanout is 4
+(Open MPI, ompi/mca/coll/tuned).
 Names that end in _ompi are Open MPI's, in _over those of the authors of PICO (arXiv 2508.16809), in
 _mpich those of Cray MPICH.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
@@ -57,7 +59,7 @@ FUJITSU: Mapping[str, Mapping[str, str]] = {
         "basic_linear": "linear",
         "recursive_doubling": "recursive_doubling",
         "ring": "ring",
-        "segmented_ring": "segmented_ring",
+        "segmented_ring": "segmented_ring(segment=1048576)",
     },
     "alltoall": {
         "linear": "linear",
@@ -74,16 +76,21 @@ FUJITSU: Mapping[str, Mapping[str, str]] = {
     },
     "gather": {"basic-linear": "linear", "binomial": "binomial", "linear-sync": "linear_sync"},
     "reduce": {
-        "binary": "binary(segment=0)",
-        "binomial": "binomial(segment=0)",
+        "binary": "binary",
+        "binomial": "binomial",
         "chain": "chain(fanout=4, segment=0)",
-        "in-order-binary": "in_order_binary(segment=0)",
+        "in-order-binary": "in_order_binary(segment=65536)",
         "linear": "linear",
         "pipeline": "pipeline(segment=0)",
     },
     "reduce_scatter": {"recursive-halving": "recursive_halving", "ring": "ring"},
     "scatter": {"basic-linear": "linear", "binomial": "binomial"},
 }
+# Segments that were asked for of reductions by these trees, by the largest buffer that has them
+# (coll_select_reduce_algorithm_segmentsize in HLC-Lab/bine_trees_fugaku, bench/run_reduce.sh, which
+# has those of the other segmented ones, too; bench/run_fugaku.sh that of the segmented ring).
+SEGMENTED = ("binary", "binomial")
+SEGMENTS = ((24577, 0), (49152, 1024), (393_216, 4096), (6_291_456, 16384), (inf, 65536))
 
 
 # Operations of which buffers are kept: these take what their bytes take at 512 MiB, too. The runs
@@ -249,17 +256,19 @@ ON_A_LINE: Mapping[str, Mapping[str, str]] = {
 SEVERAL_PORTS = re.compile(r"-(MPI|UTOFU)-\d+-(?!1$)\d+$")
 
 
-def known(collective: str, algorithm: str, dims: str = "") -> Known | None:
+def known(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Known | None:
     """Find an algorithm by its name in measured data; None if it has no public definition.
 
     Parameters
     ----------
+    size : int
+        Bytes of the buffer, on which depends how the measurements cut some of them.
     dims : str
         Lengths of the job's torus, like 4x4x2, of which the ranks' numbers follow the last first.
     """
     name, _, library = algorithm.rpartition("_")
     if algorithm.startswith("default-"):
-        found = FUJITSU.get(collective, {}).get(algorithm.removeprefix("default-"))
+        found = _forced(collective, algorithm.removeprefix("default-"), size)
         return Known(collective, found, kept=collective in POOLED) if found else None
     if library == "ompi":
         found = OPEN_MPI.get(collective, {}).get(name)
@@ -272,6 +281,15 @@ def known(collective: str, algorithm: str, dims: str = "") -> Known | None:
     else:
         return _bine(collective, algorithm, dims)
     return Known(collective, found) if found else None
+
+
+def _forced(collective: str, name: str, size: int) -> str | None:
+    """Find an algorithm of Fujitsu MPI as the measurements forced it, with its segments."""
+    found = FUJITSU.get(collective, {}).get(name)
+    if collective == "reduce" and found in SEGMENTED:
+        segment = next(segment for most, segment in SEGMENTS if size <= most)
+        return f"{found}(segment={segment})"
+    return found
 
 
 def _bine(collective: str, algorithm: str, dims: str) -> Known | None:

@@ -96,13 +96,13 @@ def predict(
         named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
         progress(k, len(measured), named)
         file = int(measured.file[k])
-        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]))
+        size = int(measured.size[k])
+        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
         reason = not_simulated(measured, k, entry, networks[file], ranks)
         if not reason and entry is not None:
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
             try:
-                size = int(measured.size[k])
                 time[k] = call_time(entry, size, network, node_of, given[file], limit)
                 reason = TOO_LARGE if np.isnan(time[k]) else ""
             except AlgorithmError:
@@ -182,7 +182,8 @@ def call_time(
 ) -> float:
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
-    Of very many segments, all but the first `SEGMENTS` take as long as the last half of these.
+    Of very many segments, all but the first `SEGMENTS` take as long as the last half of these;
+    buffers are new there only if those of so many would be.
 
     Parameters
     ----------

@@ -154,9 +154,10 @@ def forward(
 @njit(cache=False)
 def arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
-    number = nth(run.messages, slot)["number"]
-    at = noticed(at, nth(run.packets, slot)["cargo"], run.loop["overhead_control"])
-    push(run.heap, slot, at, key_of(run, DELIVER, number, 0))
+    loop, message = run.loop, nth(run.messages, slot)
+    cargo, mode = nth(run.packets, slot)["cargo"], nth(run.rows, message["row"])["mode"]
+    at = noticed(at, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
+    push(run.heap, slot, at, key_of(run, DELIVER, message["number"], 0))
 
 
 @njit(cache=False)

@@ -79,6 +79,11 @@ KEYS: Mapping[str, Key] = (
             "s",
             summary="time to handle a request, a grant or an acknowledgement that has arrived",
         ),
+        "overhead.put_latency": Key(
+            "overhead_put_latency",
+            "s",
+            summary="of overhead.recv, time in which a put's target is not busy with it yet",
+        ),
         "gap": Key("gap", "s", summary="LogGP's g: time from one message of a rank to its next"),
         "gap_per_byte": Key(
             "gap_per_byte",

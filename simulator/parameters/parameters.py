@@ -27,6 +27,8 @@ class Parameters:
         and as it receives it.
     overhead_control : float
         Seconds from the arrival of a request, grant or acknowledgement until it is handled.
+    overhead_put_latency : float
+        Seconds after which a put's target is told of it; it is busy with a put for so much less.
     gap, gap_per_byte : float
         LogGP's g and G at a rank's end point: seconds from the last byte of a message to the next
         message, and seconds for every byte but the first, before the network.
@@ -92,6 +94,7 @@ class Parameters:
     overhead_recv: float = 200e-9
     overhead_per_byte: float = 0.0
     overhead_control: float = 0.0
+    overhead_put_latency: float = 0.0
     gap: float = 0.0
     gap_per_byte: float = 0.0
     eager_limit: int = 64000

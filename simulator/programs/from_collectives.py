@@ -296,7 +296,7 @@ def template_of(schedule: Schedule) -> Template:
     posted = np.where(taking, of, of + count)  # where a row's message was posted, before sorting
     member = np.where(taking, schedule.dst[of], schedule.src[of])[order]
     mode = np.full(len(order), SendMode.STANDARD, dtype=np.uint8)
-    mode[(turn == 1) & schedule.puts] = SendMode.READY
+    mode[schedule.puts & (turn < 2)] = SendMode.PUT
     return Template(
         member=member,
         kind=kind[order].astype(np.int64),

@@ -98,7 +98,7 @@ class Program:
         Row that a WAIT waits for, which is the latest that this row began; strand that a START
         begins; first row of the body that a REPEAT ends.
     mode : ndarray(uint8)
-        `SendMode` of a SEND or ISEND; STANDARD if left out.
+        `SendMode` of a SEND or ISEND, and PUT of a RECV or IRECV of puts; STANDARD if left out.
     work : LocalWork
         What collectives copy and reduce before the operations, besides `compute`.
     event : ndarray(int64)
@@ -267,12 +267,12 @@ class Program:
             name = Collective(int(calls[tag])).name.lower() if calls is not None else "collective"
             where = f"{name}, collective {tag} of communicator {context - self.communicators}"
         way = "to" if kind in (Op.SEND, Op.ISEND) else "from"
-        letter = _LETTER[SendMode(int(self.mode[row]))]
-        call = kind.name.lower().replace("send", f"{letter}send")
+        word = _WORD[SendMode(int(self.mode[row]))]
+        call = kind.name.lower().replace("send", word)
         return f"{call} {way} rank {self.peer[row]} ({where})"
 
 
-_LETTER = {mode: letter for letter, mode in LETTERS.items()}
+_WORD = {mode: f"{letter}send" for letter, mode in LETTERS.items()} | {SendMode.PUT: "put"}
 _WORDS = {"recv": (Op.RECV, SendMode.STANDARD), "irecv": (Op.IRECV, SendMode.STANDARD)} | {
     f"{prefix}{letter}send": (kind, mode)
     for letter, mode in LETTERS.items()

@@ -16,12 +16,13 @@ Ints = NDArray[np.int64]
 
 
 class SendMode(IntEnum):
-    """How MPI sends a message (MPI 4.1, 3.4); what that means is in `model.py`."""
+    """How MPI sends a message (MPI 4.1, 3.4), or not MPI; what that means is in `model.py`."""
 
     STANDARD = model.STANDARD
     BUFFERED = model.BUFFERED
     SYNCHRONOUS = model.SYNCHRONOUS
     READY = model.READY
+    PUT = model.PUT
 
 
 LETTERS = {

@@ -54,6 +54,8 @@ class Network:
             [self.servers[s] for s in numbers[a:b]] for a, b in pairwise(plan.indptr.tolist())
         ]
         self.overhead_control = parameters.overhead_control
+        self.put_latency = parameters.overhead_put_latency
+        self.mode = plan.program.mode.tolist()
         self.size = plan.program.size.tolist()
         self.path: list[int] = plan.path.tolist()
         self.back: list[int] = plan.back.tolist()
@@ -167,6 +169,7 @@ class Network:
             self.clock.schedule_at(packet, head, packet.key)
         elif packet.last:
             message.callbacks = self.on_deliver
-            at = model.noticed(tail, message.cargo, self.overhead_control)
+            given = message.cargo, self.mode[message.send.row]
+            at = model.noticed(tail, *given, self.overhead_control, self.put_latency)
             self.clock.schedule_at(message, at, self.key(model.DELIVER, message.number))
         return end

@@ -63,6 +63,7 @@ class _Replay:
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.overhead_per_byte = parameters.overhead_per_byte
+        self.put_latency = parameters.overhead_put_latency
         self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
         self.noisy, self.factors = plan.noise.noisy, plan.noise.factors.tolist()
         self.copy_per_byte = parameters.copy_per_byte
@@ -252,7 +253,8 @@ class _Replay:
         """Seconds that a strand is busy once what it waited for is complete."""
         if self.kind[begun.row] not in RECEIVES:
             return 0.0
-        return self.overhead_recv + self.byte_overhead(begun.row)
+        given = self.mode[begun.row], self.overhead_recv, self.put_latency
+        return model.receive_overhead(*given) + self.byte_overhead(begun.row)
 
     def byte_overhead(self, row: int) -> float:
         """Seconds that a rank is busy with the bytes of a message, see `model.byte_overhead`."""

@@ -13,7 +13,7 @@ KINDS = (
     *(model.SERVED, model.LEAVE, model.ARRIVE, model.DELIVER),
     *(model.SENT, model.ANSWER, model.RESUME),
 )
-MODES = (model.STANDARD, model.BUFFERED, model.SYNCHRONOUS, model.READY)
+MODES = (model.STANDARD, model.BUFFERED, model.SYNCHRONOUS, model.READY, model.PUT)
 NUMBER_BITS, PACKET_BITS = 12, 7
 keys = st.tuples(
     st.sampled_from(KINDS), st.integers(0, 2**NUMBER_BITS - 1), st.integers(0, 2**PACKET_BITS - 1)
@@ -52,18 +52,29 @@ def test_an_empty_message_is_one_packet():
     assert model.packet_bytes(0, 100, 0) == 0
 
 
-def test_large_messages_ask_first_but_for_ready_ones():
+def test_large_messages_ask_first_but_for_ready_ones_and_puts():
     for mode in MODES:
         assert not model.asks_first(99, mode, 100)
-        assert model.asks_first(100, mode, 100) == (mode != model.READY)
+        assert model.asks_first(100, mode, 100) == (mode not in (model.READY, model.PUT))
     assert model.asks_first(0, model.STANDARD, 0)
 
 
 def test_the_mode_and_the_size_say_what_completes_a_send():
     small = [model.completion(99, mode, 100) for mode in MODES]
-    assert small == [model.POSTED, model.POSTED, model.ACKNOWLEDGED, model.POSTED]
+    assert small == [model.POSTED, model.POSTED, model.ACKNOWLEDGED, model.POSTED, model.POSTED]
     large = [model.completion(100, mode, 100) for mode in MODES]
-    assert large == [model.LEFT, model.POSTED, model.LEFT, model.LEFT]
+    assert large == [model.LEFT, model.POSTED, model.LEFT, model.LEFT, model.LEFT]
+
+
+@given(times, times, times)
+def test_a_put_is_noticed_late_and_keeps_its_target_busy_for_so_much_less(arrival, recv, latency):
+    for mode in MODES:
+        put = mode == model.PUT
+        noticed = model.noticed(arrival, model.DATA, mode, 0.25, latency)
+        assert noticed == arrival + latency * put
+        assert model.receive_overhead(mode, recv, latency) == max(recv - latency * put, 0)
+        for cargo in (model.REQUEST, model.GRANT, model.ACKNOWLEDGEMENT):
+            assert model.noticed(arrival, cargo, mode, 0.25, latency) == arrival + 0.25
 
 
 @given(times, times)
@@ -91,6 +102,8 @@ def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
         (model.order_key, (3, 1234, 56, 31, 20)),
         (model.asks_first, (30, model.READY, 20)),
         (model.completion, (10, model.SYNCHRONOUS, 20)),
+        (model.receive_overhead, (model.PUT, 0.3, 0.1)),
+        (model.noticed, (0.1, model.DATA, model.PUT, 0.2, 0.3)),
         (model.in_call, (0.1, 0.3)),
         (model.leave_time, (0.1, 0.3, 1024, 6e-9)),
         (model.packet_count, (12345, 100)),

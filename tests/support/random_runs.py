@@ -92,10 +92,11 @@ def programs(draw, ranks):
         mode = draw(st.sampled_from([SendMode.STANDARD, *SendMode]))
         # Receives may come first, which is a deadlock if both block or nobody is eager.
         sides = [("SEND", source, target), ("RECV", target, source)]
+        of_recv = mode if mode == SendMode.PUT else SendMode.STANDARD
         for word, here, peer in draw(st.permutations(sides)):
             blocking = draw(st.booleans()) and source != target
             handle = None if blocking else (step, word)
-            columns = message | {"mode": mode if word == "SEND" else SendMode.STANDARD}
+            columns = message | {"mode": mode if word == "SEND" else of_recv}
             world[here].add(
                 Op[word if blocking else f"I{word}"], handle, draw(pause), peer=peer, **columns
             )
@@ -137,6 +138,7 @@ def add_collective(draw, world, members, step, late):
                 tag=step,
                 context=COMMUNICATORS + 1,
                 size=int(template.size[row]),
+                mode=int(template.mode[row]),
             )
 
 
@@ -201,6 +203,7 @@ def random_runs(draw):
         overhead_recv=draw(seconds),
         overhead_per_byte=draw(st.sampled_from([0.0, 0.0, 1e-10])),
         overhead_control=draw(st.sampled_from([0.0, 0.0, 1e-6])),
+        overhead_put_latency=draw(st.sampled_from([0.0, 1e-7, 1e-6])),
         gap=draw(st.sampled_from([0.0, 0.0, 1e-6])),
         gap_per_byte=draw(st.sampled_from([0.0, 0.0, 2e-10])),
         switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),

@@ -45,6 +45,25 @@ def test_names_that_mean_the_librarys_choice_or_more_than_one_thing_are_not_know
     assert known(collective, name) is None
 
 
+@pytest.mark.parametrize(
+    ("size", "segment"),
+    [
+        *((4, 0), (24_577, 0), (24_578, 1024), (49_152, 1024), (49_153, 4096), (393_216, 4096)),
+        *((393_217, 16384), (6_291_456, 16384), (6_291_457, 65536), (2**29, 65536)),
+    ],
+)
+def test_reductions_by_trees_are_cut_as_the_measurements_asked_for(size, segment):
+    """HLC-Lab/bine_trees_fugaku, bench/run_reduce.sh: 1 KiB from 24 KiB on, and so on."""
+    for name in ("binary", "binomial"):
+        found = known("reduce", f"default-{name}", size=size)
+        assert found == Known("reduce", f"{name}(segment={segment})")
+    found = known("reduce", "default-in-order-binary", size=size)
+    assert found == Known("reduce", "in_order_binary(segment=65536)")
+    # Broadcasts, and what other libraries call so, are not.
+    assert known("bcast", "default-binomial", size=size) == Known("bcast", "binomial(segment=0)")
+    assert known("reduce", "binomial_ompi", size=size) == Known("reduce", "binomial(segment=0)")
+
+
 def test_every_known_name_is_an_algorithm_that_can_be_called():
     for table, library in ((OPEN_MPI, "ompi"), (OTHERS, "over")):
         for collective, names in table.items():

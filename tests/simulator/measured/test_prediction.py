@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.simulator import ALGORITHMS, Parameters, simulate
+from hopmap.simulator import ALGORITHMS, Op, Parameters, simulate
 from hopmap.simulator.measured import prediction
 from hopmap.simulator.measured.files import MeasuredError
 from hopmap.simulator.measured.names import Known, known
@@ -80,10 +80,11 @@ def test_every_algorithm_of_a_measured_operation_makes_a_program_that_ends():
 
 
 @pytest.mark.parametrize("puts", [0, 1])
-def test_an_algorithm_that_puts_sends_in_ready_mode(puts):
+def test_an_algorithm_that_puts_is_puts_at_both_ends(puts):
     program = call_program("bcast", f"bine(puts={puts})", 8, 4096)
-    sends = program.mode[program.sends()]
-    assert (sends == (SendMode.READY if puts else SendMode.STANDARD)).all()
+    moves = np.isin(program.kind, (Op.SEND, Op.ISEND, Op.RECV, Op.IRECV))
+    assert (program.mode[moves] == (SendMode.PUT if puts else SendMode.STANDARD)).all()
+    assert not program.mode[~moves].any()
 
 
 def test_how_many_packets_stand_for_a_large_message_hardly_matters(monkeypatch):
