@@ -168,6 +168,7 @@ def map_ranks(
     room = network.evenly(traffic.ranks) if spread else network
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
+    reasons: list[str] = []
     try:
         node_of, took = timed_mapping(
             traffic,
@@ -178,6 +179,7 @@ def map_ranks(
             initial=start,
             objective=goal,
             progress=progress,
+            stopped=reasons.append,
         )
     except Interrupted as stop:
         if not keep_interrupted:
@@ -203,6 +205,7 @@ def map_ranks(
         *(name_of(given), node_of, traffic, network, words, took, valued, replays),
         launched=launched,
         interrupted=interrupted,
+        stopped=reasons[-1] if reasons else None,
     )
 
 
