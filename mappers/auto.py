@@ -64,6 +64,7 @@ ROUND, NESTED_ROUND = 60_000, 100_000  # proposals a rank that make a round; on 
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
+SKEWED, USUAL = 2.0, 1.5  # of the median cost of a rank: a mean that is far above; a scale then
 STARTS = 3
 BISECTION = 0.85  # of a time budget until the first bisection ends
 SHARE = 0.1  # of a time budget for more starts
@@ -210,7 +211,7 @@ def _members(
         starts.append(search.best.copy())
     starts = sorted(starts, key=search.assign)[:ROUNDS]
     search.assign(search.best)
-    scale, active = search.scale(), max(len(search.assignment.active), 1)
+    scale, active = _scale(search), max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
     search.cool(0.0, 0.0, moves=10 * active)
     yield "descent"
@@ -262,6 +263,18 @@ def _part(watch: Watch) -> float:
     if watch.end is None:
         return 0.0
     return (watch.now() - watch.begin) / max(watch.end - watch.begin, 1e-9)
+
+
+def _scale(search: AnnealingSearch) -> float:
+    """What a proposal costs, in which temperatures are given.
+
+    Where a few ranks have most of the traffic, what their moves cost says nothing about the others,
+    whose own cost then is the scale.
+    """
+    own = search.assignment.own[search.assignment.active]
+    usual = float(np.median(own)) if len(own) else 0.0
+    skewed = usual > 0 and own.mean() > SKEWED * usual
+    return min(search.scale(), USUAL * usual) if skewed else search.scale()
 
 
 def _hot(per_rank: float, fresh: bool) -> float:

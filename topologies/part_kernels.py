@@ -35,6 +35,11 @@ class PartRouter(NamedTuple):
     within: NDArray[np.int16]
     adds: bool
 
+    @property
+    def link_to(self) -> NDArray[np.int32]:
+        """There are no links."""
+        return np.zeros(0, dtype=np.int32)
+
 
 def part_distance(router: PartRouter, source: int, target: int) -> int:
     """Distance of two nodes."""

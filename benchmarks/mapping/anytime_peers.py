@@ -20,7 +20,7 @@ from hopmap.traces import Traffic
 
 STRATEGIES = ("-cq", "-cs")
 MODES = ("fast", "eco", "strong")
-LARGE = {"eco": 8192, "strong": 4096}  # SharedMap's modes that take minutes beyond
+LARGE = {"eco": 2048, "strong": 1024}  # SharedMap's modes that take minutes beyond
 SHAREDMAP = """
 import sys, time, numpy as np, chszlablib as c
 g = np.load(sys.argv[1])

@@ -40,16 +40,16 @@ def stencil27(ranks: int) -> Pairs:
         move = np.array(step) - 1
         if tuple(move) <= (0, 0, 0):
             continue
-        here = tuple(
-            slice(max(-m, 0), n - max(m, 0)) for m, n in zip(move, number.shape, strict=True)
-        )
-        there = tuple(
-            slice(max(m, 0), n - max(-m, 0)) for m, n in zip(move, number.shape, strict=True)
-        )
-        src, dst = number[here].ravel(), number[there].ravel()
+        src, dst = (_shifted(number, sign * move).ravel() for sign in (-1, 1))
         found.append((src, dst, np.full(len(src), (64, 8, 1)[np.abs(move).sum() - 1])))
     src, dst, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return src, dst, weight
+
+
+def _shifted(number: NDArray[np.int64], move: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells that are there after a move within the grid."""
+    ends = [(max(m, 0), n + min(m, 0)) for m, n in zip(move, number.shape, strict=True)]
+    return number[tuple(slice(*end) for end in ends)]
 
 
 def blocks(points: NDArray[np.float64], ranks: int) -> NDArray[np.int64]:
