@@ -266,7 +266,7 @@ def _part(watch: Watch) -> float:
 
 
 def _scale(search: AnnealingSearch) -> float:
-    """What a proposal costs, in which temperatures are given.
+    """Return what a proposal costs, in which temperatures are given.
 
     Where a few ranks have most of the traffic, what their moves cost says nothing about the others,
     whose own cost then is the scale.

@@ -1,4 +1,4 @@
-"""How good, how soon? ``python benchmarks/mapping/anytime.py --out rows.csv``.
+"""How good, how soon? ``python benchmarks/anytime/anytime.py --out rows.csv``.
 
 Generated traffic (`generated`), shuffled, on hierarchies, tori and meshes of 64 to 32,768 nodes:
 J of `auto` after several budgets of processor seconds, the seconds really used (compiling and the
