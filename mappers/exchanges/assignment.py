@@ -50,7 +50,10 @@ def with_table(model: CostModel, topology: Topology) -> CostModel:
         group, place = number // size, number % size
         adds = isinstance(model.router, BoxRouter) and model.router.family == GRID
         longest = sum(int(table.max()) for table, _ in tables)
-    elif topology.nodes <= TABLE or isinstance(model.router, GraphRouter):
+    elif isinstance(model.router, GraphRouter):
+        own = np.ascontiguousarray(model.router.hops[:, : topology.nodes])
+        return model._replace(router=table_router(own))
+    elif topology.nodes <= TABLE:
         tables = [annealing_kernels.all_hops(model.router, used), (NO_GROUPS, True)]
         group, place = np.zeros((2, topology.nodes), dtype=np.int64)
         place[used] = np.arange(len(used))

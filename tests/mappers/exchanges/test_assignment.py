@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -9,7 +10,7 @@ from hopmap.mappers.exchanges import assignment
 from hopmap.mappers.exchanges.annealing_kernels import all_hops
 from hopmap.mappers.exchanges.assignment import table_router, with_table
 from hopmap.mappers.objectives import cost_model
-from hopmap.topologies import topology_from_spec
+from hopmap.topologies import from_networkx, topology_from_spec
 from hopmap.topologies.part_kernels import PartRouter, part_distance
 from hopmap.traces import Traffic
 
@@ -45,6 +46,18 @@ def test_tables_have_the_distances_between_nodes_that_a_job_has(spec, whole, mon
     for a in used.tolist():
         found = [part_distance(router, a, b) for b in used.tolist()]
         assert found == job.distance(np.full(len(used), a), used).tolist()
+
+
+def test_a_graph_has_its_table_already():
+    """Nodes first, then switches: four nodes around one, two hops apart."""
+    star = nx.star_graph(4)
+    nx.set_node_attributes(star, {0: False}, "host")
+    topology = from_networkx(star)
+    router = with_table(cost_model(PAIR, topology, "hop_bytes"), topology).router
+    count = topology.nodes
+    found = [[part_distance(router, a, b) for b in range(count)] for a in range(count)]
+    every = np.arange(count)
+    assert found == [topology.distance(np.full(count, a), every).tolist() for a in every]
 
 
 def test_tables_of_many_nodes_are_small():
