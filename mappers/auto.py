@@ -11,7 +11,7 @@
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
-portfolio, see `beyond_sums`.
+portfolio, see `auto_objectives`.
 
 It stops where the cost reaches a lower bound (see `bounds`), at the end of its budget, and without
 any budget after a round that gains less than `STALE`. `Portfolio.stopped` says which.

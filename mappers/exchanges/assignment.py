@@ -43,8 +43,7 @@ def with_table(model: CostModel, topology: Topology) -> CostModel:
     used = np.flatnonzero(topology.slots)  # nobody can be elsewhere
     size = _part_size(topology)
     if size is not None:
-        most = size * -(-topology.nodes // size)
-        ends = np.arange(size), np.arange(0, most, size)
+        ends = np.arange(size), np.arange(0, topology.nodes, size)
         tables = [annealing_kernels.all_hops(model.router, nodes) for nodes in ends]
         number = np.arange(topology.nodes)
         group, place = number // size, number % size

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.auto import portfolio
+from hopmap.mappers.auto import _scale, portfolio
 from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
+from hopmap.mappers.budget import Watch
+from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.scenarios.launchers.mapping_files import read_mapping
@@ -122,6 +124,24 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
     monkeypatch.setattr(module, "_part", lambda watch: 0.9)
     portfolio(traffic, topology, rng=np.random.default_rng(0), moves=10)
     assert looked == [True]
+
+
+@pytest.mark.parametrize("hub", [0, 10**6])
+def test_temperatures_follow_the_usual_rank_where_few_have_most_of_the_traffic(hub):
+    """A ring, and one rank that talks much to eight: what its moves cost is no scale for others."""
+    ring, leaves = np.arange(64), np.arange(8, 16)
+    pairs = Traffic.from_pairs(
+        64, [*ring, *(0 * leaves)], [*((ring + 1) % 64), *leaves], np.ones(72, dtype=np.int64),
+        [*(0 * ring + 100), *(0 * leaves + hub)],
+    )  # fmt: skip
+    topology, places = topology_from_spec("torus:8x8"), np.arange(64)
+    rng = np.random.default_rng(0)
+    search = AnnealingSearch(pairs, topology, places, "hop_bytes", rng, Watch())
+    scale, usual = _scale(search), float(np.median(search.assignment.own))
+    if hub:
+        assert scale == 1.5 * usual
+    else:
+        assert usual < scale < 20 * usual
 
 
 def test_it_says_what_it_did(caplog):
