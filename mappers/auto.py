@@ -1,9 +1,9 @@
 """Auto: a portfolio that spends a budget on what is known to work, and keeps the best.
 
-1. Orders that cost nothing: the given mapping, nodes in order, on boxes the curves, and of grids
-   what the mappers of grids make of them.
-2. Starts: a fold if the traffic is a grid on a box, and recursive bisections with several seeds.
-   On hierarchies bisections that combine many tries.
+1. Orders that cost nothing: the given mapping, nodes in order, of grids what the mappers of grids
+   make of them and the best fold, on boxes the curves.
+2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
+   combined. The first one ends after `BISECTION` of a time budget, with what it has split by then.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
@@ -11,7 +11,10 @@
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
-portfolio, see `beyond_sums`.
+portfolio, see `auto_objectives`.
+
+It stops where the cost reaches a lower bound (see `bounds`), at the end of its budget, and without
+any budget after a round that gains less than `STALE`. `Portfolio.stopped` says which.
 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
@@ -31,8 +34,9 @@ from numpy.typing import NDArray
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of
-from hopmap.mappers.cartesian.cartesian_orders import cartesian_orders
+from hopmap.mappers.cartesian.cartesian_orders import cartesian_orders, known_grid
 from hopmap.mappers.cartesian.fold import best_fold
+from hopmap.mappers.cartesian.grid import Grid
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.loads.congestion import congestion
 from hopmap.mappers.orders.gray import gray
@@ -44,7 +48,8 @@ from hopmap.topologies import Mapping, Topology, torus, tree
 from hopmap.traces import Traffic
 
 from .auto_objectives import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
-from .budget import Clock, Interrupted, Progress, Watch
+from .bounds import lower_bound
+from .budget import Clock, Interrupted, Progress, Stop, Stopped, Watch
 from .exchanges import annealing_kernels
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
@@ -52,14 +57,17 @@ from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
 log = logging.getLogger(__name__)
 
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
-PER_RANK = 20_000  # proposals without any budget
+PER_RANK = 20_000  # proposals of a round without any budget
+STALE = 0.001  # part of the cost that such a round gains at least, or is the last
 FOLDS = 400
 ROUND, NESTED_ROUND = 60_000, 100_000  # proposals a rank that make a round; on hierarchies
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
+SKEWED, USUAL = 2.0, 1.5  # of the median cost of a rank: a mean that is far above; a scale then
 STARTS = 3
-SHARE = 0.1  # of a time budget for starts
+BISECTION = 0.85  # of a time budget until the first bisection ends
+SHARE = 0.1  # of a time budget for more starts
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
 HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
@@ -79,6 +87,7 @@ def auto(
     seconds: Seconds = None,
     clock: Clock = "wall",
     progress: Progress | None = None,
+    stopped: Stopped | None = None,
 ) -> Mapping:
     """Best of a portfolio: given order, curves, folds, recursive bisections, rounds of annealing.
 
@@ -91,17 +100,22 @@ def auto(
     objective : str or callable
         What is minimised or maximised; a function of ``node_of`` is minimised.
     moves : int, optional
-        Proposals of all rounds; 20,000 a rank if there is no time budget either. Of an objective
-        that is no sum over pairs 4,000, those for a function's candidates.
+        Proposals of all rounds; if there is no time budget either 20,000 a rank and round, until
+        one gains little. Of an objective that is no sum over pairs 4,000 a rank, those for a
+        function's candidates.
     evaluations : int, optional
         Calls of a function; as many as the time budget allows, or 1,000 without one.
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell. Compiling counts apart.
+    stopped : callable, optional
+        Told why it stopped: "optimal", "stagnated" or "budget".
     """
     run = portfolio(
         traffic, topology, rng=rng, initial=initial, objective=objective, moves=moves,
         evaluations=evaluations, seconds=seconds, clock=clock, progress=progress,
     )  # fmt: skip
+    if stopped is not None:
+        stopped(run.stopped)
     return run.mapping
 
 
@@ -120,7 +134,7 @@ def portfolio(
 ) -> Portfolio:
     """See `auto`; with the steps."""
     _compile(bool(spans_of(topology)))
-    annealing_kernels.all_hops(topology.router, 1, np.zeros(1, dtype=np.int64))
+    annealing_kernels.all_hops(topology.router, np.zeros(1, dtype=np.int64))
     if callable(objective) or objective == LOAD:
 
         def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
@@ -136,17 +150,18 @@ def portfolio(
             objective, traffic, topology, start, hop_bytes, budget, evaluations, rng
         )
     watch = Watch(seconds, progress, clock)
-    if moves is None and seconds is None:
-        moves = PER_RANK * traffic.ranks
     watch.total = None if watch.end is not None else moves
     order = sweep(traffic, topology)
     search = AnnealingSearch(
         traffic, topology, order if initial is None else initial, objective, rng, watch
     )
+    grid = known_grid(traffic)
+    cells = None if grid is None else np.stack(np.unravel_index(grid.cells, grid.dims), axis=1)
+    search.bound = lower_bound(search.model, topology, cells)
     steps: list[Step] = []
     met: list[Mapping] = []
     try:
-        for member in _members(search, traffic, order, objective, moves, rng):
+        for member in _members(search, traffic, order, grid, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
             met.append(search.assignment.places[: traffic.ranks].copy())
@@ -156,13 +171,15 @@ def portfolio(
                 break
     except KeyboardInterrupt:
         raise Interrupted(search.mapping) from None
-    return Portfolio(search.mapping, steps, met)
+    stop: Stop = "budget" if moves is not None or seconds is not None else "stagnated"
+    return Portfolio(search.mapping, steps, met, "optimal" if search.optimal() else stop)
 
 
 def _members(
     search: AnnealingSearch,
     traffic: Traffic,
     order: Mapping,
+    grid: Grid | None,
     objective: ObjectiveName,
     moves: int | None,
     rng: np.random.Generator,
@@ -172,66 +189,68 @@ def _members(
     yield "given order"
     search.assign(with_free_slots(order, topology))
     yield "sweep"
+    starts = []
+    if grid is not None:
+        for name, node_of in cartesian_orders(grid, topology):
+            search.assign(with_free_slots(node_of, topology))
+            yield name
+        folded = best_fold(traffic, topology, search.model, objective, FOLDS, watch.over)
+        if folded is not None:
+            starts.append(with_free_slots(folded, topology))
+            search.assign(starts[0])
+            yield "fold"
     for curve in CURVES if topology.dims else ():
         search.assign(with_free_slots(curve(traffic, topology), topology))
         yield curve.__name__
     levels = bool(spans_of(topology))
-    for name, node_of in cartesian_orders(traffic, topology):
-        search.assign(with_free_slots(node_of, topology))
-        yield name
-    starts = []
-    for name, start in _starts(search, traffic, objective, levels, rng):
+    for start in _bisections(search, levels, rng):
         starts.append(start)
         search.assign(start)
-        yield name
+        yield "recursive_bisection"
     if levels:
         starts.append(search.best.copy())
     starts = sorted(starts, key=search.assign)[:ROUNDS]
     search.assign(search.best)
-    scale, active = search.scale(), max(len(search.assignment.active), 1)
+    scale, active = _scale(search), max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
     search.cool(0.0, 0.0, moves=10 * active)
     yield "descent"
-    total = moves
+    endless = moves is None and watch.end is None
+    total = PER_RANK * traffic.ranks if endless else moves
     if total is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         total = int(rate * (watch.left() or 0.0))
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
-    for k in range(rounds):
+    each = None if watch.end is not None else max(total // rounds, 1)
+    for k in range(ROUNDS if endless else rounds):
         left = watch.left()
         share = None if left is None else left / (rounds - k)
-        budget = None if moves is None else max(moves // rounds, 1)
         fresh = k % 2 == 0
+        best = search.best_cost
         search.assign(starts[k // 2 % len(starts)] if fresh else search.best)
         if levels:
-            trials = None if budget is None else max(budget // (PER_TRIAL * active), 1)
+            trials = None if each is None else max(each // (PER_TRIAL * active), 1)
             most = None if share is None else LEVELS * share
             ruin_and_recreate(search, rng, hot=HOT if fresh else WARM, trials=trials, seconds=most)
             rest = None if share is None else (1 - LEVELS) * share
-            search.cool(0.02 * scale, 0.0005 * scale, moves=budget, seconds=rest)
+            search.cool(0.02 * scale, 0.0005 * scale, moves=each, seconds=rest)
         else:
             hot = _hot(total / rounds / active, fresh)
-            search.cool(hot * scale, COLD * scale, moves=budget, seconds=share)
+            search.cool(hot * scale, COLD * scale, moves=each, seconds=share)
             exchange_blocks(search, BLOCKS * active)
         yield f"annealing from {'a start' if fresh else 'the best'}"
+        if endless and k > 0 and best - search.best_cost < STALE * abs(best):
+            break
 
 
-def _starts(
-    search: AnnealingSearch,
-    traffic: Traffic,
-    objective: ObjectiveName,
-    levels: bool,
-    rng: np.random.Generator,
-) -> Iterator[tuple[str, NDArray[np.int64]]]:
+def _bisections(
+    search: AnnealingSearch, levels: bool, rng: np.random.Generator
+) -> Iterator[NDArray[np.int64]]:
     """Make mappings to start annealing from."""
-    topology, watch = search.topology, search.watch
-    folded = best_fold(traffic, topology, search.model, objective, FOLDS)
-    if folded is not None:
-        yield "fold", with_free_slots(folded, topology)
-    tries = 1
+    watch, tries = search.watch, 1
     for done in range(STARTS):
         begin = watch.now()
-        yield "recursive_bisection", bisected(search.model, topology, rng, tries)
+        yield bisected(search.model, search.topology, rng, tries, lambda: _part(watch) > BISECTION)
         spent, left = max(watch.now() - begin, 1e-3), watch.left()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
@@ -241,7 +260,21 @@ def _starts(
 
 def _part(watch: Watch) -> float:
     """Part of the time budget that is spent; 0 without one."""
-    return 0.0 if watch.end is None else (watch.now() - watch.begin) / (watch.end - watch.begin)
+    if watch.end is None:
+        return 0.0
+    return (watch.now() - watch.begin) / max(watch.end - watch.begin, 1e-9)
+
+
+def _scale(search: AnnealingSearch) -> float:
+    """Return what a proposal costs, in which temperatures are given.
+
+    Where a few ranks have most of the traffic, what their moves cost says nothing about the others,
+    whose own cost then is the scale.
+    """
+    own = search.assignment.own[search.assignment.active]
+    usual = float(np.median(own)) if len(own) else 0.0
+    skewed = usual > 0 and own.mean() > SKEWED * usual
+    return min(search.scale(), USUAL * usual) if skewed else search.scale()
 
 
 def _hot(per_rank: float, fresh: bool) -> float:
@@ -263,5 +296,5 @@ def _compile(levels: bool) -> None:
         ring, tree([4, 4]) if levels else torus([2, 2, 4]), ranks, "hop_bytes", rng, Watch()
     )
     search.bound = None
-    for _ in _members(search, ring, ranks, "hop_bytes", 1000, rng):
+    for _ in _members(search, ring, ranks, None, "hop_bytes", 1000, rng):
         pass

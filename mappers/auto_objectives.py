@@ -20,7 +20,7 @@ from hopmap.mappers.loads.link_loads import load_bound
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .budget import Clock, Interrupted, Progress, Watch
+from .budget import Clock, Interrupted, Progress, Stop, Watch
 from .objectives import LOAD, Function
 
 log = logging.getLogger("hopmap.mappers.auto")
@@ -56,11 +56,23 @@ class Step(NamedTuple):
 
 
 class Portfolio(NamedTuple):
-    """The best mapping, the steps that led to it, and the mapping after each of them."""
+    """The best mapping, and what led to it.
+
+    Attributes
+    ----------
+    mapping : ndarray(int64, shape=(ranks,))
+    steps : list of Step
+    met : list of ndarray
+        The mapping after each step.
+    stopped : {"optimal", "stagnated", "budget"}
+        Why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
+        be spent is.
+    """
 
     mapping: Mapping
     steps: list[Step]
     met: list[Mapping]
+    stopped: Stop = "budget"
 
 
 class Budget(NamedTuple):
@@ -126,7 +138,8 @@ def portfolio_of_loads(
         if isinstance(stop, Interrupted):
             valued(stop.mapping)
         raise Interrupted(best_of(valued, start)) from None
-    return Portfolio(best_of(valued, start), steps, met)
+    stopped: Stop = "optimal" if valued.best_value <= bound else "budget"
+    return Portfolio(best_of(valued, start), steps, met, stopped)
 
 
 def portfolio_of_function(

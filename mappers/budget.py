@@ -14,6 +14,8 @@ from hopmap.progress import Progress as Progress
 from hopmap.topologies import Mapping
 
 Clock = Literal["wall", "cpu"]
+Stop = Literal["optimal", "stagnated", "budget"]
+Stopped = Callable[[Stop], None]
 
 
 CLOCKS: dict[Clock, Callable[[], float]] = {"wall": wall, "cpu": cpu}

@@ -8,6 +8,7 @@ A mapper is a function ``(traffic, topology) -> mapping``. `@mapper` enters it i
 | rng | the random numbers of this stage |
 | initial | the mapping to start from; without a default the mapper is a refiner that needs one |
 | progress | whom to tell, see `Progress` |
+| stopped | whom to tell why a search ended, see `Portfolio` |
 | seconds | time budget |
 | objective | what to work for: a name, or a function of the mapping |
 
@@ -39,7 +40,7 @@ F = TypeVar("F", bound=MapperFunction)
 
 Initial: TypeAlias = Literal["ignored", "optional", "needed"]
 
-_PASSED = ("rng", "initial", "progress")
+_PASSED = ("rng", "initial", "progress", "stopped")
 
 
 Count: TypeAlias = Annotated[int, AtLeast(1)]

@@ -24,7 +24,7 @@ from hopmap.topologies import (
 )
 from hopmap.traces import Traffic
 
-from .budget import Interrupted, Progress
+from .budget import Interrupted, Progress, Stopped
 from .lookup import all_mappers, mapper_named
 from .mapper import MapperInfo
 from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
@@ -116,6 +116,7 @@ def map_ranks(
     objective: str | Function | None = None,
     progress: Progress | None = None,
     keep_interrupted: bool = True,
+    stopped: Stopped | None = None,
 ) -> Mapping:
     """Place every rank on a node.
 
@@ -142,6 +143,8 @@ def map_ranks(
     keep_interrupted : bool
         On Ctrl-C in a search return its best so far and skip the other stages; False passes
         KeyboardInterrupt on.
+    stopped : callable, optional
+        Told by each stage that knows why it ended: "optimal", "stagnated" or "budget".
 
     Raises
     ------
@@ -163,7 +166,7 @@ def map_ranks(
             own = keywords.get("seconds")
             keywords["seconds"] = share if own is None else min(own, share)
         rng = np.random.default_rng(np.random.SeedSequence([seed, _key(index, stage)]))
-        offered = {"rng": rng, "initial": mapping, "progress": progress}
+        offered = {"rng": rng, "initial": mapping, "progress": progress, "stopped": stopped}
         keywords |= {what: offered[what] for what in stage.info.passed}
         name = f"mapper {stage.info.name}"
         try:

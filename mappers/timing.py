@@ -34,7 +34,7 @@ from hopmap.topologies.graph_kernels import GraphRouter
 from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
 
-from .budget import Progress
+from .budget import Progress, Stopped
 from .objectives import Function
 from .pipeline import map_ranks, prepared
 
@@ -51,6 +51,7 @@ def timed_mapping(
     initial: Mapping | None = None,
     objective: Objective = None,
     progress: Progress | None = None,
+    stopped: Stopped | None = None,
 ) -> tuple[Mapping, float]:
     """Place the ranks as `map_ranks` does; return the mapping and the seconds it took.
 
@@ -75,6 +76,7 @@ def timed_mapping(
             objective=objective,
             progress=progress,
             keep_interrupted=False,
+            stopped=stopped,
         )
         took = time.perf_counter() - begin
     return node_of, took - sum(spent)

@@ -44,6 +44,9 @@ class Placement(Shown):
         The order as launched: rank after rank on node after node.
     interrupted : bool
         Whether Ctrl-C ended the search.
+    stopped : {"optimal", "stagnated", "budget"}, optional
+        Why the search ended, where its mapper says so: no mapping is better, a round of it gained
+        next to nothing, or its time or moves were spent.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Placement(Shown):
     replays: int = 0
     launched: Mapping | None = None
     interrupted: bool = False
+    stopped: str | None = None
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -109,6 +113,8 @@ class Placement(Shown):
             found["launched"] = _figures(launched)
         if self.interrupted:
             found["interrupted"] = True
+        if self.stopped is not None:
+            found["stopped"] = self.stopped
         if self.objective is not None:
             found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
         return found

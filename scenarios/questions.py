@@ -151,6 +151,7 @@ def map_ranks(
     room = network.evenly(traffic.ranks) if spread else network
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
+    reasons: list[str] = []
     try:
         node_of, took = timed_mapping(
             traffic,
@@ -161,6 +162,7 @@ def map_ranks(
             initial=start,
             objective=goal,
             progress=progress,
+            stopped=reasons.append,
         )
     except Interrupted as stop:
         if not keep_interrupted:
@@ -186,6 +188,7 @@ def map_ranks(
         *(name_of(given), node_of, traffic, network, words, took, valued, replays),
         launched=launched,
         interrupted=interrupted,
+        stopped=reasons[-1] if reasons else None,
     )
 
 

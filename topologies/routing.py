@@ -3,7 +3,8 @@
 Kernels take a `Router`, a named tuple of plain arrays and numbers. Every family of topologies has a
 router type of its own, and numba compiles a kernel once for each type that it meets, so that one
 `distance` serves all of them and none pays for another. No n x n table is kept but for arbitrary
-graphs and listed routes, which are limited in size. Vertices are the nodes, then the switches.
+graphs and listed routes, which are limited in size; mappers keep tables of their own. Vertices are
+the nodes, then the switches.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hopmap.compilation import njit
 from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
 from .dragonfly_plus_kernels import DragonflyPlusRouter, plus_distance, plus_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
+from .part_kernels import PartRouter, part_distance, part_link
 from .switch_kernels import (
     DragonflyRouter,
     FatTreeRouter,
@@ -41,6 +43,7 @@ Router: TypeAlias = (
     | TreeRouter
     | GraphRouter
     | RouteRouter
+    | PartRouter
 )
 
 # The two functions of each family, written in Python and compiled into whatever calls them.
@@ -53,6 +56,7 @@ ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     TreeRouter: (tree_distance, tree_link),
     GraphRouter: (graph_distance, graph_link),
     RouteRouter: (route_distance, route_link),
+    PartRouter: (part_distance, part_link),
 }
 # Where the distance of two nodes is a cost and not the number of links between them.
 HOPS: dict[type, Callable[..., int]] = {TreeRouter: tree_hops}

@@ -140,7 +140,7 @@ def oracle(racks: list[int], exponent: int) -> dict[str, float]:
     ratios: dict[str, float] = {}
     for k in racks:
         computed = machine(k)
-        table, fits = all_hops(computed.router, computed.nodes, np.arange(computed.nodes))
+        table, fits = all_hops(computed.router, np.arange(computed.nodes))
         assert fits
         stored = replace(computed, router=table_router(table))
         traffic = bisection_model(graph, 64 * k, np.random.default_rng(0)).traffic

@@ -13,9 +13,10 @@ from hopmap.compilation import njit
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import Router, distance
 
-from .halving_kernels import evolve
+from .halving_kernels import TRIES, evolve
 
 SAMPLES = 4  # nodes that stand for a domain where distances are averaged
+MANY, SMALL = 4096, 128  # with so many slots domains of few, most of the work, are grown once
 
 
 @njit
@@ -194,19 +195,23 @@ def split_ranks(
     domains: NDArray[np.int64],
     slot_indptr: NDArray[np.int64],
     items: NDArray[np.int64],
+    domain_of: NDArray[np.int64],
+    some: tuple[int, int],
     tries: int,
     random: NDArray[np.uint64],
 ) -> None:
-    """Bring the ranks and dummies into the order of the slots, in place.
+    """Bring the ranks and dummies of some domains into the order of the slots, in place.
 
-    `slot_indptr` counts the slots of `nodes` in their order. A pair that leaves a domain pulls its
-    rank towards the half that is nearer to the other rank's domain.
+    `slot_indptr` counts the slots of `nodes` in their order; `domain_of` is where every item is,
+    at first in domain 0. A pair that leaves a domain pulls its rank towards the half that is nearer
+    to the other rank's domain.
     """
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     slots = len(items)
-    domain_of = np.zeros(slots, dtype=np.int64)
     local = np.full(slots, -1, dtype=np.int64)
-    for d in range(len(domains)):
+    pull = np.empty(len(domains))
+    known = np.full(len(domains), -1, dtype=np.int64)  # for which domain a pull was found
+    for d in range(some[0], some[1]):
         lo, mid, hi, first = domains[d]
         if mid == hi:
             continue
@@ -233,14 +238,17 @@ def split_ranks(
                     count += 1
                 else:
                     e = domain_of[v]
-                    there, end = domains[e, 0], domains[e, 2]
-                    farther = mean_hops(router, nodes, mid, hi, there, end, SAMPLES)
-                    farther -= mean_hops(router, nodes, lo, mid, there, end, SAMPLES)
-                    bias[i] += weight[k] * farther
+                    if known[e] != d:
+                        known[e] = d
+                        there, end = domains[e, 0], domains[e, 2]
+                        pull[e] = mean_hops(router, nodes, mid, hi, there, end, SAMPLES)
+                        pull[e] -= mean_hops(router, nodes, lo, mid, there, end, SAMPLES)
+                    bias[i] += weight[k] * pull[e]
             sub_indptr[i + 1] = count
         target = slot_indptr[mid] - start
         sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
-        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, random)
+        growths = 1 if slots > MANY and n <= SMALL else TRIES
+        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, random, growths)
         left, right = start, start + target
         for i in range(n):
             local[here[i]] = -1

@@ -167,6 +167,7 @@ def bisect(
     bias: NDArray[np.float64],
     target: int,
     random: NDArray[np.uint64],
+    growths: int = TRIES,
 ) -> NDArray[np.int8]:
     """Side (0 or 1) of every vertex, `target` of them on side 0, with little between the sides."""
     n = len(bias)
@@ -178,7 +179,7 @@ def bisect(
     best_cost = np.inf
     slack = int(sz.max())
     biased = np.abs(bi).max() > 0
-    for attempt in range(TRIES):
+    for attempt in range(growths):
         side = np.ones(len(sz), dtype=np.int8)
         random[0] = following(random[0])
         seed = -1 if biased and attempt == 0 else below(random[0], len(sz))
@@ -226,6 +227,7 @@ def evolve(
     target: int,
     tries: int,
     random: NDArray[np.uint64],
+    growths: int = TRIES,
 ) -> tuple[NDArray[np.int8], float]:
     """Best of so many bisections, and its cost; of more than a few, most combine two earlier ones.
 
@@ -235,7 +237,7 @@ def evolve(
     sides = np.empty((fresh, len(bias)), dtype=np.int8)
     costs = np.empty(fresh)
     for k in range(fresh):
-        sides[k] = bisect(indptr, peer, weight, bias, target, random)
+        sides[k] = bisect(indptr, peer, weight, bias, target, random, growths)
         costs[k] = cut_cost(indptr, peer, weight, bias, sides[k])
     for _ in range(fresh, tries):
         random[0] = following(random[0])

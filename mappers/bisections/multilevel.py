@@ -186,14 +186,14 @@ def slot_layers(
 
 def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
     """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
+    if not len(search.assignment.active) or search.done():
+        return
     nodes, layers = slot_layers(search.model, search.topology)
     indptr = search.assignment.slot_indptr
     slots = search.topology.slots[nodes]
     first = np.cumsum(slots) - slots
     order = np.repeat(indptr[nodes] - first, slots) + np.arange(int(slots.sum()))
     layers = [starts for starts in layers[:-1] if len(starts) > 4]
-    if not len(search.assignment.active):
-        return
     for starts in layers:
         tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(order))
         while tries > 0 and not search.done():

@@ -12,6 +12,8 @@ O(pairs * log(ranks)^2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,8 @@ from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
 from . import bisection_kernels
+
+SLICE = 4096  # slots of the domains that are split between two looks at the clock
 
 
 @mapper("recursive_bisection", source="Pellegrini, Roman 1996; Hoefler, Snir 2011")
@@ -50,14 +54,31 @@ def recursive_bisection(
 
 
 def bisected(
-    model: CostModel, topology: Topology, rng: np.random.Generator, tries: int = 1
+    model: CostModel,
+    topology: Topology,
+    rng: np.random.Generator,
+    tries: int = 1,
+    over: Callable[[], bool] = lambda: False,
 ) -> NDArray[np.int64]:
-    """Node of every rank and dummy by recursive bisection."""
+    """Node of every rank and dummy by recursive bisection.
+
+    Domains are split from the largest to the smallest, so that it can end early: once it is `over`,
+    everybody is somewhere in the domain that they have got to.
+    """
     nodes, domains = halves(model, topology)
     slot_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
     items = rng.permutation(len(model.indptr) - 1).astype(np.int64)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    bisection_kernels.split_ranks(model, nodes, domains, slot_indptr, items, tries, random)
+    domain_of = np.zeros_like(items)
+    slots = np.cumsum(slot_indptr[domains[:, 2]] - slot_indptr[domains[:, 0]])
+    first = 0
+    while first < len(domains) and not over():
+        done = slots[first - 1] if first else 0
+        end = max(int(np.searchsorted(slots, done + SLICE, side="right")), first + 1)
+        bisection_kernels.split_ranks(
+            model, nodes, domains, slot_indptr, items, domain_of, (first, end), tries, random
+        )
+        first = end
     places = np.empty_like(items)
     places[items] = np.repeat(nodes, topology.slots[nodes])
     return places

@@ -7,26 +7,27 @@ from collections.abc import Iterator
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .grid import cartesian
+from .grid import Grid, cartesian
 from .grid_portfolio import PUBLISHED
 
 
-def cartesian_orders(traffic: Traffic, topology: Topology) -> Iterator[tuple[str, Mapping]]:
-    """Map a grid by all mappers that take it; other traffic by none.
-
-    The grid is looked for once, and the mappers get nothing but its metadata.
-    """
+def known_grid(traffic: Traffic) -> Grid | None:
+    """Grid of the traffic; None where it is not one."""
     try:
-        grid = cartesian(traffic, "auto")
+        return cartesian(traffic, "auto")
     except MappingError:
-        return
+        return None
+
+
+def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapping]]:
+    """Map a grid by all mappers that take it; they get nothing but its metadata."""
     metadata = {
         "dims": grid.dims,
         "stencil": grid.stencil,
         "stencil_bytes": grid.sizes,
         "periodic": grid.periodic,
     }
-    bare = Traffic.from_pairs(traffic.ranks, [], [], [], [], metadata)
+    bare = Traffic.from_pairs(len(grid.cells), [], [], [], [], metadata)
     for name, mapper in PUBLISHED.items():
         try:
             yield name, mapper(bare, topology)[grid.cells]

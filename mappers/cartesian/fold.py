@@ -14,7 +14,7 @@ meshes, ICPP 1987); rubik's folds and tilts. O(tries * pairs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, permutations, product
 from math import prod
 
@@ -60,9 +60,17 @@ def fold(
 
 
 def best_fold(
-    traffic: Traffic, topology: Topology, model: CostModel, objective: str, tries: int
+    traffic: Traffic,
+    topology: Topology,
+    model: CostModel,
+    objective: str,
+    tries: int,
+    over: Callable[[], bool] = lambda: False,
 ) -> Mapping | None:
-    """Cheapest fold of the traffic; None if it is no grid, the network no box or hierarchy."""
+    """Cheapest fold of the traffic; None if it is no grid, the network no box or hierarchy.
+
+    Once it is `over` no further fold is tried.
+    """
     dims = topology.dims or hierarchy(topology)
     if not dims or np.ptp(topology.slots):
         return None
@@ -76,6 +84,8 @@ def best_fold(
         cost = int(cost_kernels.total_cost(model, node_of))
         if best is None or cost < best_cost:
             best, best_cost = node_of, cost
+        if over():
+            break
     return best
 
 

@@ -10,6 +10,7 @@ O(pairs) a trial.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def grid_of(ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]) -> GridT
         None where they are not.
     """
     from scipy.sparse import csr_array  # slow to import, and few commands come here
-    from scipy.sparse.csgraph import breadth_first_order, shortest_path
+    from scipy.sparse.csgraph import shortest_path
 
     degree = np.bincount(src, minlength=ranks) + np.bincount(dst, minlength=ranks)
     if ranks < 4 or degree.min() < 2:
@@ -54,24 +55,26 @@ def grid_of(ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]) -> GridT
         return None
     both = (np.concatenate((src, dst)), np.concatenate((dst, src)))
     graph = csr_array((np.ones(len(both[0])), both), shape=(ranks, ranks))
-    order = breadth_first_order(graph, corner, return_predecessors=False)
-    if len(order) < ranks:
+    level = shortest_path(graph, unweighted=True, indices=corner)
+    if np.isinf(level).any():
         return None
-    level = shortest_path(graph, unweighted=True, indices=corner).astype(np.int64)
+    level = level.astype(np.int64)
     coords = np.zeros((ranks, dimensions), dtype=np.int64)
-    axis = 0
-    for rank in order[1:]:
-        peers = graph.indices[graph.indptr[rank] : graph.indptr[rank + 1]]
-        before = peers[level[peers] < level[rank]]
-        coords[rank] = coords[before].max(axis=0)
-        if level[rank] == 1:
-            coords[rank, axis] = 1
-            axis += 1
-        elif len(before) == 1:
-            along = np.flatnonzero(coords[rank])
-            if len(along) != 1:
-                return None
-            coords[rank, along] += 1
+    first = np.flatnonzero(level == 1)
+    coords[first] = np.eye(dimensions, dtype=np.int64)
+    # Pairs from a rank to one that is a step farther, in the order of the levels.
+    onward = level[both[0]] + 1 == level[both[1]]
+    near, far = both[0][onward], both[1][onward]
+    order = np.argsort(level[far], kind="stable")
+    near, far = near[order], far[order]
+    ends = np.searchsorted(level[far], np.arange(1, int(level.max()) + 2))
+    single = np.bincount(far, minlength=ranks) == 1
+    for begin, end in pairwise(ends[1:].tolist()):
+        np.maximum.at(coords, far[begin:end], coords[near[begin:end]])
+        alone = far[begin:end][single[far[begin:end]]]
+        if (np.count_nonzero(coords[alone], axis=1) != 1).any():
+            return None
+        coords[alone] += coords[alone] > 0
     dims = coords.max(axis=0) + 1
     edges = sum(ranks // int(d) * (int(d) - 1) for d in dims)
     keys = np.ravel_multi_index(tuple(coords.T), tuple(dims))

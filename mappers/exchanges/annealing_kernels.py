@@ -209,14 +209,13 @@ def nearest(
 
 
 @njit
-def all_hops(router: Router, nodes: int, used: NDArray[np.int64]) -> tuple[NDArray[np.int16], bool]:
-    """Table of distances between nodes that are used, and whether they all fit in it."""
-    table = np.zeros((nodes, nodes), dtype=np.int16)
+def all_hops(router: Router, used: NDArray[np.int64]) -> tuple[NDArray[np.int16], bool]:
+    """Table of distances between these nodes, and whether they all fit in it."""
+    table = np.zeros((len(used), len(used)), dtype=np.int16)
     for i in range(len(used)):
         for j in range(i + 1):
-            a, b = used[i], used[j]
-            far = distance(router, a, b)
+            far = distance(router, used[i], used[j])
             if far > 32767:
                 return table, False
-            table[a, b] = table[b, a] = far
+            table[i, j] = table[j, i] = far
     return table, True

@@ -19,6 +19,7 @@ from .annealing_kernels import Assignment
 from .assignment import assign, assignment_of, cost_of, with_table
 
 SLICE = 1 << 16  # proposals between two looks at the clock
+LOOKS = 0.02  # part of a time budget between two looks at the clock, if that is less
 SAMPLE = 10_000  # proposals that a temperature scale is taken from
 
 
@@ -57,7 +58,11 @@ class Cooling:
 
     def done(self) -> bool:
         """Whether nothing can be gained any more, or the time is over."""
-        return (self.bound is not None and self.best_cost <= self.bound) or self.watch.over()
+        return self.optimal() or self.watch.over()
+
+    def optimal(self) -> bool:
+        """Whether nothing can be gained any more."""
+        return self.bound is not None and self.best_cost <= self.bound
 
     def assign(self, places: NDArray[np.int64]) -> int:
         """Assign everybody anew and return the cost; the best is kept if that is not better."""
@@ -99,6 +104,9 @@ class Cooling:
                 proposals,
             )  # fmt: skip
             part, made, step = ahead, made + proposals, SLICE
+            if seconds is not None:
+                rate = made / max(now() - begin, 1e-6)
+                step = min(max(int(rate * seconds * LOOKS), SLICE >> 6), SLICE)
             self.moves += proposals
             self.gained(saved)
             self.report()

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Topology as Network
 
+STOPPED = {
+    "optimal": "optimal, no mapping is better",
+    "stagnated": "stagnated, the last round gained next to nothing; --seconds searches on",
+    "budget": "budget, more may be gained with more of it",
+}
+
 
 def map_(
     traffic: TrafficArgument,
@@ -163,6 +169,8 @@ def _print_placed(placed: Placement, began: str) -> None:
         title=f"{placed.name}: {len(placed)} ranks on {where} by {placed.mapper}, "
         f"in {show_seconds(placed.seconds)}",
     )
+    if placed.stopped is not None:
+        say(f"stopped: {STOPPED[placed.stopped]}")
     if placed.objective is not None:
         called, *values = placed.objective
         shown = {"makespan": show_seconds, "energy": joules}.get(called, int)

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.bisections import recursive_bisection
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, bisect, combine, contract, evolve
-from hopmap.mappers.bisections.recursive_bisection import halves
+from hopmap.mappers.bisections.recursive_bisection import bisected, halves
 from hopmap.mappers.bisections.ruin_recreate_kernels import choose, divide, grouped, recreate
 from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
@@ -108,6 +109,22 @@ def test_trees_are_cut_between_their_subsystems():
     nodes, domains = halves_of(topology)
     assert domains[0, 1] == 12
     assert len({int(node) // 12 for node in nodes[:12]}) == 1
+
+
+def test_a_bisection_that_is_over_early_has_the_halves_that_it_got_to(monkeypatch):
+    """4 x 16 ranks: after the first slice everybody is in a half, as with all the time there is."""
+    topology = topology_from_spec("mesh:16x4")
+    model = with_table(cost_model(grid_traffic(16, 4), topology, "hop_bytes"), topology)
+    whole = bisected(model, topology, np.random.default_rng(1))
+    monkeypatch.setattr(recursive_bisection, "SLICE", 64)
+    sliced = bisected(model, topology, np.random.default_rng(1))
+    looks = iter([False, True])
+    early = bisected(model, topology, np.random.default_rng(1), over=lambda: next(looks))
+    assert np.array_equal(whole, sliced)
+    assert np.array_equal(np.sort(early), np.arange(64))
+    assert not np.array_equal(early, whole)
+    first = topology.coords[:, 0] < 8
+    assert np.array_equal(first[early], first[whole])
 
 
 def test_a_line_ends_up_in_order(compiled):

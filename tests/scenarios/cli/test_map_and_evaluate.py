@@ -62,6 +62,16 @@ def test_map_shows_the_order_as_launched_below_the_result_and_json_has_the_same(
     assert (shown[0], shown[-1]) == (f"{hops:,}", f"{link:,}")
 
 
+def test_map_says_why_the_search_ended():
+    """LU on four ranks is a square, which a square of nodes takes as it is."""
+    words = ("map", LU, "-t", "mesh:2x2")
+    assert as_json(*words)["stopped"] == "optimal"
+    line = as_json("map", LU, "-t", "mesh:4", "-m", "auto(moves=100)")
+    assert line["stopped"] == "budget"
+    assert "stopped" not in as_json(*words, "-m", "scan")
+    assert "stopped: optimal, no mapping is better" in hopmap(*words)
+
+
 def test_the_network_is_that_of_the_mapping_where_none_is_given(mapping):
     for command in ("evaluate", "simulate"):
         with_it = as_json(command, LU, mapping, "-t", "mesh:2x2")

@@ -1,0 +1,108 @@
+"""Scotch and SharedMap on the instances of `anytime`: a mapping and its processor seconds.
+
+Scotch is found as ``scotch_gmap`` or ``gmap``; SharedMap in the package chszlablib of whichever
+Python is named, for it needs not be that of hopmap.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces import Traffic
+
+STRATEGIES = ("-cq", "-cs")
+MODES = ("fast", "eco", "strong")
+LARGE = {"eco": 2048, "strong": 1024}  # SharedMap's modes that take minutes beyond
+SHAREDMAP = """
+import sys, time, numpy as np, chszlablib as c
+g = np.load(sys.argv[1])
+graph = c.Graph.from_csr(g["indptr"], g["peer"], edge_weights=g["weight"])
+begin = time.process_time()
+made = c.Decomposition.process_map(
+    graph, g["sizes"].tolist(), g["costs"].tolist(), mode=sys.argv[2], imbalance=0.0, threads=1)
+print(time.process_time() - begin)
+np.save(sys.argv[3], made.assignment)
+"""
+
+Found = tuple[str, NDArray[np.int64], float]
+
+
+def csr(traffic: Traffic) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Row pointers, peers and bytes, every pair from both ends."""
+    pairs = traffic.without_self().undirected()
+    src = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
+    dst = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
+    order = np.lexsort((dst, src))
+    indptr = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
+    return indptr, dst[order], np.concatenate((pairs.bytes, pairs.bytes))[order]
+
+
+def target(spec: str) -> str:
+    """Scotch's words for a torus, a mesh, or a hierarchy; its levels' costs add up."""
+    family, _, rest = spec.partition(":")
+    if family != "tree":
+        return f"{family}3D {rest.replace('x', ' ')}\n"
+    sizes, costs = levels(spec)
+    apart = np.diff(costs, prepend=0)
+    pairs = [f"{s} {c}" for s, c in zip(sizes[::-1], apart[::-1], strict=True) if s > 1]
+    return f"tleaf {len(pairs)} {' '.join(pairs)}\n"
+
+
+def levels(spec: str) -> tuple[list[int], list[int]]:
+    """Sizes and distances of tree:S@D, innermost first."""
+    sizes, costs = (list(map(int, t.split(":"))) for t in spec.removeprefix("tree:").split("@"))
+    return sizes, costs
+
+
+def scotch(traffic: Traffic, spec: str) -> Iterator[Found]:
+    """Every strategy that gives each rank a node of its own."""
+    program = shutil.which("scotch_gmap") or shutil.which("gmap")
+    if program is None:
+        return
+    indptr, peer, weight = csr(traffic)
+    lines = [f"0\n{traffic.ranks} {len(peer)}\n0 010\n"]
+    for u in range(traffic.ranks):
+        some = range(indptr[u], indptr[u + 1])
+        lines.append(f"{len(some)} " + " ".join(f"{weight[i]} {peer[i]}" for i in some) + "\n")
+    with tempfile.TemporaryDirectory() as name:
+        graph, machine, made = (Path(name, part) for part in ("a.grf", "a.tgt", "a.map"))
+        graph.write_text("".join(lines))
+        machine.write_text(target(spec))
+        for strategy in STRATEGIES:
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            words = [program, graph, machine, made, "-b0", "-vt", strategy]
+            text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            parts = {line.split()[1]: float(line.split()[2]) for line in text.splitlines()}
+            node_of = np.loadtxt(made, skiprows=1, dtype=np.int64)[:, 1]
+            if len(np.unique(node_of)) == traffic.ranks:
+                seconds = spent * parts["Mapping"] / parts["Total"]  # reading apart
+                yield f"scotch {strategy}", node_of, seconds
+
+
+def sharedmap(traffic: Traffic, spec: str, python: str | None) -> Iterator[Found]:
+    """Every mode, on hierarchies."""
+    if python is None or not spec.startswith("tree"):
+        return
+    sizes, costs = levels(spec)
+    indptr, peer, weight = csr(traffic)
+    with tempfile.TemporaryDirectory() as name:
+        graph, made = Path(name, "a.npz"), Path(name, "a.npy")
+        np.savez(graph, indptr=indptr, peer=peer, weight=weight, sizes=sizes, costs=costs)
+        for mode in MODES:
+            if traffic.ranks > LARGE.get(mode, traffic.ranks):
+                continue
+            words = [python, "-c", SHAREDMAP, graph, mode, made]
+            done = subprocess.run(words, check=False, capture_output=True, text=True)
+            node_of = np.load(made) if done.returncode == 0 else np.zeros(2, dtype=np.int64)
+            if len(np.unique(node_of)) == traffic.ranks:
+                yield f"sharedmap {mode}", node_of.astype(np.int64), float(done.stdout.split()[-1])
