@@ -138,6 +138,8 @@ def strands_of(
                 here = strand[source]
                 if now[source] != epoch[here]:
                     continue
+                if begun[edges[k]] and kind[source] == CALC and size[source] > 0:
+                    continue  # the strand goes on behind its end
                 if best >= 0 and (free or here > best):
                     continue
                 all_settled = True

@@ -9,18 +9,21 @@ from pathlib import Path
 
 from hopmap.traces.trace import Trace, TraceError
 
+from .dumpi import files_of_meta, is_dumpi, is_meta, read_dumpi
 from .goal import is_goal
 from .liballprof import is_liballprof, read_liballprof
 
 START = 1 << 16  # bytes of a file that are looked at
 
 KINDS: Mapping[str, str] = {
+    "dumpi": "DUMPI's binary files, one a rank, and their meta file",
     "liballprof": "liballprof's text, one file a rank",
     "goal": "GOAL schedules, text or LogGOPSim's binary",
 }
 """Kinds of traces of other tools; what `hopmap list formats` prints."""
 
 _IS: Mapping[str, Callable[[bytes], bool]] = {
+    "dumpi": lambda start: is_dumpi(start) or is_meta(start),
     "goal": is_goal,
     "liballprof": is_liballprof,
 }
@@ -66,7 +69,10 @@ def recording_of(path: Path) -> Recording | None:
         raise TraceError(
             f"{path}: {files[0].name} and {files[1].name}: expected one trace, or the file's name"
         )
-    return Recording(kind, path.resolve().name, _files(kind, files[0]))
+    metas = [file for file in files if file.suffix == ".meta"]
+    if len(metas) > 1:
+        raise TraceError(f"{path}: {metas[0].name} and {metas[1].name}: expected one trace")
+    return Recording(kind, path.resolve().name, _files(kind, (metas or files)[0]))
 
 
 _ONE_FILE = ("goal",)
@@ -95,6 +101,8 @@ def _files(kind: str, file: Path) -> tuple[Path, ...]:
     """Return all files of the trace that a file belongs to, in order of ranks."""
     if kind in _ONE_FILE:
         return (file,)
+    if kind == "dumpi" and file.suffix == ".meta":
+        return files_of_meta(file)
     return _of_ranks(file, kind)
 
 
@@ -125,4 +133,7 @@ def _of_ranks(file: Path, kind: str) -> tuple[Path, ...]:
     return tuple(found[rank] for rank in range(len(found)))
 
 
-_READERS: Mapping[str, Callable[[list[Path], str], Trace]] = {"liballprof": read_liballprof}
+_READERS: Mapping[str, Callable[[list[Path], str], Trace]] = {
+    "dumpi": read_dumpi,
+    "liballprof": read_liballprof,
+}

@@ -113,7 +113,7 @@ def test_schedules_with_messages_end_and_engines_agree(tmp_path_factory, text):
     program = program_of_text(folder, text)
     schedule = read_goal(folder / "x.goal")
     assert program.traffic().same_as(schedule.traffic())
-    network = cluster(program.ranks)
+    network = cluster([1] * program.ranks)
     for parameters in (FREE, Parameters(eager_limit=10_000)):
         times = [finish(program, e, parameters, network) for e in ("compiled", "simpy")]
         assert np.array_equal(*times)
@@ -194,7 +194,7 @@ def test_what_is_written_replays_as_before(tmp_path, name):
     again = program_of_schedule(read_goal(tmp_path / "x.goal"))
     # GOAL has no messages of 0 bytes, and whole nanoseconds.
     assert np.array_equal(again.traffic().messages, program.traffic().messages)
-    network = cluster(program.ranks)
+    network = cluster([1] * program.ranks)
     times = [finish(each, parameters=Parameters(), topology=network) for each in (program, again)]
     assert np.allclose(*times, rtol=1e-6)
 
