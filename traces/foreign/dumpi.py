@@ -191,6 +191,8 @@ def _read(file: Path) -> _Rank:
     layouts = np.zeros((END_OF_STREAM, width), dtype=np.uint8)
     roots = np.zeros((END_OF_STREAM, 2), dtype=np.int64)
     for k, layout in enumerate(LAYOUTS):
+        if NAMES[k] in ("MPI_Init", "MPI_Init_thread") and version < (0, 6, 2):
+            layout = f"i{layout}"  # which had the length twice
         layouts[k, : len(layout)] = list(layout.encode())
         roots[k] = _ROOTS.get(NAMES[k], (0, 3))
     given = (data, body + 8, layouts, roots, version >= (0, 6, 3))

@@ -33,7 +33,7 @@ Graph_create=ihiAAih Graphdims_get=hii Graph_get=iihiiAA Cartdim_get=hi Cart_get
 Cart_rank=ihAi Cart_coords=ihiiA Graph_neighbors_count=hii Graph_neighbors=ihiiA Cart_shift=hiiii
 Cart_sub=ihAh Cart_map=hiAAi Graph_map=ihiAAi Get_processor_name=Ci Get_version=ii
 Errhandler_create=h Errhandler_set=hh Errhandler_get=hh Errhandler_free=h Error_string=iCi
-Error_class=ii Wtime Wtick Init=iD Finalize Initialized=i Abort=hi Pcontrol Close_port=C
+Error_class=ii Wtime Wtick Init=D Finalize Initialized=i Abort=hi Pcontrol Close_port=C
 Comm_accept=Chihh Comm_connect=Chihh Comm_disconnect=h Comm_get_parent=h Comm_join=ih
 Comm_spawn=iihh?CDihA Comm_spawn_multiple=iiihh?iDEAHA Lookup_name=ChC Open_port=hC
 Publish_name=ChC Unpublish_name=ChC Accumulate=ihiiihbh Get=ihiiihh Put=ihiiihh Win_complete=h
@@ -41,7 +41,7 @@ Win_create=iihhh Win_fence=bh Win_free=h Win_get_group=hh Win_lock=bibh Win_post
 Win_test=hi Win_unlock=ih Win_wait=h Alltoallw=iAAHAAHh Exscan=ihbh Add_error_class=i
 Add_error_code=ii Add_error_string=iC Comm_call_errhandler=hi Comm_create_keyval=h
 Comm_delete_attr=hh Comm_free_keyval=h Comm_get_attr=hhi Comm_get_name=hCi Comm_set_attr=hh
-Comm_set_name=hC File_call_errhandler=hi Grequest_complete=i Grequest_start=i Init_thread=bb
+Comm_set_name=hC File_call_errhandler=hi Grequest_complete=i Grequest_start=i Init_thread=Dbb
 Is_thread_main=i Query_thread=b Status_set_cancelled=Si Status_set_elements=Shi
 Type_create_keyval=h Type_delete_attr=hh Type_dup=hh Type_free_keyval=h Type_get_attr=hhi
 Type_get_contents=iiihiiiAAH Type_get_envelope=hiiib Type_get_name=hCi Type_set_attr=hh
@@ -68,7 +68,7 @@ File_read_all_begin=hih File_read_all_end=hS File_write_all_begin=hih File_write
 File_read_ordered_begin=hih File_read_ordered_end=hS File_write_ordered_begin=hih
 File_write_ordered_end=hS File_get_type_extent=hhi Register_datarep=C File_set_atomicity=hi
 File_get_atomicity=hi File_sync=h IO_test=iiS IO_wait=iS IO_testall=iAiS IO_waitall=iAS
-IO_testany=iAiiS IO_waitany=iAiS IO_waitsome=iAiAS IO_testsome=iAiAS Function_enter=q
+IO_testany=iAiiS IO_waitany=iAiS IO_waitsome=iAiAS IO_testsome=iAiAS All_functions Function_enter=q
 Function_exit=q
 """
 
