@@ -149,17 +149,28 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
     begin, end = zip(*(_times(rank, min(r.bias for r in ranks)) for rank in ranks), strict=True)
     function = np.concatenate([rank.calls[:, 0] for rank in ranks])
     calls = Calls(offsets, function, np.concatenate(begin), np.concatenate(end))
-    tables = [_messages(rank, k, made[1][k], made[0], int(offsets[k])) for k, rank in enumerate(ranks)]
+    tables = [
+        _messages(rank, k, made[1][k], made[0], int(offsets[k])) for k, rank in enumerate(ranks)
+    ]
     messages = Messages(*map(np.concatenate, zip(*tables, strict=True)))
     of_call = calls.ranks()
-    when = (calls.begin - np.repeat(calls.begin[np.minimum(offsets[:-1], max(len(function) - 1, 0))], np.diff(offsets)))[messages.call]
+    when = (
+        calls.begin
+        - np.repeat(
+            calls.begin[np.minimum(offsets[:-1], max(len(function) - 1, 0))], np.diff(offsets)
+        )
+    )[messages.call]
     messages, guessed, untold = matched(messages, of_call[messages.call], when)
-    parts = [_collectives(rank, k, made[1][k], made[0], int(offsets[k])) for k, rank in enumerate(ranks)]
+    parts = [
+        _collectives(rank, k, made[1][k], made[0], int(offsets[k])) for k, rank in enumerate(ranks)
+    ]
     ignored = {
         "Function_enter and Function_exit": sum(rank.profiled for rank in ranks),
         "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
         "receives that no message fits, left out, in": untold,
-        "MPI_Alltoallw, types taken for bytes, in": int((function == NAMES.index("MPI_Alltoallw")).sum()),
+        "MPI_Alltoallw, types taken for bytes, in": int(
+            (function == NAMES.index("MPI_Alltoallw")).sum()
+        ),
     }
     return trace_of(name, calls, (*acts_of(messages), *parts), NAMES, made[0], ignored=ignored)
 
@@ -219,7 +230,9 @@ def _read(file: Path) -> _Rank:
     if len(places) > 6 and places[6]:
         known = int.from_bytes(content[places[6] : places[6] + 4], "big")
         if places[6] + 4 + 4 * known > size:
-            raise TraceError(f"{file}: {known} types at byte {places[6]}: expected fewer: it is cut")
+            raise TraceError(
+                f"{file}: {known} types at byte {places[6]}: expected fewer: it is cut"
+            )
         sizes = np.frombuffer(content, ">i4", known, places[6] + 4).astype(np.int64)
     return _Rank(file, calls, values, np.maximum(sizes, 0), biases[1] or biases[0], int(own.sum()))
 
@@ -235,13 +248,21 @@ def _times(rank: _Rank, bias: int) -> tuple[NDArray[np.float64], NDArray[np.floa
     return begin * 1e-9 + late, end * 1e-9 + late
 
 
-def _messages(rank: _Rank, own: int, number: dict[int, int], members: list[Ints], first: int) -> tuple[Any, ...]:
+def _messages(
+    rank: _Rank, own: int, number: dict[int, int], members: list[Ints], first: int
+) -> tuple[Any, ...]:
     """Sends and receives of one rank, with world ranks of their partners."""
     rows: list[tuple[Any, ...]] = []  # call, sends, peer, tag, comm, size, blocking, status
     entries: list[tuple[Any, ...]] = []  # call, key, part, entry of `rows`, place of its status
     made = 0
 
-    def add(which: Ints, at: tuple[int, int, int, int, int], sends: bool, blocking: bool, status: Ints | int) -> Ints:
+    def add(
+        which: Ints,
+        at: tuple[int, int, int, int, int],
+        sends: bool,
+        blocking: bool,
+        status: Ints | int,
+    ) -> Ints:
         nonlocal made
         count, kind, peer, tag, comm = (rank.get(which, k) for k in at)
         size = rank.bytes(which, at[0], at[1])
@@ -263,16 +284,23 @@ def _messages(rank: _Rank, own: int, number: dict[int, int], members: list[Ints]
     for prefix in ("", "b", "s", "r"):
         blocking = f"{prefix}send".capitalize()
         add(rank.of(blocking), plain, True, True, -1)
-        for name, part in ((f"I{prefix}send", Part.BEGIN), (f"{prefix}send_init".capitalize(), Part.INIT)):
+        for name, part in (
+            (f"I{prefix}send", Part.BEGIN),
+            (f"{prefix}send_init".capitalize(), Part.INIT),
+        ):
             which = rank.of(name)
             at = add(which, plain, True, False, -1)
-            entries.append((which, rank.get(which, 5), np.full(len(which), part), at, np.full(len(which), -1)))
+            entries.append(
+                (which, rank.get(which, 5), np.full(len(which), part), at, np.full(len(which), -1))
+            )
     which = rank.of("Recv")
     add(which, plain, False, True, status_at(which, 5))
     for name, part in (("Irecv", Part.BEGIN), ("Recv_init", Part.INIT)):
         which = rank.of(name)
         at = add(which, plain, False, False, -1)
-        entries.append((which, rank.get(which, 5), np.full(len(which), part), at, np.full(len(which), -1)))
+        entries.append(
+            (which, rank.get(which, 5), np.full(len(which), part), at, np.full(len(which), -1))
+        )
     which = rank.of("Sendrecv")
     add(which, (0, 1, 2, 3, 8), True, True, -1)
     add(which, (4, 5, 6, 7, 8), False, True, status_at(which, 9))
@@ -281,7 +309,9 @@ def _messages(rank: _Rank, own: int, number: dict[int, int], members: list[Ints]
     add(which, (0, 1, 4, 5, 6), False, True, status_at(which, 7))
     entries += _requests(rank, status_at)
 
-    call, sends, peer, tag, comm, size, blocking_, status = (np.concatenate(column) for column in zip(*rows, strict=True))
+    call, sends, peer, tag, comm, size, blocking_, status = (
+        np.concatenate(column) for column in zip(*rows, strict=True)
+    )
     when, key, part, entry, told = (np.concatenate(column) for column in zip(*entries, strict=True))
     order = np.argsort(when, kind="stable")
     when, key, part, entry, told = (column[order] for column in (when, key, part, entry, told))
@@ -332,7 +362,9 @@ def _world(rank: _Rank, peer: Ints, comm: Ints, members: list[Ints], own: int) -
         mine = np.flatnonzero((comm == number) & (peer >= 0))
         inside = members[number] if number != 1 else np.array([own])
         if len(mine) and peer[mine].max() >= len(inside):
-            raise TraceError(f"{rank.file}: partner {peer[mine].max()}: expected one below {len(inside)}")
+            raise TraceError(
+                f"{rank.file}: partner {peer[mine].max()}: expected one below {len(inside)}"
+            )
         world[mine] = inside[peer[mine]]
     return world
 
@@ -343,16 +375,27 @@ def _requests(rank: _Rank, status_at: Any) -> list[tuple[Any, ...]]:
 
     def note(which: Ints, key: Ints, part: Part, status: Ints | None = None) -> None:
         none = np.full(len(which), -1, dtype=np.int64)
-        entries.append((which, key, np.full(len(which), part), none, none if status is None else status))
+        entries.append(
+            (which, key, np.full(len(which), part), none, none if status is None else status)
+        )
 
     def many(which: Ints, at: Ints | int) -> tuple[Ints, Ints, Ints]:
         """Call, turn and place of each number in arrays."""
         length = rank.get(which, at)
         call, turn = np.repeat(which, length), np.arange(int(length.sum()))
         turn -= np.repeat(np.cumsum(length) - length, length)
-        return call, turn, rank.calls[call, 3] + np.repeat(np.broadcast_to(at, len(which)), length) + 1 + turn
+        return (
+            call,
+            turn,
+            rank.calls[call, 3] + np.repeat(np.broadcast_to(at, len(which)), length) + 1 + turn,
+        )
 
-    for name, part in (("Wait", Part.END), ("Start", Part.START), ("Request_free", Part.FORGET), ("Cancel", Part.FORGET)):
+    for name, part in (
+        ("Wait", Part.END),
+        ("Start", Part.START),
+        ("Request_free", Part.FORGET),
+        ("Cancel", Part.FORGET),
+    ):
         which = rank.of(name)
         note(which, rank.get(which, 0), part, status_at(which, 1) if name == "Wait" else None)
     which = rank.of("Test")
@@ -375,7 +418,12 @@ def _requests(rank: _Rank, status_at: Any) -> list[tuple[Any, ...]]:
         if name == "Testany":
             found &= rank.get(which, length + 3) != 0
         which, index, length = which[found], index[found], length[found]
-        note(which, rank.get(which, 2 + index), Part.END, status_at(which, length + 3 + (name == "Testany")))
+        note(
+            which,
+            rank.get(which, 2 + index),
+            Part.END,
+            status_at(which, length + 3 + (name == "Testany")),
+        )
     for name in ("Waitsome", "Testsome"):
         which = rank.of(name)
         length = rank.get(which, 1)
@@ -389,28 +437,49 @@ def _requests(rank: _Rank, status_at: Any) -> list[tuple[Any, ...]]:
     return entries
 
 
-def _collectives(rank: _Rank, own: int, number: dict[int, int], members: list[Ints], first: int) -> Acts:
+def _collectives(
+    rank: _Rank, own: int, number: dict[int, int], members: list[Ints], first: int
+) -> Acts:
     """Collectives of one rank."""
     parts = []
 
-    def add(which: Ints, comm: Ints | int, root: Ints | None, operation: Collective, part: Ints, total: Ints) -> None:
+    def add(
+        which: Ints,
+        comm: Ints | int,
+        root: Ints | None,
+        operation: Collective,
+        part: Ints,
+        total: Ints,
+    ) -> None:
         if not len(which):
             return
-        handle = np.full(len(which), 2) if isinstance(comm, int) and comm < 0 else rank.get(which, comm)
+        handle = (
+            np.full(len(which), 2) if isinstance(comm, int) and comm < 0 else rank.get(which, comm)
+        )
         numbers = _number(rank, handle, number)
         size = np.array([len(each) or 1 for each in members])[numbers]
-        place = np.array([int(np.flatnonzero(each == own)[0]) if own in each else 0 for each in members])[numbers]
+        place = np.array(
+            [int(np.flatnonzero(each == own)[0]) if own in each else 0 for each in members]
+        )[numbers]
         roots = np.full(len(which), -1) if root is None else root
         if root is not None and ((root < 0) | (root >= size)).any():
-            raise TraceError(f"{rank.file}: {operation.name.lower()} with root {root[(root < 0) | (root >= size)][0]}: expected a member")
-        sent, received = account(np.full(len(which), int(operation)), size, place, roots == place, part, total)
+            raise TraceError(
+                f"{rank.file}: {operation.name.lower()} with root {root[(root < 0) | (root >= size)][0]}: expected a member"
+            )
+        sent, received = account(
+            np.full(len(which), int(operation)), size, place, roots == place, part, total
+        )
         peer = _world(rank, roots, numbers, members, own)
         about = {"comm": numbers, "operation": int(operation), "size": sent, "received": received}
         parts.append(acts(which + first, Kind.COLLECTIVE_END, peer=peer, **about))
 
     for name, (count, root, comm, operation) in _SIMPLE.items():
         which = rank.of(name)
-        part = rank.bytes(which, count, count + 1) if count >= 0 else np.zeros(len(which), dtype=np.int64)
+        part = (
+            rank.bytes(which, count, count + 1)
+            if count >= 0
+            else np.zeros(len(which), dtype=np.int64)
+        )
         add(which, comm, rank.get(which, root) if root >= 0 else None, operation, part, part)
     which = rank.of("Gatherv")
     there = rank.get(which, 0) == rank.get(which, 4)
@@ -433,7 +502,14 @@ def _collectives(rank: _Rank, own: int, number: dict[int, int], members: list[In
     sums, length = rank.sums(which, 1)
     behind = 1 + 2 * (length + 1)
     gets = rank.sums(which, behind + 1)[0] * _size(rank, which, behind + 3 + 2 * length)
-    add(which, behind + 4 + 2 * length, None, Collective.ALLTOALLV, sums * _size(rank, which, behind), gets)
+    add(
+        which,
+        behind + 4 + 2 * length,
+        None,
+        Collective.ALLTOALLV,
+        sums * _size(rank, which, behind),
+        gets,
+    )
     which = rank.of("Alltoallw")
     sums, length = rank.sums(which, 1)
     gets = rank.sums(which, 1 + 3 * (length + 1))[0]
@@ -441,10 +517,23 @@ def _collectives(rank: _Rank, own: int, number: dict[int, int], members: list[In
     which = rank.of("Reduce_scatter")
     sums, length = rank.sums(which, 1)
     numbers = _number(rank, rank.get(which, length + 4), number)
-    place = np.array([int(np.flatnonzero(each == own)[0]) if own in each else 0 for each in members])[numbers]
+    place = np.array(
+        [int(np.flatnonzero(each == own)[0]) if own in each else 0 for each in members]
+    )[numbers]
     width = _size(rank, which, length + 2)
-    add(which, length + 4, None, Collective.REDUCE_SCATTER, rank.get(which, 2 + np.minimum(place, np.maximum(length - 1, 0))) * width, sums * width)
-    for name, operation in (("Init", Collective.CREATE_HANDLE), ("Init_thread", Collective.CREATE_HANDLE), ("Finalize", Collective.DESTROY_HANDLE)):
+    add(
+        which,
+        length + 4,
+        None,
+        Collective.REDUCE_SCATTER,
+        rank.get(which, 2 + np.minimum(place, np.maximum(length - 1, 0))) * width,
+        sums * width,
+    )
+    for name, operation in (
+        ("Init", Collective.CREATE_HANDLE),
+        ("Init_thread", Collective.CREATE_HANDLE),
+        ("Finalize", Collective.DESTROY_HANDLE),
+    ):
         which = rank.of(name)
         none = np.zeros(len(which), dtype=np.int64)
         add(which, -1, None, operation, none, none)

@@ -96,12 +96,17 @@ def members_of(
                 continue
             inside = members[parent].tolist() if parent != 1 else [rank]
             heads = [queues[r][0] if queues[r] else None for r in inside]
-            if any(h is None or number[r].get(h.parent) != parent for r, h in zip(inside, heads, strict=True)):
+            if any(
+                h is None or number[r].get(h.parent) != parent
+                for r, h in zip(inside, heads, strict=True)
+            ):
                 continue
             calls = {r: queues[r].popleft() for r in inside}
             moved = True
             if len({call.name for call in calls.values()}) > 1:
-                raise TraceError(f"{files[rank]}: MPI_{head.name}, and others on it: expected the same")
+                raise TraceError(
+                    f"{files[rank]}: MPI_{head.name}, and others on it: expected the same"
+                )
             for side, dims in _sides(calls, groups, grids.get(parent)):
                 members.append(np.array(side, dtype=np.int64))
                 if dims:
@@ -111,7 +116,9 @@ def members_of(
     return members, number
 
 
-def _group(call: Made, groups: dict[int, list[int]], number: dict[int, int], members: list[Ints]) -> None:
+def _group(
+    call: Made, groups: dict[int, list[int]], number: dict[int, int], members: list[Ints]
+) -> None:
     """Note what a group is, in world ranks, as far as it is known."""
     if call.name == "Comm_group":
         comm = number.get(call.numbers[0])
@@ -155,7 +162,9 @@ def _sides(
     if name == "Cart_sub" and grid is not None:
         keep = [bool(flag) for flag in first.array(2)]
         table = np.array(list(calls)[: prod(grid)]).reshape(grid)
-        order = [k for k, kept in enumerate(keep) if not kept] + [k for k, kept in enumerate(keep) if kept]
+        order = [k for k, kept in enumerate(keep) if not kept] + [
+            k for k, kept in enumerate(keep) if kept
+        ]
         length = prod(size for size, kept in zip(grid, keep, strict=True) if kept)
         left = [size for size, kept in zip(grid, keep, strict=True) if kept]
         return [(side, left) for side in table.transpose(order).reshape(-1, length).tolist()]

@@ -72,11 +72,46 @@ IO_testany=iAiiS IO_waitany=iAiS IO_waitsome=iAiAS IO_testsome=iAiAS All_functio
 Function_exit=q
 """
 
-NAMES, LAYOUTS = zip(*((f"MPI_{name}", layout) for name, _, layout in (entry.partition("=") for entry in _TABLE.split())), strict=True)
+NAMES, LAYOUTS = zip(
+    *(
+        (f"MPI_{name}", layout)
+        for name, _, layout in (entry.partition("=") for entry in _TABLE.split())
+    ),
+    strict=True,
+)
 """Names of functions, and the layout of each."""
 END_OF_STREAM = len(NAMES)
 PROFILED = 2
 """Of the last numbers: what a function of the program's own enters and leaves."""
 
-TYPE_SIZES = (0, 0, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 4, 8, 16, 8, 8, 8, 1, 0, 0, 8, 12, 12, 6, 8, 20)
+TYPE_SIZES = (
+    0,
+    0,
+    1,
+    1,
+    1,
+    1,
+    4,
+    2,
+    2,
+    4,
+    4,
+    8,
+    8,
+    4,
+    8,
+    16,
+    8,
+    8,
+    8,
+    1,
+    0,
+    0,
+    8,
+    12,
+    12,
+    6,
+    8,
+    20,
+)
 """Bytes of the types that MPI has by name, where a file does not say."""

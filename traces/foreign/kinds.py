@@ -12,6 +12,8 @@ from hopmap.traces.trace import Trace, TraceError
 from .dumpi import files_of_meta, is_dumpi, is_meta, read_dumpi
 from .goal import is_goal
 from .liballprof import is_liballprof, read_liballprof
+from .paraver import is_paraver, read_paraver
+from .tit import files_of_index, is_tit, read_tit
 
 START = 1 << 16  # bytes of a file that are looked at
 
@@ -19,6 +21,8 @@ KINDS: Mapping[str, str] = {
     "dumpi": "DUMPI's binary files, one a rank, and their meta file",
     "liballprof": "liballprof's text, one file a rank",
     "goal": "GOAL schedules, text or LogGOPSim's binary",
+    "paraver": "Paraver's .prv, with its .pcf if there is one",
+    "tit": "SimGrid's time-independent traces, an index or the files that it names",
 }
 """Kinds of traces of other tools; what `hopmap list formats` prints."""
 
@@ -26,6 +30,8 @@ _IS: Mapping[str, Callable[[bytes], bool]] = {
     "dumpi": lambda start: is_dumpi(start) or is_meta(start),
     "goal": is_goal,
     "liballprof": is_liballprof,
+    "paraver": is_paraver,
+    "tit": is_tit,
 }
 _NUMBER = re.compile(r"\d+")
 
@@ -64,18 +70,20 @@ def recording_of(path: Path) -> Recording | None:
     if len(kinds) > 1:
         some = ", ".join(f"{files[0].name} ({kind})" for kind, files in sorted(kinds.items()))
         raise TraceError(f"{path}: traces of {len(kinds)} kinds: {some}: expected one of them")
-    (kind, files), = kinds.items()
+    ((kind, files),) = kinds.items()
     if kind in _ONE_FILE and len(files) > 1:
         raise TraceError(
             f"{path}: {files[0].name} and {files[1].name}: expected one trace, or the file's name"
         )
     metas = [file for file in files if file.suffix == ".meta"]
+    if kind == "tit":
+        metas = [file for file in files if files_of_index(file, file.read_bytes())]
     if len(metas) > 1:
         raise TraceError(f"{path}: {metas[0].name} and {metas[1].name}: expected one trace")
     return Recording(kind, path.resolve().name, _files(kind, (metas or files)[0]))
 
 
-_ONE_FILE = ("goal",)
+_ONE_FILE = ("goal", "paraver")
 
 
 def read_recording(recording: Recording) -> Trace:
@@ -89,7 +97,8 @@ def _kind_of(file: Path) -> str | None:
             start = stream.read(START)
     except OSError as error:
         raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
-    return next((kind for kind, matches in _IS.items() if matches(start)), None)
+    kind = next((kind for kind, matches in _IS.items() if matches(start)), None)
+    return "tit" if kind is None and files_of_index(file, start) else kind
 
 
 def _short(path: Path) -> str:
@@ -101,6 +110,8 @@ def _files(kind: str, file: Path) -> tuple[Path, ...]:
     """Return all files of the trace that a file belongs to, in order of ranks."""
     if kind in _ONE_FILE:
         return (file,)
+    if kind == "tit":
+        return files_of_index(file, file.read_bytes()) or _of_ranks(file, kind)
     if kind == "dumpi" and file.suffix == ".meta":
         return files_of_meta(file)
     return _of_ranks(file, kind)
@@ -136,4 +147,6 @@ def _of_ranks(file: Path, kind: str) -> tuple[Path, ...]:
 _READERS: Mapping[str, Callable[[list[Path], str], Trace]] = {
     "dumpi": read_dumpi,
     "liballprof": read_liballprof,
+    "paraver": read_paraver,
+    "tit": read_tit,
 }

@@ -219,5 +219,3 @@ def test_operations_of_a_schedule_are_in_order(tmp_path):
     operations = result.operations
     assert operations.end.max() == pytest.approx(2.5e-6)
     assert (operations.begin <= operations.end).all()
-
-
