@@ -152,7 +152,7 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
     tables = [
         _messages(rank, k, made[1][k], made[0], int(offsets[k])) for k, rank in enumerate(ranks)
     ]
-    messages = Messages(*map(np.concatenate, zip(*tables, strict=True)))
+    messages = Messages(*map(np.concatenate, zip(*(table[:7] for table in tables), strict=True)))
     of_call = calls.ranks()
     when = (
         calls.begin
@@ -168,6 +168,7 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
         "Function_enter and Function_exit": sum(rank.profiled for rank in ranks),
         "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
         "receives that no message fits, left out, in": untold,
+        "cancelled receives, left out, in": sum(table[7] for table in tables),
         "MPI_Alltoallw, types taken for bytes, in": int(
             (function == NAMES.index("MPI_Alltoallw")).sum()
         ),
@@ -339,7 +340,7 @@ def _messages(
     call, done, sends, peer, tag, comm, size = (column[real] for column in columns)
     world = _number(rank, comm, number)
     peer = _world(rank, peer, world, members, own)
-    return call, done, sends, peer, tag, world, size
+    return call, done, sends, peer, tag, world, size, int(cancelled.sum())
 
 
 def _number(rank: _Rank, comm: Ints, number: dict[int, int]) -> Ints:
@@ -552,8 +553,10 @@ def _size(rank: _Rank, which: Ints, at: Ints | int) -> Ints:
 def _made(rank: _Rank) -> list[Made]:
     """Calls that make communicators and groups, in order."""
     made = []
+    edges = np.append(np.sort(rank.calls[:, 3]), len(rank.values))
     for name in FUNCTIONS:
         for call in rank.of(name).tolist():
             first = int(rank.calls[call, 3])
-            made.append((call, Made(name, rank.values[first : first + 4096].tolist())))
+            behind = int(edges[np.searchsorted(edges, first, side="right")])
+            made.append((call, Made(name, rank.values[first:behind].tolist())))
     return [each for _, each in sorted(made, key=lambda pair: pair[0])]

@@ -89,16 +89,18 @@ def members_of(
             if not queues[rank]:
                 continue
             head = queues[rank][0]
+            if "roup" in head.name:
+                continue
             parent = number[rank].get(head.parent)
             if parent is None:
                 queues[rank].popleft()  # on a communicator that is not known
                 moved = True
                 continue
             inside = members[parent].tolist() if parent != 1 else [rank]
-            heads = [queues[r][0] if queues[r] else None for r in inside]
+            heads = [queues[r][0] if queues[r] else head._replace(name="") for r in inside]
             if any(
-                h is None or number[r].get(h.parent) != parent
-                for r, h in zip(inside, heads, strict=True)
+                each.name == "" or "roup" in each.name or number[r].get(each.parent) != parent
+                for r, each in zip(inside, heads, strict=True)
             ):
                 continue
             calls = {r: queues[r].popleft() for r in inside}
@@ -107,7 +109,14 @@ def members_of(
                 raise TraceError(
                     f"{files[rank]}: MPI_{head.name}, and others on it: expected the same"
                 )
-            for side, dims in _sides(calls, groups, grids.get(parent)):
+            try:
+                sides = _sides(calls, groups, grids.get(parent))
+            except ValueError:
+                raise TraceError(
+                    f"{files[rank]}: MPI_{head.name}: dimensions {head.numbers[:6]}: expected as "
+                    "many as the communicator has, and room for them"
+                ) from None
+            for side, dims in sides:
                 members.append(np.array(side, dtype=np.int64))
                 if dims:
                     grids[len(members) - 1] = dims
@@ -158,6 +167,8 @@ def _sides(
         return [(list(known), []), *([(rest, [])] if rest else [])]
     if name == "Cart_create":
         dims = first.array(2)
+        if not dims or min(dims) < 1 or prod(dims) > len(calls):
+            raise ValueError
         return [(inside[: prod(dims)], dims)]
     if name == "Cart_sub" and grid is not None:
         keep = [bool(flag) for flag in first.array(2)]

@@ -94,8 +94,6 @@ def _text(file: Path, data: bytes) -> Schedule:
     if code != kernels.FINE:
         raise _wrong(file, data, code, place, rank)
     ranks, count, dependencies, again = told.tolist()
-    if again:
-        raise TraceError(f"{file}: {again} labels stand twice in a rank: expected each once")
     if ranks < 0:
         raise TraceError(f"{file}: no ranks: expected num_ranks and how many there are")
     if ranks > MOST_RANKS:
@@ -107,6 +105,8 @@ def _text(file: Path, data: bytes) -> Schedule:
             f"{file}: rank {odd} stands there {blocks.count(odd)} times: expected each of "
             f"{ranks} ranks once"
         )
+    if again:
+        raise TraceError(f"{file}: {again} labels stand twice in a rank: expected each once")
     rows, edges = rows[:count], edges[:dependencies]
     owner = rows[:, kernels.OF_RANK]
     after, before = edges[:, 0].copy(), edges[:, 1].copy()

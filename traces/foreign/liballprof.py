@@ -104,6 +104,8 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
             int((calls.region == k).sum()) for k, n in enumerate(regions) if n.startswith("NBC_")
         ),
     }
+    ends = [rank for rank in ranks if not _of(rank, "MPI_Finalize").size]
+    ignored["ends of ranks (no MPI_Finalize: cut or killed), which are not among the"] = len(ends)
     parts = (*acts_of(messages), collectives)
     return trace_of(
         name, calls, parts, regions, members, resolution=1e6, ignored=ignored, counts=counts
@@ -151,11 +153,12 @@ def _read(file: Path) -> _Rank:
 def _times(rank: _Rank) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Begin and end of each call in seconds; MPI_Init has no begin, MPI_Finalize no end."""
     fields, rows = rank.fields, rank.rows
+    marks = np.frombuffer(fields.text, dtype=np.uint8)
     begin, end = fields.lines[rows] + 1, fields.lines[rows + 1] - 1
     dash = []
     for at in (begin, end):
-        text = fields.kinds[at] == TEXT
-        dash.append(text & (fields.ends[at] - fields.begins[at] == 1))
+        single = fields.ends[at] - fields.begins[at] == 1
+        dash.append(single & (marks[np.minimum(fields.begins[at], len(marks) - 1)] == ord("-")))
     both = np.flatnonzero(dash[0] & dash[1])
     if both.size:
         raise fields.wrong(int(rows[both[0]]), "a time, in microseconds, of the call")

@@ -139,6 +139,10 @@ def read_tit(files: list[Path], name: str) -> Trace:
         "receives that no message fits, left out, in": untold,
         "comm_size, comm_split and comm_dup action": sum(part[4] for part in parts),
     }
+    finalize = list(_REGIONS).index("finalize")
+    ended = sum(bool((part[0] == finalize).any()) for part in parts)
+    told = "ends of ranks (no finalize: cut or killed), which are not among the"
+    ignored[told] = (ranks - ended) * bool(ended)
     everybody = [np.arange(ranks), np.zeros(0, dtype=np.int64)]
     return trace_of(
         name, calls, (*acts_of(messages), *collectives), regions, everybody, ignored=ignored
@@ -196,7 +200,7 @@ def _rank(own: int, of: tuple[Fields, Ints], ranks: int) -> tuple[Any, ...]:
     """Region and time of each call of a rank, its messages, its collectives, actions left out."""
     fields, rows = of
     action = fields.values[fields.lines[rows] + 1]
-    keys, example, inverse = np.unique(action, return_index=True, return_inverse=True)
+    _, example, inverse = np.unique(action, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     words = [fields.word(int(fields.lines[rows[k]]) + 1).lower() for k in example]
     for word, k in zip(words, example.tolist(), strict=True):
@@ -287,7 +291,7 @@ def _sizes(fields: Fields, lines: Ints, at: int, widths: Ints, what: str) -> Int
 def _messages(
     own: int, fields: Fields, rows: Ints, lines: Any, number: Ints, width: int, ranks: int
 ) -> tuple[Any, ...]:
-    """Sends and receives of a rank, and the calls that complete them."""
+    """List sends and receives of a rank, and the calls that complete them."""
     parts: list[tuple[Any, ...]] = []  # place, sends, peer, tag, size, blocking
     for word in ("send", "isend", "recv", "irecv"):
         which = lines(word)
@@ -333,7 +337,7 @@ def _messages(
         raise fields.wrong(int(rows[place[bad[0]]]), f"a partner below {ranks}")
     done = np.where(blocking, number[place], -1)
     open_ = np.flatnonzero(~blocking)
-    if open_.size:
+    if open_.size or len(lines("wait")) or len(lines("test")):
         done[open_] = _completed(
             own, fields, rows, lines, number, place[open_], sends[open_], peer[open_], tag[open_]
         )
@@ -413,7 +417,7 @@ def _of_self(
 def _collectives(
     own: int, fields: Fields, rows: Ints, lines: Any, number: Ints, width: int, ranks: int
 ) -> list[Acts]:
-    """Collectives of a rank, all on MPI_COMM_WORLD."""
+    """List collectives of a rank, all on MPI_COMM_WORLD."""
     made = []
 
     def add(word: str, operation: Collective, part: Ints, total: Ints, root: Ints | None) -> None:
