@@ -143,7 +143,7 @@ class Source:
                 f"an OTF2 archive or a benchmark like lu.S.16"
             )
         if self.kind == "schedule":
-            raise TraceError(f"{self.path}: a schedule, whose calls are not known: expected a trace")
+            raise TraceError(f"{self.path}: a schedule, whose calls are unknown: expected a trace")
         if self.kind == "recording":
             return read_recording(self.recording())
         from hopmap.traces.otf2.read import read_trace

@@ -306,7 +306,7 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     """Read a source's traffic, with what else is known of it."""
     from hopmap.simulator.programs.from_source import (
         left_out_of_archive,
-        left_out_of_source,
+        left_out_of_recording,
         program_of_source,
         traffic_of_source,
     )
@@ -333,7 +333,7 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
         trace = source.trace()
         summary = summarize(trace)
         seconds = time.perf_counter() - begin
-        told: dict[str, Any] = {"left_out": left_out_of_source(source, trace)}
+        told: dict[str, Any] = {"left_out": left_out_of_recording(trace)}
         return summary.to_dict() | told | {"wall_seconds": seconds}, summary.traffic
     if source.kind == "schedule":
         program = program_of_source(source).program

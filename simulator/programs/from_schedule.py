@@ -21,7 +21,7 @@ from hopmap.traces import LeftOut, TraceError, require_memory
 from hopmap.traces.foreign.messages import ANY, Messages, matched
 from hopmap.traces.foreign.schedule import Schedule, Task
 
-from .program import Op, Program
+from .program import Program
 
 Ints = NDArray[np.int64]
 
@@ -94,7 +94,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         offsets=np.append(of_strand, rows),
         rank_of=rank_of.astype(np.int32),
         kind=op.astype(np.uint8),
-        compute=pause * NANOSECOND,
+        compute=np.multiply(pause, NANOSECOND, dtype=np.float64),
         peer=told(schedule.peer, -1).astype(np.int32),
         tag=told(_labels(schedule), -1).astype(np.int32),
         context=np.where(some, 0, -1).astype(np.int32),

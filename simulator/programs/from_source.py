@@ -164,7 +164,7 @@ def traffic_of_source(
     return SourceTraffic(program.traffic(), program.chosen, notes=program.notes)
 
 
-def left_out_of_source(source: Source, trace: Trace) -> tuple[LeftOut, ...]:
+def left_out_of_recording(trace: Trace) -> tuple[LeftOut, ...]:
     """List what a replay of another tool's trace would leave out; see `left_out_of_archive`."""
     try:
         return left_out(lower(trace))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -270,7 +272,7 @@ def rows_of(
             if fill:
                 of_strand[made], rank_of[made] = state[ROWS], rank
             made += 1
-            gap = np.int64(0)
+            gap: Any = np.int64(0)
             if local == 0:
                 for k in range(child[total + rank], child[total + rank + 1]):
                     started[children[k]] = state[ROWS]

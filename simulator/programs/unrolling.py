@@ -50,7 +50,8 @@ def latest(order: Ints, places: Ints, rows: Ints) -> Ints:
     by_row = np.argsort(order, kind="stable")
     key = order[by_row] * len(order) + by_row
     found = np.searchsorted(key, rows * len(order) + places) - 1
-    return by_row[found + (order[by_row[found]] != rows)]
+    there: Ints = by_row[found + (order[by_row[found]] != rows)]
+    return there
 
 
 def _work(work: LocalWork, order: Ints) -> LocalWork:

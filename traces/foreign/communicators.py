@@ -104,7 +104,7 @@ def _settle(
 ) -> None:
     """Note the communicators that these are, if they can be."""
     size = together[0][1][2]
-    own = {rank: key for rank, key in together}
+    own = dict(together)
     places = sorted(key[1] for key in own.values())
     if len(together) == len(own) == size and places == list(range(size)):
         _add(sorted(own, key=lambda rank: own[rank][1]), own, found)

@@ -103,7 +103,7 @@ class _Rank(NamedTuple):
     profiled: int
 
     def of(self, name: str) -> Ints:
-        """Calls of a function."""
+        """Find the calls of a function."""
         return np.flatnonzero(self.calls[:, 0] == NAMES.index(f"MPI_{name}"))
 
     def get(self, which: Ints, at: Ints | int) -> Ints:
@@ -126,7 +126,7 @@ class _Rank(NamedTuple):
         return number * self.sizes[type_]
 
     def sums(self, which: Ints, at: Ints | int) -> tuple[Ints, Ints]:
-        """Sums of arrays of counts, and how long these are."""
+        """Add up arrays of counts; return also how long these are."""
         length = self.get(which, at)
         self.get(which, at + np.maximum(length, 0))
         first = self.calls[which, 3] + at + 1
@@ -252,7 +252,7 @@ def _times(rank: _Rank, bias: int) -> tuple[NDArray[np.float64], NDArray[np.floa
 def _messages(
     rank: _Rank, own: int, number: dict[int, int], members: list[Ints], first: int
 ) -> tuple[Any, ...]:
-    """Sends and receives of one rank, with world ranks of their partners."""
+    """List sends and receives of one rank, with world ranks of their partners."""
     rows: list[tuple[Any, ...]] = []  # call, sends, peer, tag, comm, size, blocking, status
     entries: list[tuple[Any, ...]] = []  # call, key, part, entry of `rows`, place of its status
     made = 0
@@ -265,7 +265,7 @@ def _messages(
         status: Ints | int,
     ) -> Ints:
         nonlocal made
-        count, kind, peer, tag, comm = (rank.get(which, k) for k in at)
+        peer, tag, comm = (rank.get(which, k) for k in at[2:])
         size = rank.bytes(which, at[0], at[1])
         places = np.broadcast_to(np.asarray(status, np.int64), len(which))
         flags = np.full(len(which), sends), np.full(len(which), blocking)
@@ -371,7 +371,7 @@ def _world(rank: _Rank, peer: Ints, comm: Ints, members: list[Ints], own: int) -
 
 
 def _requests(rank: _Rank, status_at: Any) -> list[tuple[Any, ...]]:
-    """What waits, tests, starts and frees name: one entry a request."""
+    """List what waits, tests, starts and frees name: one entry a request."""
     entries: list[tuple[Any, ...]] = []
 
     def note(which: Ints, key: Ints, part: Part, status: Ints | None = None) -> None:
@@ -441,7 +441,7 @@ def _requests(rank: _Rank, status_at: Any) -> list[tuple[Any, ...]]:
 def _collectives(
     rank: _Rank, own: int, number: dict[int, int], members: list[Ints], first: int
 ) -> Acts:
-    """Collectives of one rank."""
+    """List collectives of one rank."""
     parts = []
 
     def add(
@@ -464,9 +464,9 @@ def _collectives(
         )[numbers]
         roots = np.full(len(which), -1) if root is None else root
         if root is not None and ((root < 0) | (root >= size)).any():
-            raise TraceError(
-                f"{rank.file}: {operation.name.lower()} with root {root[(root < 0) | (root >= size)][0]}: expected a member"
-            )
+            odd = root[(root < 0) | (root >= size)][0]
+            what = operation.name.lower()
+            raise TraceError(f"{rank.file}: {what} with root {odd}: expected a member")
         sent, received = account(
             np.full(len(which), int(operation)), size, place, roots == place, part, total
         )
@@ -551,7 +551,7 @@ def _size(rank: _Rank, which: Ints, at: Ints | int) -> Ints:
 
 
 def _made(rank: _Rank) -> list[Made]:
-    """Calls that make communicators and groups, in order."""
+    """List calls that make communicators and groups, in order."""
     made = []
     edges = np.append(np.sort(rank.calls[:, 3]), len(rank.values))
     for name in FUNCTIONS:

@@ -18,7 +18,8 @@ from hopmap.traces.trace import TraceError
 
 Ints = NDArray[np.int64]
 NULL, WORLD, SELF = 1, 2, 3
-FUNCTIONS = ("Comm_dup", "Comm_split", "Comm_create", "Cart_create", "Cart_sub", "Graph_create") + (
+FUNCTIONS = (
+    *("Comm_dup", "Comm_split", "Comm_create", "Cart_create", "Cart_sub", "Graph_create"),
     *("Comm_group", "Group_incl", "Group_excl"),
 )
 

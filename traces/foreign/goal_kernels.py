@@ -10,7 +10,8 @@ from hopmap.compilation import njit
 # What a token is.
 END, NEWLINE, WORD, NUMBER, MARK = 0, 1, 2, 3, 4
 # Words of the language; labels are none of them.
-WORDS = ("num_ranks", "rank", "send", "recv", "calc", "requires", "irequires") + (
+WORDS = (
+    *("num_ranks", "rank", "send", "recv", "calc", "requires", "irequires"),
     *("to", "from", "tag", "cpu", "nic", "b"),
 )
 (NUM_RANKS, RANK, SEND, RECV, CALC, REQUIRES, IREQUIRES) = range(7)

@@ -82,7 +82,7 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
     begin, end = zip(*(_times(rank) for rank in ranks), strict=True)
     calls = Calls(offsets, *(np.concatenate(column) for column in (region, begin, end)))
     tables = [
-        _messages(rank, number, found.number[number], int(offsets[number]), len(ranks))
+        _messages(rank, found.number[number], int(offsets[number]))
         for number, rank in enumerate(ranks)
     ]
     messages = Messages(*map(np.concatenate, zip(*tables, strict=True)))
@@ -165,12 +165,12 @@ def _times(rank: _Rank) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     begin, end = np.where(dash[0], end, begin), np.where(dash[1], begin, end)
     what = "times in microseconds"
     columns = (fields.micros(rows, at - fields.lines[rows], what) for at in (begin, end))
-    first, last = (column * 1e-9 for column in columns)
+    first, last = (np.multiply(column, 1e-9, dtype=np.float64) for column in columns)
     return first, last
 
 
 def _of(rank: _Rank, name: str) -> Ints:
-    """Calls of a function in a rank's file."""
+    """Find the calls of a function in a rank's file."""
     if name not in rank.names:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(rank.function == rank.names.index(name))
@@ -264,8 +264,8 @@ def _communicators(ranks: list[_Rank]) -> Resolved:
         colours = lines.get("color").tolist(), lines.get("key").tolist()
         splits.append(list(zip(parents, *colours, strict=True)))
     found = resolve(used, splits)
-    for number, keys in enumerate(used):
-        for key in keys:
+    for number, of_rank in enumerate(used):
+        for key in of_rank:
             if key not in found.number[number]:
                 raise TraceError(
                     f"{ranks[number].fields.file}: communicator {key[0]}, rank {key[1]} of "
@@ -300,10 +300,8 @@ def _world(peer: Ints, comm: Ints, members: list[Ints], name: str) -> Ints:
     return np.where(peer >= 0, table[first[comm] + np.maximum(peer, 0)], peer)
 
 
-def _messages(
-    rank: _Rank, number: int, numbers: dict[Key, int], first: int, ranks: int
-) -> tuple[Any, ...]:
-    """Sends and receives of one rank, partners as ranks in communicators."""
+def _messages(rank: _Rank, numbers: dict[Key, int], first: int) -> tuple[Any, ...]:
+    """List sends and receives of one rank, partners as ranks in communicators."""
     rows: list[tuple[Any, ...]] = []  # call, sends, peer, tag, comm, size, blocking
     entries: list[tuple[Any, ...]] = []  # call, key, part, entry of `rows` or -1
     begun = 0
@@ -313,8 +311,15 @@ def _messages(
         comm, to = _comm(lines, numbers), lines.get(peer)
         count = len(lines.calls)
         rows.append(
-            (lines.calls, np.full(count, sends), to, lines.get(tag), comm, size)
-            + (np.full(count, blocking),)
+            (
+                lines.calls,
+                np.full(count, sends),
+                to,
+                lines.get(tag),
+                comm,
+                size,
+                np.full(count, blocking),
+            )
         )
         begun += count
         return np.arange(begun - count, begun)
@@ -332,12 +337,12 @@ def _messages(
                 size = lines.sizes("rcount", "rtype")
             add(lines, False, "source", "rtag", size, True)
         elif short.removesuffix("_init").capitalize() in (*_SENDS, "Recv", "Irecv"):
-            sends = "send" in short.lower()
-            blocking = not persistent and not short.startswith("I")
-            at = add(lines, sends, "peer", "tag", lines.sizes("count", "type"), blocking)
-            if not blocking:
-                part = Part.INIT if persistent else Part.BEGIN
-                entries.append((lines.calls, lines.get("request"), np.full(len(at), part), at))
+            out = "send" in short.lower()
+            at_once = not persistent and not short.startswith("I")
+            at = add(lines, out, "peer", "tag", lines.sizes("count", "type"), at_once)
+            if not at_once:
+                how = Part.INIT if persistent else Part.BEGIN
+                entries.append((lines.calls, lines.get("request"), np.full(len(at), how), at))
     asked = _asked(rank, entries)
     table = [np.concatenate(column) for column in zip(*rows, strict=True)] if rows else []
     if not table:
@@ -367,11 +372,11 @@ def _messages(
 
 
 def _asked(rank: _Rank, begun: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """What waits, tests, starts and frees name: one entry a request."""
+    """List what waits, tests, starts and frees name: one entry a request."""
     keys = np.concatenate([np.zeros(0, dtype=np.int64), *(key for _, key, *_ in begun)])
     entries = []
     lists = []
-    for function, part in _PART.items():
+    for function, how in _PART.items():
         lines = _Lines(rank, function)
         many = any(name == "number" for name, _ in SIGNATURES[function])
         count = lines.get("number") if many else np.ones(len(lines.calls), dtype=np.int64)
@@ -380,7 +385,7 @@ def _asked(rank: _Rank, begun: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             raise lines.wrong(int(bad[0]))
         call, base = np.repeat(lines.calls, count), np.repeat(lines.get("request"), count)
         turn = np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count)
-        lists.append((call, base, turn, np.full(len(call), part)))
+        lists.append((call, base, turn, np.full(len(call), how)))
     # A request takes 8 bytes in Open MPI's C, 4 in Fortran: what meets more of them is right.
     call, base, turn, part = (np.concatenate(column) for column in zip(*lists, strict=True))
     hits = {step: int(np.isin(base + step * turn, keys).sum()) for step in (8, 4)}
@@ -394,7 +399,7 @@ def _asked(rank: _Rank, begun: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def _collectives(
     ranks: list[_Rank], found: Resolved, offsets: Ints
 ) -> tuple[Acts, PairCounts | None]:
-    """Collectives of all ranks; a communicator of one member moves nothing."""
+    """List collectives of all ranks; a communicator of one member moves nothing."""
     parts = []
     pairs: list[tuple[Any, ...]] = []
     for number, rank in enumerate(ranks):
@@ -452,8 +457,8 @@ def _bytes(lines: _Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]
         case Collective.BARRIER | Collective.CREATE_HANDLE:
             return none, none
         case Collective.ALLTOALLV:
-            width = lines.get("stype", 1), lines.get("rtype", 1)
-            return lines.sums("scounts") * width[0], lines.sums("rcounts") * width[1]
+            out, in_ = lines.get("stype", 1), lines.get("rtype", 1)
+            return lines.sums("scounts") * out, lines.sums("rcounts") * in_
         case Collective.ALLTOALLW:
             return lines.sums("scounts"), lines.sums("rcounts")
         case Collective.REDUCE_SCATTER:

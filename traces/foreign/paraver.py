@@ -7,8 +7,8 @@ follow; records are numbers between colons. Of them count here:
   to 50000005, a value that is not 0 begins one, whose name the .pcf beside the trace has; sizes,
   root and communicator of a collective are the types 50100001 to 50100004 of the same line;
 * communications ``3:cpu:application:task:thread:logical and physical send: the same of the
-  receiver:size:tag``: the sending call is the one that the logical send lies in, a receive is posted
-  where the logical one lies and complete where the physical one does.
+  receiver:size:tag``: the sending call is the one that the logical send lies in, a receive is
+  posted where the logical one lies and complete where the physical one does.
 
 The application with most tasks is the program; tasks are its ranks. A trace does not say which call
 completes an MPI_Isend: MPI_Waitall completes all that are open, other waits that complete no
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,50 @@ _APPLICATION = re.compile(r"(\d+)\(([\d:,]*)\)")
 _FIRST_CALL, _LAST_CALL = 50000001, 50000005
 _SENT, _RECEIVED, _ROOT, _COMM = 50100001, 50100002, 50100003, 50100004
 # Names of calls by value, where there is no .pcf.
-_NAMES = (
-    "Send Recv Isend Irecv Wait Waitall Bcast Barrier Reduce Allreduce Alltoall Alltoallv Gather "
-    "Gatherv Scatter Scatterv Allgather Allgatherv Comm_rank Comm_size Comm_create Comm_dup "
-    "Comm_split Comm_group Comm_free Comm_remote_group Comm_remote_size Comm_test_inter "
-    "Comm_compare Scan Init Finalize Bsend Ssend Rsend Ibsend Issend Irsend Test Cancel Sendrecv "
-    "Sendrecv_replace"
-).split()
+_NAMES = [
+    "Send",
+    "Recv",
+    "Isend",
+    "Irecv",
+    "Wait",
+    "Waitall",
+    "Bcast",
+    "Barrier",
+    "Reduce",
+    "Allreduce",
+    "Alltoall",
+    "Alltoallv",
+    "Gather",
+    "Gatherv",
+    "Scatter",
+    "Scatterv",
+    "Allgather",
+    "Allgatherv",
+    "Comm_rank",
+    "Comm_size",
+    "Comm_create",
+    "Comm_dup",
+    "Comm_split",
+    "Comm_group",
+    "Comm_free",
+    "Comm_remote_group",
+    "Comm_remote_size",
+    "Comm_test_inter",
+    "Comm_compare",
+    "Scan",
+    "Init",
+    "Finalize",
+    "Bsend",
+    "Ssend",
+    "Rsend",
+    "Ibsend",
+    "Issend",
+    "Irsend",
+    "Test",
+    "Cancel",
+    "Sendrecv",
+    "Sendrecv_replace",
+]
 _HANDLES = {
     **dict.fromkeys(("init", "init_thread", "comm_dup"), Collective.CREATE_HANDLE),
     **dict.fromkeys(
@@ -103,7 +140,7 @@ def read_paraver(files: list[Path], name: str) -> Trace:
     members, alias = _communicators(fields, np.flatnonzero(groups), head)
     events, others = _own(fields, np.flatnonzero(number == 2), head, 8)
     task, time, kind, value, line, skipped = _events(fields, events, head)
-    calls, names, row, unended = _calls(task, time, kind, value, line, head, _labels(files[0]))
+    calls, names, row, unended = _calls(task, time, kind, value, head, _labels(files[0]))
     talks, foreign = _own(fields, np.flatnonzero(number == 3), head, 15)
     calls, messages, names, outside, before = _messages(fields, talks, head, calls, names)
     collective, rootless = _collectives(
@@ -229,11 +266,10 @@ def _calls(
     time: NDArray[np.float64],
     kind: Ints,
     value: Ints,
-    line: Ints,
     head: _Head,
     labels: dict[tuple[int, int], str],
 ) -> tuple[Calls, tuple[str, ...], tuple[Ints, Ints], int]:
-    """Calls, names of regions, of each call its entry in calls and its first event, open ones."""
+    """Return calls, names of regions, entry and first event of each call, and open ones."""
     brackets = np.flatnonzero(kind <= _LAST_CALL)
     # What ends at a time stands before what begins then.
     order = brackets[np.lexsort((brackets, value[brackets] != 0, time[brackets], task[brackets]))]
@@ -322,7 +358,8 @@ def _messages(
         zeros,
         np.tile(size, 2),
     )
-    messages = Messages(*(column[order] for column in columns))
+    ordered: Any = (column[order] for column in columns)
+    messages = Messages(*ordered)
     return calls, messages, names, len(alone[0]) + len(alone[1]), before
 
 
@@ -382,7 +419,7 @@ def _collectives(
     members: list[Ints],
     alias: dict[int, int],
 ) -> tuple[Acts, int]:
-    """Collectives, with sizes from the line that begins them; how many have a root that is not told."""
+    """List collectives, with sizes from the line that begins them; count untold roots."""
     words = [mpi_name(name) for name in names]
     base = [
         word[1:] if word.startswith("i") and word[1:] in _COLLECTIVES else word for word in words

@@ -1,10 +1,10 @@
 """Read SimGrid's time-independent traces: an index of the ranks' files, or one file of all ranks.
 
 A line is ``rank action arguments``. Computation is in floating point operations, at 10^9 a second
-as hopmap writes them; sizes are bytes, or numbers of a type behind them (`_TYPES`), which is double
-if ``init`` has an argument. A rank's ``wait`` and ``test`` name source, target and tag, and are for
-the oldest such request; ``waitall`` is for all that are open. All collectives are of MPI_COMM_WORLD;
-``init`` and ``finalize`` wait for nobody.
+as hopmap writes them; sizes are bytes, or numbers of a type behind them (`_TYPES`), which is
+double if ``init`` has an argument. A rank's ``wait`` and ``test`` name source, target and tag, and
+are for the oldest such request; ``waitall`` is for all that are open. All collectives are of
+MPI_COMM_WORLD; ``init`` and ``finalize`` wait for nobody.
 
 Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp; documentation,
 "Replaying traces".
@@ -31,7 +31,8 @@ Ints = NDArray[np.int64]
 
 FLOPS = 1e9  # a second, as hopmap writes computation
 # Bytes of types by number; what is not listed has none that are known.
-_TYPES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32) + (
+_TYPES = (
+    *(8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32),
     *(8, 8, 8, 16, 16, 8, 8, 8, 16, 16, 4, 4, 8, 16, 8, 16),
 )
 # Regions, and the action that each stands for.
@@ -113,9 +114,8 @@ def read_tit(files: list[Path], name: str) -> Trace:
     ranks = int(rank.max()) + 1
     present = np.bincount(rank, minlength=ranks) if ranks <= len(rank) else np.zeros(1)
     if (present == 0).any():
-        raise TraceError(
-            f"{name}: rank {int(np.argmin(present))} has no actions: expected ranks 0 to {ranks - 1}"
-        )
+        missing = int(np.argmin(present))
+        raise TraceError(f"{name}: rank {missing} has no actions: expected all below {ranks}")
     parts = []
     for r, of in _by_rank(tables, ranks):
         parts.append(_rank(r, of, ranks))
@@ -312,14 +312,14 @@ def _messages(
     which = lines("sendrecv")
     at = rows[which]
     what = "sendrecv bytes target bytes source"
-    for sends, size, peer, kind in ((True, 2, 3, 6), (False, 4, 5, 7)):
-        sizes = _sizes(fields, at, size, _widths(fields, at, kind, width), what)
+    for out, first, other, kind in ((True, 2, 3, 6), (False, 4, 5, 7)):
+        sizes = _sizes(fields, at, first, _widths(fields, at, kind, width), what)
         none = np.zeros(len(which), dtype=np.int64)
         parts.append(
             (
                 which,
-                np.full(len(which), sends),
-                _at(fields, at, peer, what),
+                np.full(len(which), out),
+                _at(fields, at, other, what),
                 none,
                 sizes,
                 np.full(len(which), True),

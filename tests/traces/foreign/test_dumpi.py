@@ -19,19 +19,17 @@ FULL, BARE = 0x4F, 0x48  # statuses, both clocks and thread; wall clock and thre
 
 
 def packed(layout, arguments):
-    """Write arguments as their letters say; statuses are lists of (bytes, source, cancelled, tag)."""
-    out, skipping, scalars = b"", False, []
+    """Write arguments as their letters say; a status is (bytes, source, cancelled, tag)."""
+    out = b""
     values = iter(arguments)
     for letter in layout:
         if letter in "?)":
-            skipping = letter == "?" and None
             continue
         value = next(values)
         if value is None:
             continue
         if letter in WIDTHS:
             out += struct.pack(WIDTHS[letter], value)
-            scalars.append(value)
         elif letter == "S":
             out += struct.pack(">i", len(value))
             for size, source, cancelled, tag in value:
@@ -73,7 +71,11 @@ class Rank:
         self.call("Finalize")
         out = MAGIC + self.body + struct.pack(">H", END_OF_STREAM)
         header = len(out)
-        out += bytes((1, 0, 0)) + struct.pack(">q", 0) + struct.pack(">H4sH2sii", 4, b"host", 2, b"me", 0, 0)
+        out += (
+            bytes((1, 0, 0))
+            + struct.pack(">q", 0)
+            + struct.pack(">H4sH2sii", 4, b"host", 2, b"me", 0, 0)
+        )
         footer = len(out)
         out += struct.pack(">Q", 0xF007FEE7) + bytes(40)
         keyval = len(out)
@@ -88,7 +90,7 @@ def write(folder, ranks, meta=True):
     for number, rank in enumerate(ranks):
         (folder / f"run-{number:04}.bin").write_bytes(rank.data())
     if meta:
-        text = f"hostname=h\nnumprocs={len(ranks)}\nusername=u\nstartime=1\nfileprefix=/tmp/run\nversion=1\n"
+        text = f"hostname=h\nnumprocs={len(ranks)}\nstartime=1\nfileprefix=/x/run\nversion=1\n"
         (folder / "run.meta").write_text(text)
     return open_source(folder)
 
@@ -159,7 +161,15 @@ def test_communicators_have_their_members(tmp_path):
     for rank, writer in enumerate(ranks):
         writer.call("Comm_split", WORLD, rank % 2, -rank, 4)
         writer.call("Comm_dup", 4, 5)
-        writer.call("Send" if rank < 2 else "Recv", 5, INT, 0 if rank < 2 else 1, 0, 5, *([] if rank < 2 else [[]]))
+        writer.call(
+            "Send" if rank < 2 else "Recv",
+            5,
+            INT,
+            0 if rank < 2 else 1,
+            0,
+            5,
+            *([] if rank < 2 else [[]]),
+        )
         writer.call("Cart_create", WORLD, 2, [2, 2], [0, 0], 0, 6)
         writer.call("Cart_sub", 2, 6, [0, 1], 7)
         writer.call("Comm_group", WORLD, 3).call("Group_incl", 3, 2, [3, 1], 4)
@@ -182,8 +192,28 @@ def test_collectives_are_counted_as_score_p_does(tmp_path):
         root = rank == 0
         writer.call("Reduce", 3, INT, 4, 0, WORLD).call("Allreduce", 2, INT, 4, WORLD)
         writer.call("Gather", rank, 5, INT, 0, WORLD, *([5, INT] if root else [None, None]))
-        writer.call("Gatherv", rank, 2, 1 + rank, INT, 0, WORLD, *([[1, 2], [0, 1]] if root else [None, None]), INT)
-        writer.call("Scatterv", rank, 2, INT, 1 + rank, INT, 0, WORLD, *([[1, 2], [0, 1]] if root else [None, None]))
+        writer.call(
+            "Gatherv",
+            rank,
+            2,
+            1 + rank,
+            INT,
+            0,
+            WORLD,
+            *([[1, 2], [0, 1]] if root else [None, None]),
+            INT,
+        )
+        writer.call(
+            "Scatterv",
+            rank,
+            2,
+            INT,
+            1 + rank,
+            INT,
+            0,
+            WORLD,
+            *([[1, 2], [0, 1]] if root else [None, None]),
+        )
         writer.call("Allgatherv", 2, 1 + rank, INT, [1, 2], [0, 1], INT, WORLD)
         writer.call("Reduce_scatter", 2, [3, 5], INT, 4, WORLD)
         writer.call("Alltoallv", 2, [6, 7], [0, 6], INT, [6, 7], [0, 6], INT, WORLD)

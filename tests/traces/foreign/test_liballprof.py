@@ -221,7 +221,10 @@ def test_shared_sweep3d_has_the_totals_of_its_lines(shared):
         for line in file.read_text().splitlines():
             if line.startswith("MPI_Send:"):
                 words = line.split(":")
-                sends, collected = sends + 1, collected + int(words[3]) * int(words[4].split(",")[1])
+                sends, collected = (
+                    sends + 1,
+                    collected + int(words[3]) * int(words[4].split(",")[1]),
+                )
     summary = summarize(trace)
     assert (summary.messages, summary.bytes) == (sends, collected) == (5760, 207_360_000)
     assert summary.collectives["ALLREDUCE"] == 32

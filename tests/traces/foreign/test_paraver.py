@@ -50,7 +50,8 @@ class Trace:
 
     def talk(self, source, target, sent, posted, taken, size, tag=0):
         self.lines.append(
-            f"3:1:1:{source + 1}:1:{sent}:{sent + 1}:1:1:{target + 1}:1:{posted}:{taken}:{size}:{tag}"
+            f"3:1:1:{source + 1}:1:{sent}:{sent + 1}:"
+            f"1:1:{target + 1}:1:{posted}:{taken}:{size}:{tag}"
         )
         return self
 

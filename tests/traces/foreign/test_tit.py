@@ -66,7 +66,12 @@ def test_sizes_are_numbers_of_a_type_that_init_or_the_action_says(tmp_path):
 
 def test_collectives_are_counted_as_score_p_does(tmp_path):
     lines = ["bcast 10 1", "reduce 12 1000 1", "allreduce 8 0", "barrier", "alltoall 4 4"]
-    lines += ["gather 5 5 0 6 6", "allgatherv 4 3 5", "reducescatter 3 5 0", "alltoallv 9 4 5 9 4 5"]
+    lines += [
+        "gather 5 5 0 6 6",
+        "allgatherv 4 3 5",
+        "reducescatter 3 5 0",
+        "alltoallv 9 4 5 9 4 5",
+    ]
     trace = write(tmp_path, lines, [*lines[:6], "allgatherv 4 3 5", *lines[7:]]).trace()
     assert collectives(trace, Collective.BCAST) == [(1, 0, 10), (1, 20, 10)]
     assert collectives(trace, Collective.REDUCE) == [(1, 12, 0), (1, 12, 24)]
