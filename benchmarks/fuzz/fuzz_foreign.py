@@ -9,6 +9,8 @@ from random import Random
 
 import fuzz_mutators as mutate
 
+from hopmap.traces.foreign.dumpi_layouts import NAMES as NUMBERS
+
 NAMES = ("goal", "liballprof", "dumpi", "paraver", "tit")
 _GOAL = """num_ranks 4
 rank 0 {
@@ -51,7 +53,7 @@ def seeds_of_foreign(folder: Path) -> None:
         calls += [f"Irecv:7.0:7:9:1,4,4:-1:-1:{comm}:1000:8.0"]
         calls += [f"Send:9.0:7:5:1,4,4:{rank ^ 1}:3:{comm}:10.0", "Waitall:11.0:1:1000:0:12.0"]
         calls += [
-            f"Alltoallv:13.0:1:2:1,2,3,4:3:0,1,2,3:1,4,4:4:5:1,2,3,4:6:0,1,2,3:1,4,4:{comm}:14.0"
+            f"Alltoallv:13.0:1:2:5,5,5,5:3:0,1,2,3:1,4,4:4:5:5,5,5,5:6:0,1,2,3:1,4,4:{comm}:14.0"
         ]
         text = "\n".join(["Init:-:1:2:1.0", *calls, "Finalize:15.0:-"]).replace("\n", "\nMPI_")
         (folder / "liballprof" / f"t-{rank}.txt").write_text(f"# head\n\nMPI_{text}\n")
@@ -72,20 +74,20 @@ def seeds_of_foreign(folder: Path) -> None:
 def _dumpi(rank: int) -> bytes:
     """Write the calls of a rank as docs/traceformat.dox of sst-dumpi has it."""
     peer = rank ^ 1
-    calls: tuple[tuple[int, bytes], ...] = (
-        (124, struct.pack(">ii", 1, 1) + b"x"),  # MPI_Init
-        (12, struct.pack(">ihiihi", 9, 9, peer, 3, 2, 5)),  # MPI_Irecv
-        (0, struct.pack(">ihiih", 9, 9, peer, 3, 2)),  # MPI_Send
-        (18, struct.pack(">iiiiiibbi", 1, 1, 5, 1, 36, peer, 0, 0, 3)),  # MPI_Waitall
-        (84, struct.pack(">hiih", 2, rank % 2, 0, 4)),  # MPI_Comm_split
-        (52, struct.pack(">h", 4)),  # MPI_Barrier
-        (125, b""),  # MPI_Finalize
+    calls: tuple[tuple[str, bytes], ...] = (
+        ("Init", struct.pack(">ii", 1, 1) + b"x"),
+        ("Irecv", struct.pack(">ihiihi", 9, 9, peer, 3, 2, 5)),
+        ("Send", struct.pack(">ihiih", 9, 9, peer, 3, 2)),
+        ("Waitall", struct.pack(">iiiiiibbi", 1, 1, 5, 1, 36, peer, 0, 0, 3)),
+        ("Comm_split", struct.pack(">hiih", 2, rank % 2, 0, 4)),
+        ("Barrier", struct.pack(">h", 4)),
+        ("Finalize", b""),
     )
     mark = b"\xff\xaa\xddDUMPI"
     out = mark + bytes(8)
-    for k, (number, arguments) in enumerate(calls):
+    for k, (word, arguments) in enumerate(calls):
         clock = struct.pack(">HiHi", 0, 1000 * k, 0, 1000 * k + 500)
-        out += struct.pack(">HBH", number, 0x4F, 0) + 2 * clock + arguments
+        out += struct.pack(">HBH", NUMBERS.index(f"MPI_{word}"), 0x4F, 0) + 2 * clock + arguments
     out += struct.pack(">H", 293)
     header = len(out)
     out += bytes((1, 0, 0)) + bytes(20)

@@ -89,16 +89,17 @@ def _text(file: Path, data: bytes) -> Schedule:
     rows = np.zeros((most + 1, kernels.COLUMNS), dtype=np.int64)
     edges = np.zeros((data.count(b"requires") + 2, 3), dtype=np.int64)
     labels = np.full(1 << (2 * int(seen[ord(":")]) + 1).bit_length(), -1, dtype=np.int64)
-    told = np.zeros(4, dtype=np.int64)
-    code, place, rank = kernels.parse(text, rows, edges, labels, told)
+    told = np.zeros(5, dtype=np.int64)
+    order_of = np.zeros(int(seen[ord("{")]) + 1, dtype=np.int64)
+    code, place, rank = kernels.parse(text, rows, edges, labels, order_of, told)
     if code != kernels.FINE:
         raise _wrong(file, data, code, place, rank)
-    ranks, count, dependencies, again = told.tolist()
+    ranks, count, dependencies, again, listed = told.tolist()
     if ranks < 0:
         raise TraceError(f"{file}: no ranks: expected num_ranks and how many there are")
     if ranks > MOST_RANKS:
         raise TraceError(f"{file}: num_ranks {ranks}: expected at most {MOST_RANKS}")
-    blocks = [int(rank) for rank in re.findall(rb"(?<![A-Za-z0-9_])rank\s+(\d+)\s*\{", data)]
+    blocks = order_of[:listed].tolist()
     if len(blocks) != ranks or set(blocks) != set(range(ranks)):
         odd = next((rank for rank in range(ranks) if blocks.count(rank) != 1), ranks)
         raise TraceError(

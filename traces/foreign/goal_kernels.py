@@ -123,6 +123,7 @@ def parse(
     rows: NDArray[np.int64],
     edges: NDArray[np.int64],
     table: NDArray[np.int64],
+    blocks: NDArray[np.int64],
     told: NDArray[np.int64],
 ) -> tuple[int, int, int]:
     """Fill operations and edges.
@@ -135,8 +136,10 @@ def parse(
         After, before, whether a begin is enough.
     table : ndarray(int64)
         Of a power of two, filled with -1, for labels.
-    told : ndarray(int64, shape=(4,))
-        Number of ranks that the text says, operations, edges, and labels given again.
+    blocks : ndarray(int64)
+        Ranks, in the order in which they stand there.
+    told : ndarray(int64, shape=(5,))
+        Number of ranks that the text says, operations, edges, labels given again, and blocks.
 
     Returns
     -------
@@ -176,6 +179,8 @@ def parse(
                 kind, begin, at, value = _token(text, at)
             if kind != MARK or value != _OPEN:
                 return WRONG_RANK, start, rank
+            blocks[told[4]] = rank
+            told[4] += 1
             continue
         if rank < 0:
             return OUTSIDE, start, rank

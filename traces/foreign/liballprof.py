@@ -446,7 +446,9 @@ def _collectives(
     counts = None
     wide = any("MPI_Alltoallw" in rank.names for rank in ranks)  # whose turns are counted, too
     if pairs and not wide:
-        counts = PairCounts("the trace", *map(np.concatenate, zip(*pairs, strict=True)))
+        counts = PairCounts(
+            str(ranks[0].fields.file.parent), *map(np.concatenate, zip(*pairs, strict=True))
+        )
     return Acts(*map(np.concatenate, zip(none, *parts, strict=True))), counts
 
 

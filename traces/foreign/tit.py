@@ -237,16 +237,24 @@ def _reals(fields: Fields, lines: Ints, at: int, word: str) -> NDArray[np.float6
         raise fields.wrong(int(lines[np.argmin(fields.counts[lines])]), f"a number behind {word}")
     place = fields.lines[lines] + at
     values = np.where(fields.kinds[place] == INTEGER, fields.values[place], -1).astype(np.float64)
-    for k in np.flatnonzero(fields.kinds[place] != INTEGER).tolist():
-        text = fields.text[fields.begins[place[k]] : fields.ends[place[k]]]
-        try:
-            values[k] = float(text)
-        except ValueError:
-            values[k] = -1
+    real = np.flatnonzero(fields.kinds[place] != INTEGER)
+    ends = zip(fields.begins[place[real]].tolist(), fields.ends[place[real]].tolist(), strict=True)
+    texts = [fields.text[begin:end] for begin, end in ends]
+    try:
+        values[real] = list(map(float, texts))
+    except ValueError:
+        values[real] = [_real(text) for text in texts]
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         raise fields.wrong(int(lines[bad[0]]), f"a number >= 0 behind {word}")
     return values
+
+
+def _real(text: bytes) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def _at(fields: Fields, lines: Ints, at: int, what: str) -> Ints:
