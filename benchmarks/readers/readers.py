@@ -38,7 +38,8 @@ def liballprof(folder: Path, count: int) -> None:
         for k in range(count):
             word, status = ("Send", "") if (k + rank) % 2 else ("Recv", ":140737488340112")
             lines.append(
-                f"MPI_{word}:{at}.000000:11251872:4500:11,8,8:{1 - rank}:3000:{comm}{status}:{at + 5}.000000"
+                f"MPI_{word}:{at}.000000:11251872:4500:11,8,8:{1 - rank}:3000:{comm}{status}:"
+                f"{at + 5}.000000"
             )
             at += 20
         (folder / f"t-{rank}.txt").write_text(
@@ -76,9 +77,8 @@ def paraver(folder: Path, count: int) -> None:
             lines.append(f"2:{task}:1:{task}:1:{at}:50000001:{word}:{counters}")
             lines.append(f"2:{task}:1:{task}:1:{at + 50}:50000001:0:{counters}")
         source, target = (1, 2) if k % 2 == 0 else (2, 1)
-        lines.append(
-            f"3:{source}:1:{source}:1:{at + 5}:{at + 6}:{target}:1:{target}:1:{at + 5}:{at + 45}:1000:1"
-        )
+        ends = f"{source}:1:{source}:1:{at + 5}:{at + 6}:{target}:1:{target}:1:{at + 5}:{at + 45}"
+        lines.append(f"3:{ends}:1000:1")
     (folder / "x.prv").write_text("\n".join(lines) + "\n")
 
 
