@@ -111,7 +111,8 @@ class _Rank(NamedTuple):
         place = self.calls[which, 3] + at
         if len(place) and not 0 <= place.min() <= place.max() < len(self.values):
             raise TraceError(f"{self.file}: call {which[0]}: arguments that do not fit together")
-        return self.values[place]
+        numbers: Ints = self.values[place]
+        return numbers
 
     def bytes(self, which: Ints, count: Ints | int, kind: Ints | int) -> Ints:
         """Bytes of buffers, from places of count and type."""
@@ -123,7 +124,8 @@ class _Rank(NamedTuple):
                 f"{self.file}: call {which[k]}, {NAMES[self.calls[which[k], 0]]}: {number[k]} of "
                 f"type {type_[k]}: expected a count >= 0 and one of {len(self.sizes)} types"
             )
-        return number * self.sizes[type_]
+        whole: Ints = number * self.sizes[type_]
+        return whole
 
     def sums(self, which: Ints, at: Ints | int) -> tuple[Ints, Ints]:
         """Add up arrays of counts; return also how long these are."""
@@ -246,7 +248,8 @@ def _times(rank: _Rank, bias: int) -> tuple[NDArray[np.float64], NDArray[np.floa
         begin += turn * np.cumsum(np.diff(begin, prepend=begin[0]) < -turn // 2)
         end += turn * ((begin - end + turn // 2) // turn)
     late = rank.bias - bias
-    return begin * 1e-9 + late, end * 1e-9 + late
+    first, last = (np.add(np.multiply(t, 1e-9, dtype=np.float64), late) for t in (begin, end))
+    return first, last
 
 
 def _messages(
@@ -285,22 +288,22 @@ def _messages(
     for prefix in ("", "b", "s", "r"):
         blocking = f"{prefix}send".capitalize()
         add(rank.of(blocking), plain, True, True, -1)
-        for name, part in (
+        for name, how in (
             (f"I{prefix}send", Part.BEGIN),
             (f"{prefix}send_init".capitalize(), Part.INIT),
         ):
             which = rank.of(name)
             at = add(which, plain, True, False, -1)
             entries.append(
-                (which, rank.get(which, 5), np.full(len(which), part), at, np.full(len(which), -1))
+                (which, rank.get(which, 5), np.full(len(which), how), at, np.full(len(which), -1))
             )
     which = rank.of("Recv")
     add(which, plain, False, True, status_at(which, 5))
-    for name, part in (("Irecv", Part.BEGIN), ("Recv_init", Part.INIT)):
+    for name, how in (("Irecv", Part.BEGIN), ("Recv_init", Part.INIT)):
         which = rank.of(name)
         at = add(which, plain, False, False, -1)
         entries.append(
-            (which, rank.get(which, 5), np.full(len(which), part), at, np.full(len(which), -1))
+            (which, rank.get(which, 5), np.full(len(which), how), at, np.full(len(which), -1))
         )
     which = rank.of("Sendrecv")
     add(which, (0, 1, 2, 3, 8), True, True, -1)

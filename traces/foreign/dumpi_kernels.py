@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,7 @@ _C, _D, _E, _R, _IF, _END = ord("C"), ord("D"), ord("E"), ord("R"), ord("?"), or
 
 
 @njit(cache=False)
-def _get(data: NDArray[np.uint8], at: int, width: int) -> int:
+def _get(data: NDArray[np.uint8], at: int, width: int) -> Any:
     """Read a big-endian number with a sign; one that is cut is 0."""
     value = np.int64(0)
     if at + width > len(data):
@@ -82,7 +84,8 @@ def walk(
         if mask & THREAD:
             thread = _get(data, at, 2)
             at += 2
-        begin, behind = np.int64(0), np.int64(0)
+        begin: Any = np.int64(0)
+        behind: Any = np.int64(0)
         for which in (CPU, WALL):
             if mask & which:
                 begin = (_get(data, at, 2) & 0xFFFF) * 1_000_000_000 + _get(data, at + 2, 4)

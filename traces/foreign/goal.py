@@ -171,7 +171,8 @@ def _binary(file: Path, data: bytes) -> Schedule:
     if not 0 < ranks <= MOST_RANKS or first + 16 * ranks > len(body):
         raise TraceError(f"{file}: {ranks} ranks in {len(data)} bytes: expected fewer: it is cut")
     parts = np.frombuffer(body, "<u8", 2 * ranks, first).reshape(ranks, 2)
-    tables, lists, counts = [], [], []
+    tables, lists = [], []
+    counts: list[int] = []
     for rank, (begin, end) in enumerate(parts.tolist()):
         if not first + 16 * ranks <= begin <= end <= len(body):
             raise TraceError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,8 +26,8 @@ TOO_LARGE, OUTSIDE, WRONG_RANK, TWICE = 6, 7, 8, 9
 
 _SPELLED = np.zeros((len(WORDS), 10), dtype=np.uint8)
 _LENGTH = np.array([len(word) for word in WORDS], dtype=np.int64)
-for _k, _word in enumerate(WORDS):
-    _SPELLED[_k, : len(_word)] = list(_word.encode())
+for _k, _spelled in enumerate(WORDS):
+    _SPELLED[_k, : len(_spelled)] = list(_spelled.encode())
 _LETTER = np.zeros(256, dtype=np.bool_)
 _LETTER[[*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), ord("_")]] = True
 _DIGIT = np.zeros(256, dtype=np.bool_)
@@ -36,7 +38,7 @@ _MOST = 2**53
 
 
 @njit(cache=False)
-def _token(text: NDArray[np.uint8], at: int) -> tuple[int, int, int, int]:
+def _token(text: NDArray[np.uint8], at: int) -> Any:
     """Kind, begin, end and value of the token at or behind a place."""
     size = len(text)
     while at < size:
@@ -95,7 +97,7 @@ def _slot(
     rank: int,
     table: NDArray[np.int64],
     rows: NDArray[np.int64],
-) -> int:
+) -> Any:
     """Place of a rank's label in the table of labels, or where it would stand."""
     mixed = np.uint64(0xCBF29CE484222325) ^ (np.uint64(rank) * np.uint64(0x9E3779B97F4A7C15))
     for k in range(begin, end):

@@ -9,7 +9,7 @@ rank that nobody else takes, the one that was sent first, by the ranks' own cloc
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,18 +103,19 @@ def matched(messages: Messages, rank: Ints, time: NDArray[np.float64]) -> tuple[
                 size[receive] = size[send]
                 found += 1
     settled = messages._replace(peer=peer, tag=tag, size=size)
-    return Messages(*(column[keep] for column in settled)), found, int((~keep).sum())
+    kept: Any = (column[keep] for column in settled)
+    return Messages(*kept), found, int((~keep).sum())
 
 
 def _taken(receives: Ints, sends: Ints, messages: Messages, rank: Ints) -> list[tuple[int, int]]:
     """Pair receives in order with the first of the sends that they could take, or -1."""
     queues: dict[tuple[int, ...], deque[int]] = {}
-    columns = (messages.peer[sends], messages.comm[sends], rank[sends], messages.tag[sends])
+    columns: Any = (messages.peer[sends], messages.comm[sends], rank[sends], messages.tag[sends])
     for send, to, comm, source, tag in zip(
         sends.tolist(), *(column.tolist() for column in columns), strict=True
     ):
-        for key in ((to, comm, ANY, ANY), (to, comm, source, ANY), (to, comm, ANY, tag)):
-            queues.setdefault(key, deque()).append(send)
+        for each in ((to, comm, ANY, ANY), (to, comm, source, ANY), (to, comm, ANY, tag)):
+            queues.setdefault(each, deque()).append(send)
     gone: set[int] = set()
     pairs = []
     columns = (rank[receives], messages.comm[receives])

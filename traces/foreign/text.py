@@ -64,7 +64,8 @@ class Fields:
         bad = np.flatnonzero(self.kinds[place] != INTEGER)
         if bad.size:
             raise self.wrong(int(lines[bad[0]]), expected)
-        return self.values[place]
+        numbers: Ints = self.values[place]
+        return numbers
 
     def micros(self, lines: Ints, at: Ints | int, expected: str) -> Ints:
         """Return thousandths of numbers, with a point or without."""
@@ -74,7 +75,8 @@ class Fields:
         if bad.size:
             raise self.wrong(int(lines[bad[0]]), expected)
         values = self.values[place]
-        return np.where(kinds == DECIMAL, values, values * 1000)
+        thousandths: Ints = np.where(kinds == DECIMAL, values, values * 1000)
+        return thousandths
 
 
 def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
@@ -107,5 +109,5 @@ def fields_of(file: Path, text: bytes, breaks: str, *, squeeze: bool = False) ->
     begins, ends, values = (np.empty(fields, dtype=np.int64) for _ in range(3))
     kinds = np.empty(fields, dtype=np.uint8)
     count, used = split(data, classes, squeeze, lines, begins, ends, values, kinds)
-    columns = (column[:used] for column in (begins, ends, values))
-    return Fields(file, text, lines[: count + 1], *columns, kinds[:used])
+    begins, ends, values = begins[:used], ends[:used], values[:used]
+    return Fields(file, text, lines[: count + 1], begins, ends, values, kinds[:used])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ _ZERO, _NINE, _MINUS, _POINT, _RETURN = ord("0"), ord("9"), ord("-"), ord("."), 
 
 
 @njit(cache=False)
-def _number(text: NDArray[np.uint8], begin: int, end: int) -> tuple[int, int]:
+def _number(text: NDArray[np.uint8], begin: int, end: int) -> Any:
     """Value and kind of a field."""
     at = begin
     negative = text[at] == _MINUS

@@ -349,8 +349,7 @@ def _messages(
         done[open_] = _completed(
             own, fields, rows, lines, number, place[open_], sends[open_], peer[open_], tag[open_]
         )
-    real = peer >= -1
-    real &= ~(sends & (peer < 0))
+    real: Any = (peer >= -1) & ~(sends & (peer < 0))
     zeros = np.zeros(len(place), dtype=np.int64)
     return tuple(c[real] for c in (number[place], done, sends, peer, tag, zeros, size))
 
