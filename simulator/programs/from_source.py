@@ -20,7 +20,6 @@ from hopmap.simulator.parameters.keys import (
     unknown,
 )
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.schedules import program_of_schedule
 from hopmap.traces.folded import Folded
 from hopmap.traces.formats.openmpi_monitoring import read_monitoring
 from hopmap.traces.left_out import LeftOut, of_records
@@ -29,6 +28,7 @@ from hopmap.traces.summary import Summary, summarize
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
+from .from_schedule import program_of_schedule
 from .from_trace import lower
 from .from_traffic import program_of_traffic
 from .left_out import left_out

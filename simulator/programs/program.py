@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.numbering import numbered
 from hopmap.traces import Collective, Traffic
 from hopmap.traces.left_out import LeftOut
 
-from .numbering import numbered
 from .send_modes import LETTERS, SendMode
 
 

@@ -21,7 +21,7 @@ from hopmap.traces import LeftOut, TraceError, require_memory
 from hopmap.traces.foreign.messages import ANY, Messages, matched
 from hopmap.traces.foreign.schedule import Schedule, Task
 
-from .programs.program import Program
+from .program import Program
 
 Ints = NDArray[np.int64]
 

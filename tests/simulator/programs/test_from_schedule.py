@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.goal import write_goal
-from hopmap.simulator.schedules import program_of_schedule
+from hopmap.simulator.programs.from_schedule import program_of_schedule
 from hopmap.topologies import cluster, mesh
 from hopmap.traces import TraceError
 from hopmap.traces.foreign.goal import read_goal
