@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.time_independent import write_tit
 from hopmap.topologies import mesh
-from hopmap.traces import Collective, TraceError, traffic_of
+from hopmap.traces import Collective, Kind, TraceError, traffic_of
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.sources import open_source
 from support.slow import examples
@@ -53,6 +53,7 @@ def test_messages_computation_and_requests(tmp_path):
     assert pairs(trace) == [(0, 1, 1, 100), (1, 0, 1, 8)]
     assert trace.time[trace.offsets[1] - 1] == pytest.approx(0.501)
     assert trace.ignored == {}
+    assert np.count_nonzero(trace.kind == Kind.IRECV) == 1  # by waitall
     assert lower(trace).left_out == ()
 
 
