@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hopmap.simulator import model
 from hopmap.simulator.noise import Noise, noise_of
+from hopmap.simulator.numbering import numbered
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.numbering import numbered
 from hopmap.simulator.programs.program import Op, Program, no_work
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import Mapping, Topology

@@ -1,4 +1,4 @@
-"""Where traffic comes from: an OTF2 archive, a file; a benchmark or a pattern by its name."""
+"""Where traffic comes from: a trace, a file; a benchmark or a pattern by its name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from hopmap.errors import HopmapWarning
+from hopmap.traces.foreign.goal import read_goal
+from hopmap.traces.foreign.kinds import Recording, read_recording, recording_of
+from hopmap.traces.foreign.schedule import Schedule
 from hopmap.traces.formats.files import FORMATS, files_of, load_traffic
 from hopmap.traces.nas.benchmarks import (
     BENCHMARKS,
@@ -31,7 +34,7 @@ from hopmap.traces.patterns.training import (
 
 from .folded import Folded
 from .trace import Trace, TraceError
-from .traffic import Traffic
+from .traffic import Traffic, traffic_of
 
 STENCIL, COLLECTIVE, TRAINING = "stencil:", "collective:", "training:"
 
@@ -44,21 +47,31 @@ class Source:
     ----------
     name : str
         Short name for reports, like "mg.S.16" or "stencil:8x8,5pt".
-    kind : {"archive", "traffic", "benchmark", "stencil", "collective", "training"}
-        An OTF2 archive, a file of traffic, a benchmark, the traffic of a stencil, the call of a
-        collective or a step of training a model to generate.
+    kind : str
+        "archive", an OTF2 archive; "recording", another tool's trace of calls, or "schedule", of
+        operations; "traffic", a file of it. To generate are a "benchmark", a "stencil", the call of
+        a "collective", and a step of "training" a model.
     path : Path or None
-        Archive folder (or anchor file) or traffic file.
+        Archive folder (or anchor file), trace or traffic file.
     """
 
     name: str
-    kind: Literal["archive", "traffic", "benchmark", "stencil", "collective", "training"]
+    kind: Literal[
+        "archive",
+        "recording",
+        "schedule",
+        "traffic",
+        "benchmark",
+        "stencil",
+        "collective",
+        "training",
+    ]
     path: Path | None = None
 
     @property
     def has_program(self) -> bool:
         """Whether the order of messages is known, so that it can be replayed."""
-        return self.kind in ("archive", "benchmark", "collective", "training")
+        return self.kind not in ("traffic", "stencil")
 
     @property
     def is_monitored(self) -> bool:
@@ -73,7 +86,7 @@ class Source:
     @property
     def has_collectives(self) -> bool:
         """Whether it is known what its collectives send."""
-        return self.has_program or self.is_monitored
+        return (self.has_program and self.kind != "schedule") or self.is_monitored
 
     @property
     def algorithms(self) -> dict[str, str]:
@@ -105,7 +118,23 @@ class Source:
             from hopmap.traces.otf2.read import read_traffic
 
             return read_traffic(self.path)
+        if self.kind == "recording":
+            return traffic_of(read_recording(self.recording()))
+        if self.kind == "schedule":
+            return self.schedule().traffic()
         return load_traffic(self.path)
+
+    def recording(self) -> Recording:
+        """Return the files of another tool's trace."""
+        assert self.path is not None
+        found = recording_of(self.path)
+        if found is None:
+            raise TraceError(f"{self.path}: is no trace any more: expected one of another tool")
+        return found
+
+    def schedule(self) -> Schedule:
+        """Read a schedule."""
+        return read_goal(self.recording().files[0])
 
     def calls(self, steps: int | None = None) -> Trace | Folded:
         """Read or compute what every rank does, a benchmark's in loops.
@@ -131,6 +160,10 @@ class Source:
                 f"{self.path or self.name}: only traffic, without the order of messages: expected "
                 f"an OTF2 archive or a benchmark like lu.S.16"
             )
+        if self.kind == "schedule":
+            raise TraceError(f"{self.path}: a schedule, whose calls are unknown: expected a trace")
+        if self.kind == "recording":
+            return read_recording(self.recording())
         from hopmap.traces.otf2.read import read_trace
 
         assert self.path is not None
@@ -170,6 +203,8 @@ class Source:
         assert self.path is not None
         if self.kind == "traffic":
             return files_of(self.path)
+        if self.kind in ("recording", "schedule"):
+            return list(self.recording().files)
         from hopmap.traces.otf2.files import archive_files
 
         return archive_files(self.path)
@@ -207,6 +242,16 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         # A folder may be called X.otf2; then the anchor file lies in it.
         if path.is_dir() and any(path.glob("*.prof")) and not any(path.glob("*.otf2")):
             return Source(path.resolve().name, "traffic", path)
+        # Files of other tools are told by what is in them; ours have names.
+        if not any(path.name.lower().endswith(end) for end in (".otf2", *FORMATS)) and not (
+            path.is_dir() and any(path.glob("*.otf2"))
+        ):
+            recording = recording_of(path)
+            if recording is not None:
+                kind: Literal["schedule", "recording"] = (
+                    "schedule" if recording.kind == "goal" else "recording"
+                )
+                return Source(recording.name, kind, path)
         if path.is_dir() or path.suffix == ".otf2":
             folder_of = path if path.is_dir() else path.parent
             return Source(folder_of.resolve().name or str(text), "archive", path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import fuzz_foreign
 import fuzz_mutators as mutate
 import fuzz_traces
 import numpy as np
@@ -361,6 +362,7 @@ def _argument(text: str) -> str:
 
 KINDS = {
     "archives": Kind(fuzz_traces.seeds_of_archives, fuzz_traces.case_of_archives),
+    "foreign": Kind(fuzz_foreign.seeds_of_foreign, fuzz_foreign.case_of_foreign),
     "scenarios": Kind(seeds_of_scenarios, case_of_scenarios),
     "matrices": Kind(fuzz_traces.seeds_of_matrices, fuzz_traces.case_of_matrices),
     "mappings": Kind(seeds_of_mappings, case_of_mappings),

@@ -82,8 +82,10 @@ def _formats() -> Entries:
     from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
+    from hopmap.traces.foreign.kinds import KINDS
     from hopmap.traces.formats.files import FORMATS
 
+    others = [_entry(name, f"trace: {summary}; told by content") for name, summary in KINDS.items()]
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
         _entry(
@@ -113,6 +115,7 @@ def _formats() -> Entries:
     simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
     return [
         _entry(".otf2", "trace: OTF2 archive folder"),
+        *others,
         *traffic,
         *networks,
         *mappings,

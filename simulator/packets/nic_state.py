@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopmap.simulator.programs.numbering import numbered
+from hopmap.simulator.numbering import numbered
 from hopmap.simulator.run_plan import RunPlan
 
 NODE = np.dtype(

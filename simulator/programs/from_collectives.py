@@ -12,11 +12,11 @@ from hopmap.simulator.collectives.algorithms import choose
 from hopmap.simulator.collectives.in_place import Account, habits, read_accounts
 from hopmap.simulator.collectives.schedules import Schedule, Work
 from hopmap.simulator.collectives.volumes import volume
+from hopmap.simulator.numbering import numbered
 from hopmap.traces import Collective, Folded, Kind, Trace
 
 from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
-from .numbering import numbered
 from .operation_rows import REST, Rows
 from .program import Op
 from .send_modes import SendMode

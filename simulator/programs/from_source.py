@@ -1,7 +1,8 @@
 """What a source is as a program, and as traffic: the one place where that is decided.
 
-An archive or a benchmark is its calls, lowered; so is one collective, by the algorithm that it
-names. Files of traffic say how much, and not in which
+An archive, another tool's trace or a benchmark is its calls, lowered; so is one collective, by the
+algorithm that it names. A schedule is its graph of operations, whose collectives are messages
+already. Files of traffic say how much, and not in which
 order: they are sent in rounds. A stencil's iteration posts all receives, then all sends, and waits
 for all of them (Lehr, listing 7.2): one round.
 """
@@ -23,11 +24,12 @@ from hopmap.traces.folded import Folded
 from hopmap.traces.formats.openmpi_monitoring import read_monitoring
 from hopmap.traces.left_out import LeftOut, of_records
 from hopmap.traces.sources import Source
-from hopmap.traces.summary import Summary
+from hopmap.traces.summary import Summary, summarize
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic
 from hopmap.units import show_bytes
 
+from .from_schedule import program_of_schedule
 from .from_trace import lower
 from .from_traffic import program_of_traffic
 from .left_out import left_out
@@ -38,7 +40,7 @@ LOOKED_THROUGH = 5_000_000  # events of an archive: a second or two
 
 
 class SourceProgram(NamedTuple):
-    """A program, and the calls that it was lowered from; None of traffic."""
+    """A program, and the calls that it was lowered from; None of traffic and of schedules."""
 
     program: Program
     calls: Trace | Folded | None
@@ -95,6 +97,8 @@ def program_of_source(
     if source.has_program:
         if rounds is not None:
             raise ParameterError(f"rounds {rounds}: only for traffic, {source.name} is a trace")
+        if source.kind == "schedule":
+            return SourceProgram(program_of_schedule(source.schedule()), None)
         calls = source.trace(steps) if written_out else source.calls(steps)
         return SourceProgram(lower(calls, algorithms), calls)
     if rounds is None and source.kind == "stencil":
@@ -143,6 +147,10 @@ def traffic_of_source(
         monitoring have collectives.
     """
     check_collectives(collectives, algorithms)
+    if source.kind == "schedule":
+        if algorithms:
+            raise ParameterError(f"{source.name}: a schedule has messages in place of collectives")
+        return SourceTraffic(source.traffic(), {})
     # one collective sends nothing else
     expand = collectives == "expand" or bool(algorithms) or source.kind == "collective"
     why = ""
@@ -168,6 +176,9 @@ def messages_of_source(source: Source) -> SourceTraffic:
         assert source.path is not None
         summary = read_summary(source.path)
         found, left_out = summary.traffic, summary.collective_bytes
+    elif source.kind == "recording":
+        read = summarize(source.trace())
+        found, left_out = read.traffic, read.collective_bytes
     else:
         found = source.traffic()
     if source.is_monitored:
@@ -207,6 +218,15 @@ def outweighed(messages: Traffic, left_out: int | None) -> str:
     if left_out > sent:
         return f"{show_bytes(sent)} in messages and {show_bytes(left_out)} in collectives"
     return ""
+
+
+def left_out_of_recording(trace: Trace) -> tuple[LeftOut, ...]:
+    """List what a replay of another tool's trace would leave out; see `left_out_of_archive`."""
+    try:
+        return left_out(lower(trace))
+    except TraceError as error:
+        warnings.warn(f"cannot be replayed: {error}", HopmapWarning, stacklevel=2)
+    return tuple(of_records(trace.ignored))
 
 
 def left_out_of_archive(path: Path, summary: Summary) -> tuple[LeftOut, ...]:

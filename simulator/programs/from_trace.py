@@ -30,6 +30,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.matched_probes import with_matched_probes
 from hopmap.traces import Folded, Kind, Trace, require_memory
 
 from .agreement import Found
@@ -38,7 +39,6 @@ from .computation import computation, computed_beside
 from .freed_receives import with_freed_receives
 from .from_collectives import Carried, collective_rows, find_collectives
 from .left_out import left_out_of
-from .matched_probes import with_matched_probes
 from .mpi_calls import Calls, calls_of
 from .operation_rows import POST_RECEIVES, REST, Rows, loop_rows, message_rows
 from .program import Op, Program

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.numbering import numbered
 from hopmap.traces import Collective, Traffic
 from hopmap.traces.left_out import LeftOut
 
-from .numbering import numbered
 from .send_modes import LETTERS, SendMode
 
 
@@ -96,7 +96,9 @@ class Program:
         Bytes of a message; trips of a REPEAT.
     target : ndarray(int64)
         Row that a WAIT waits for, which is the latest that this row began; strand that a START
-        begins; first row of the body that a REPEAT ends.
+        begins; first row of the body that a REPEAT ends. A WAIT may be for a row of another strand
+        of its rank that has begun by then, or for a START anywhere there, even before it is begun;
+        one at a time waits for a row.
     mode : ndarray(uint8)
         `SendMode` of a SEND or ISEND, and PUT of a RECV or IRECV of puts; STANDARD if left out.
     work : LocalWork

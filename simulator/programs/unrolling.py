@@ -43,10 +43,15 @@ def _unroll(program: Program, begin: int, end: int) -> Ints:
 
 
 def latest(order: Ints, places: Ints, rows: Ints) -> Ints:
-    """Place in `order`, before each of these places, where the row beside it ran last."""
+    """Place in `order`, before each of these places, where the row beside it ran last.
+
+    Of a row that comes further behind, in another strand, where it runs first.
+    """
     by_row = np.argsort(order, kind="stable")
     key = order[by_row] * len(order) + by_row
-    return by_row[np.searchsorted(key, rows * len(order) + places) - 1]
+    found = np.searchsorted(key, rows * len(order) + places) - 1
+    there: Ints = by_row[found + (order[by_row[found]] != rows)]
+    return there
 
 
 def _work(work: LocalWork, order: Ints) -> LocalWork:

@@ -198,12 +198,13 @@ class _Replay:
             elif kind in RECEIVES:
                 begun, overhead = self.post_receive(row)
             elif kind == Op.START:
-                begun = Begun(row)
+                # A strand may wait for it already.
+                begun = self.begun.get(row) or Begun(row)
                 started = self.strands[self.target[row]]
                 started.begun_by = begun
                 self.wake(started, clock.now)
             elif kind == Op.WAIT:
-                begun = self.begun[self.target[row]]
+                begun = self.begun.setdefault(self.target[row], Begun(self.target[row]))
             elif kind == Op.REPEAT:
                 self.trips[row] += 1
                 if row in self.watched:

@@ -109,7 +109,14 @@ def _opened(trace: str) -> Source:
 
 def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
     """Read a source's traffic, with what else is known of it."""
-    from hopmap.simulator.programs.from_source import left_out_of_archive, traffic_of_source
+    from hopmap.simulator.programs.from_source import (
+        left_out_of_archive,
+        left_out_of_recording,
+        program_of_source,
+        traffic_of_source,
+    )
+    from hopmap.simulator.programs.left_out import left_out
+    from hopmap.traces.summary import summarize
 
     if source.kind == "archive":
         from hopmap.traces.otf2 import read_kernels
@@ -127,6 +134,19 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
         beside["left_out"] = left_out_of_archive(source.path, read)
         return read.to_dict() | beside | {"wall_seconds": seconds}, read.traffic
     begin = time.perf_counter()
+    if source.kind == "recording":
+        trace = source.trace()
+        summary = summarize(trace)
+        seconds = time.perf_counter() - begin
+        told: dict[str, Any] = {"left_out": left_out_of_recording(trace)}
+        return summary.to_dict() | told | {"wall_seconds": seconds}, summary.traffic
+    if source.kind == "schedule":
+        program = program_of_source(source).program
+        traffic = program.traffic()
+        seconds = time.perf_counter() - begin
+        told = {"events": source.schedule().operations, "collectives": {}, "ignored": {}}
+        told |= {"left_out": left_out(program), "collective_bytes": None, "duration": None}
+        return traffic_facts(traffic) | told | {"wall_seconds": seconds}, traffic
     traffic = traffic_of_source(source).traffic
     seconds = time.perf_counter() - begin
     unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator.programs.numbering import ROOM, numbered
+from hopmap.simulator.numbering import ROOM, numbered
 
 
 @pytest.mark.parametrize("top", [3, 50, 4 * ROOM, 2**62])

@@ -1,0 +1,114 @@
+"""Cases of other tools' traces: GOAL, liballprof, DUMPI, Paraver and TIT; see `fuzz_cases`."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+from random import Random
+
+import fuzz_mutators as mutate
+
+from hopmap.traces.foreign.dumpi_layouts import NAMES as NUMBERS
+
+NAMES = ("goal", "liballprof", "dumpi", "paraver", "tit")
+_GOAL = """num_ranks 4
+rank 0 {
+a: calc 100 cpu 1
+b: send 8000b to 1 tag 7
+c: recv 8b from -1 tag -1
+b requires a
+c irequires b
+}
+rank 1 {
+a: recv 8000b from 0 tag 7
+b: send 8b to 0
+b requires a
+}
+rank 2 {
+}
+rank 3 {
+}
+"""
+_PRV = """#Paraver (31/01/2022 at 11:46):1000_ns:1(4):2:4(1:1,1:1,1:1,1:1),1(1:1),1
+c:1:14:4:1:2:3:4
+2:1:1:1:1:10:50000001:3:42000050:7
+2:1:1:1:1:20:50000001:0
+2:1:1:2:1:15:50000001:2
+2:1:1:2:1:25:50000001:0
+3:1:1:1:1:12:13:1:1:2:1:16:24:100:1
+1:1:1:1:1:0:10:1
+"""
+
+
+def seeds_of_foreign(folder: Path) -> None:
+    for name in NAMES:
+        (folder / name).mkdir()
+    (folder / "goal" / "x.goal").write_text(_GOAL)
+    (folder / "paraver" / "x.prv").write_text(_PRV)
+    for rank in range(4):
+        comm = f"6000,{rank},4"
+        calls = [f"Comm_split:3.0:{comm}:{rank % 2}:0:9:4.0"]
+        calls += [f"Allreduce:5.0:7:8:3:1,4,4:3:{comm}:6.0"]
+        calls += [f"Irecv:7.0:7:9:1,4,4:-1:-1:{comm}:1000:8.0"]
+        calls += [f"Send:9.0:7:5:1,4,4:{rank ^ 1}:3:{comm}:10.0", "Waitall:11.0:1:1000:0:12.0"]
+        calls += [
+            f"Alltoallv:13.0:1:2:5,5,5,5:3:0,1,2,3:1,4,4:4:5:5,5,5,5:6:0,1,2,3:1,4,4:{comm}:14.0"
+        ]
+        text = "\n".join(["Init:-:1:2:1.0", *calls, "Finalize:15.0:-"]).replace("\n", "\nMPI_")
+        (folder / "liballprof" / f"t-{rank}.txt").write_text(f"# head\n\nMPI_{text}\n")
+        lines = ["init", f"isend {rank ^ 1} 0 100", f"irecv {rank ^ 1} 0 100"]
+        lines += [
+            f"wait {rank} {rank ^ 1} 0",
+            "waitall",
+            "compute 1e6",
+            "allreduce 8 0",
+            "finalize",
+        ]
+        (folder / "tit" / f"r{rank}.tit").write_text("".join(f"{rank} {line}\n" for line in lines))
+        (folder / "dumpi" / f"run-{rank:04}.bin").write_bytes(_dumpi(rank))
+    (folder / "dumpi" / "run.meta").write_text("numprocs=4\nfileprefix=run\nversion=1\n")
+    (folder / "tit" / "index").write_text("".join(f"r{rank}.tit\n" for rank in range(4)))
+
+
+def _dumpi(rank: int) -> bytes:
+    """Write the calls of a rank as docs/traceformat.dox of sst-dumpi has it."""
+    peer = rank ^ 1
+    calls: tuple[tuple[str, bytes], ...] = (
+        ("Init", struct.pack(">ii", 1, 1) + b"x"),
+        ("Irecv", struct.pack(">ihiihi", 9, 9, peer, 3, 2, 5)),
+        ("Send", struct.pack(">ihiih", 9, 9, peer, 3, 2)),
+        ("Waitall", struct.pack(">iiiiiibbi", 1, 1, 5, 1, 36, peer, 0, 0, 3)),
+        ("Comm_split", struct.pack(">hiih", 2, rank % 2, 0, 4)),
+        ("Barrier", struct.pack(">h", 4)),
+        ("Finalize", b""),
+    )
+    mark = b"\xff\xaa\xddDUMPI"
+    out = mark + bytes(8)
+    for k, (word, arguments) in enumerate(calls):
+        clock = struct.pack(">HiHi", 0, 1000 * k, 0, 1000 * k + 500)
+        out += struct.pack(">HBH", NUMBERS.index(f"MPI_{word}"), 0x4F, 0) + 2 * clock + arguments
+    out += struct.pack(">H", 293)
+    header = len(out)
+    out += bytes((1, 0, 0)) + bytes(20)
+    sizes = len(out)
+    out += struct.pack(">i", 10) + struct.pack(">10i", *([4] * 10))
+    return out + mark + struct.pack(">7Q", sizes, 0, 0, header, 8, sizes, sizes)
+
+
+def case_of_foreign(rng: Random, seeds: Path, folder: Path) -> list[str]:
+    name = rng.choice(NAMES)
+    shutil.copytree(seeds / name, folder / name)
+    file = rng.choice(sorted((folder / name).iterdir()))
+    for _ in range(rng.choice((1, 1, 1, 3))):
+        mutate.of_file(rng, file)
+    (folder / "map.csv").write_text("rank,node\n" + "".join(f"{r},{r}\n" for r in range(4)))
+    replay = [name, "map.csv", "-t", "mesh:4"]
+    return rng.choice(
+        (
+            ["info", name],
+            ["matrix", name, "--out", "out.npz"],
+            ["matrix", name, "--collectives", "expand", "--out", "out.csv"],
+            ["simulate", *replay, "--engine", "compiled", "--set", "compute.scale=0"],
+        )
+    )

@@ -1,0 +1,153 @@
+"""From a schedule, a graph of operations per rank, to the program that a replay executes.
+
+Every edge is kept. What depends on one another follows in a strand; what branches off starts a
+strand of its own, and what joins waits. An operation that another strand waits for is waited for
+by its row, or by a START of an empty strand behind it, which is a sign that it has come so far.
+A send or receive that others do not wait for ends before its rank does.
+
+Processors (``cpu``) and network interfaces (``nic``) are left to the program: computations that no
+edge orders run beside each other even if they are on one processor, which LogGOPSim would run one
+after the other, and all messages of a rank take turns at one interface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces import LeftOut, TraceError, require_memory
+from hopmap.traces.foreign.messages import ANY, Messages, matched
+from hopmap.traces.foreign.schedule import Schedule, Task
+
+from .program import Program
+
+Ints = NDArray[np.int64]
+
+NANOSECOND = 1e-9
+BYTES_PER_OPERATION = 300  # that this takes at its peak
+
+
+def program_of_schedule(schedule: Schedule) -> Program:
+    """Turn a schedule into a program.
+
+    Raises
+    ------
+    TraceError
+        Operations that wait for each other; receives from anyone that no message fits.
+    OutOfMemoryError
+        It does not fit.
+    """
+    from . import schedule_kernels as kernels
+
+    require_memory(
+        BYTES_PER_OPERATION * schedule.operations,
+        f"{schedule.name}: {schedule.operations:,} operations",
+        "take fewer ranks or steps",
+    )
+    schedule, guessed = _told(schedule)
+    offsets, kind, total = schedule.offsets, schedule.kind, schedule.operations
+    first, edges = kernels.by_owner(schedule.after, total)
+    needs, gives = kernels.by_owner(schedule.before, total)
+    works = (kind == Task.CALC) & (schedule.size > 0)
+    order, circle = kernels.ordered(offsets, works, schedule.after, needs, gives)
+    if circle >= 0:
+        rank = int(np.searchsorted(offsets, circle, side="right")) - 1
+        raise TraceError(
+            f"{schedule.name}: rank {rank}: operation {circle - offsets[rank]} waits for itself: "
+            "expected dependencies without a circle"
+        )
+    kept = np.zeros(len(edges), dtype=np.uint8)
+    strand, parent = (np.full(total, -1, dtype=np.int64) for _ in range(2))
+    counts = kernels.strands_of(
+        *(offsets, kind, schedule.size, order, schedule.before, schedule.begun, first, edges),
+        *(kept, strand, parent),
+    )
+    strands = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    owner = schedule.rank_of_operation()
+    begins, listed = kernels.by_owner((strands[owner] + strand)[order], int(strands[-1]))
+    listed = order[listed]
+    branches = order[parent[order] > -2]
+    roots = np.where(parent[branches] < 0, total + owner[branches], parent[branches])
+    child, children = kernels.by_owner(roots, total + schedule.ranks)
+    children = strand[branches][children]
+    given = (
+        *(offsets, kind, schedule.size, schedule.after, schedule.before, first, edges),
+        *(needs, gives, kept, strand, parent, strands, begins, listed, child, children),
+    )
+    none = np.zeros(0, dtype=np.int64)
+    made, rows = kernels.rows_of(*given, none, none, np.zeros((0, 4), dtype=np.int64))
+    of_strand, rank_of = np.empty(made, dtype=np.int64), np.empty(made, dtype=np.int64)
+    table = np.empty((rows, 4), dtype=np.int64)
+    kernels.rows_of(*given, of_strand, rank_of, table)
+    op, pause, about, target = (column.copy() for column in table.T)
+    some = about >= 0
+
+    def told(column: Ints, otherwise: int) -> Ints:
+        values = np.full(rows, otherwise, dtype=np.int64)
+        values[some] = column[about[some]]
+        return values
+
+    return Program(
+        name=schedule.name,
+        offsets=np.append(of_strand, rows),
+        rank_of=rank_of.astype(np.int32),
+        kind=op.astype(np.uint8),
+        compute=np.multiply(pause, NANOSECOND, dtype=np.float64),
+        peer=told(schedule.peer, -1).astype(np.int32),
+        tag=told(_labels(schedule), -1).astype(np.int32),
+        context=np.where(some, 0, -1).astype(np.int32),
+        size=told(schedule.size, 0),
+        target=target,
+        left_out=_left_out(schedule, strand, guessed),
+    )
+
+
+def _labels(schedule: Schedule) -> Ints:
+    """Tags as numbers below 2^31."""
+    if not len(schedule.tag) or schedule.tag.max() < 2**31:
+        return schedule.tag
+    return np.unique(schedule.tag, return_inverse=True)[1].reshape(-1)
+
+
+def _told(schedule: Schedule) -> tuple[Schedule, int]:
+    """Say of receives from anyone, or of any tag, what they take; return how many there were."""
+    messages = np.flatnonzero(schedule.kind != Task.CALC)
+    sends = schedule.kind[messages] == Task.SEND
+    peer, tag = schedule.peer[messages], schedule.tag[messages]
+    wild = ~sends & ((peer == ANY) | (tag == ANY))
+    if not wild.any():
+        return schedule, 0
+    rank = schedule.rank_of_operation()[messages]
+    blank = np.zeros(len(messages), dtype=np.int64)
+    given = Messages(messages, messages, sends, peer, tag, blank, schedule.size[messages])
+    settled, found, untold = matched(given, rank, np.zeros(len(messages)))
+    if untold:
+        odd = np.setdiff1d(messages, settled.call)[0]
+        owner = int(np.searchsorted(schedule.offsets, odd, side="right")) - 1
+        raise TraceError(
+            f"{schedule.name}: rank {owner}, operation {odd - schedule.offsets[owner]}: a receive "
+            "from any source or of any tag that no message is left for"
+        )
+    whole = {key: getattr(schedule, key).copy() for key in ("peer", "tag")}
+    for key, column in whole.items():
+        column[settled.call] = getattr(settled, key)
+    return replace(schedule, **whole), found
+
+
+def _left_out(schedule: Schedule, strand: Ints, guessed: int) -> tuple[LeftOut, ...]:
+    """Say what of processors, interfaces and open receives is not as LogGOPSim has it."""
+    works = np.flatnonzero((schedule.kind == Task.CALC) & (schedule.size > 0))
+    place = schedule.rank_of_operation()[works] * 256 + schedule.cpu[works]
+    _, first, inverse = np.unique(place, return_index=True, return_inverse=True)
+    beside = int((strand[works] != strand[works[first]][inverse.reshape(-1)]).sum())
+    cpus = int((schedule.cpu > 0).sum())
+    nics = int((schedule.nic > 0).sum())
+    told = {
+        "operations on processors (cpu) other than 0, ordered by dependencies alone": cpus,
+        "computations that may run beside others of their processor (cpu)": beside,
+        "operations on network interfaces (nic) other than 0, taken for one": nics,
+        "receives from any source or of any tag, given to senders in their order": guessed,
+    }
+    return tuple(LeftOut(what, count) for what, count in told.items() if count)

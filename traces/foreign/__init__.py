@@ -1,0 +1,1 @@
+"""Traces that other tools recorded: liballprof, DUMPI, Paraver, SimGrid's TIT, GOAL schedules."""

@@ -1,0 +1,185 @@
+"""Members of the communicators that processes make, from the calls that make them.
+
+The k-th call of every member on a communicator makes the same new ones, whatever number each
+process gives it: 2 is MPI_COMM_WORLD, 3 MPI_COMM_SELF, 1 none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.trace import TraceError
+
+Ints = NDArray[np.int64]
+NULL, WORLD, SELF = 1, 2, 3
+FUNCTIONS = (
+    *("Comm_dup", "Comm_split", "Comm_create", "Cart_create", "Cart_sub", "Graph_create"),
+    *("Comm_group", "Group_incl", "Group_excl"),
+)
+
+
+class Made(NamedTuple):
+    """A call that makes a communicator or group, and the numbers of its arguments."""
+
+    name: str
+    numbers: list[int]
+
+    def array(self, at: int) -> list[int]:
+        """Return the numbers of an array at a place."""
+        return self.numbers[at + 1 : at + 1 + self.numbers[at]]
+
+    @property
+    def parent(self) -> int:
+        """Handle of the communicator on which it is called."""
+        return self.numbers[1 if self.name in ("Cart_sub", "Graph_create") else 0]
+
+    @property
+    def new(self) -> int:
+        """Handle of the communicator that it makes."""
+        match self.name:
+            case "Comm_dup":
+                return self.numbers[1]
+            case "Comm_split":
+                return self.numbers[3]
+            case "Comm_create":
+                return self.numbers[2]
+            case "Cart_create":
+                return self.numbers[5 + 2 * self.numbers[2]]
+            case "Cart_sub":
+                return self.numbers[3 + self.numbers[2]]
+            case _:
+                at = 3 + 1 + self.numbers[3]
+                return self.numbers[at + 1 + self.numbers[at] + 1]
+
+
+def members_of(
+    made: list[list[Made]], files: list[Path]
+) -> tuple[list[Ints], list[dict[int, int]]]:
+    """Return members of all communicators, and which one each process's handles are.
+
+    Parameters
+    ----------
+    made : list of list of Made
+        By process, in order.
+
+    Raises
+    ------
+    TraceError
+        Members that do not call the same.
+    """
+    ranks = len(made)
+    members = [np.arange(ranks), np.zeros(0, dtype=np.int64)]
+    number: list[dict[int, int]] = [{WORLD: 0, SELF: 1} for _ in made]
+    grids: dict[int, list[int]] = {}
+    groups: list[dict[int, list[int]]] = [{} for _ in made]
+    queues = [deque(calls) for calls in made]
+    moved = True
+    while moved:
+        moved = False
+        for rank in range(ranks):
+            while queues[rank] and "roup" in queues[rank][0].name:
+                _group(queues[rank].popleft(), groups[rank], number[rank], members)
+                moved = True
+        for rank in range(ranks):
+            if not queues[rank]:
+                continue
+            head = queues[rank][0]
+            if "roup" in head.name:
+                continue
+            parent = number[rank].get(head.parent)
+            if parent is None:
+                queues[rank].popleft()  # on a communicator that is not known
+                moved = True
+                continue
+            inside = members[parent].tolist() if parent != 1 else [rank]
+            heads = [queues[r][0] if queues[r] else head._replace(name="") for r in inside]
+            if any(
+                each.name == "" or "roup" in each.name or number[r].get(each.parent) != parent
+                for r, each in zip(inside, heads, strict=True)
+            ):
+                continue
+            calls = {r: queues[r].popleft() for r in inside}
+            moved = True
+            if len({call.name for call in calls.values()}) > 1:
+                raise TraceError(
+                    f"{files[rank]}: MPI_{head.name}, and others on it: expected the same"
+                )
+            try:
+                sides = _sides(calls, groups, grids.get(parent))
+            except ValueError:
+                raise TraceError(
+                    f"{files[rank]}: MPI_{head.name}: dimensions {head.numbers[:6]}: expected as "
+                    "many as the communicator has, and room for them"
+                ) from None
+            for side, dims in sides:
+                members.append(np.array(side, dtype=np.int64))
+                if dims:
+                    grids[len(members) - 1] = dims
+                for r in side:
+                    number[r][calls[r].new] = len(members) - 1
+    return members, number
+
+
+def _group(
+    call: Made, groups: dict[int, list[int]], number: dict[int, int], members: list[Ints]
+) -> None:
+    """Note what a group is, in world ranks, as far as it is known."""
+    if call.name == "Comm_group":
+        comm = number.get(call.numbers[0])
+        if comm is not None:
+            groups[call.numbers[1]] = members[comm].tolist()
+        return
+    parent, ranks = groups.get(call.numbers[0]), call.array(2)
+    if parent is None or any(not 0 <= rank < len(parent) for rank in ranks):
+        return
+    new = call.numbers[3 + call.numbers[2]]
+    inside = [parent[rank] for rank in ranks]
+    if call.name == "Group_excl":
+        inside = [rank for rank in parent if rank not in set(inside)]
+    groups[new] = inside
+
+
+def _sides(
+    calls: dict[int, Made], groups: list[dict[int, list[int]]], grid: list[int] | None
+) -> list[tuple[list[int], list[int]]]:
+    """World ranks of each new communicator in order, and its dimensions if it is a grid."""
+    name = next(iter(calls.values())).name
+    inside = [rank for rank, call in calls.items() if call.new != NULL]
+    if not inside:
+        return []
+    first = calls[inside[0]]
+    if name == "Comm_split":
+        sides: dict[int, list[tuple[int, int, int]]] = {}
+        for place, (rank, call) in enumerate(calls.items()):
+            if call.new != NULL:
+                sides.setdefault(call.numbers[1], []).append((call.numbers[2], place, rank))
+        return [([rank for *_, rank in sorted(side)], []) for side in sides.values()]
+    if name == "Comm_create":
+        group = groups[inside[0]].get(first.numbers[1])
+        # Others may make disjoint ones in the same call.
+        known = group if group is not None and set(group) <= set(inside) else inside
+        rest = [rank for rank in inside if rank not in set(known)]
+        return [(list(known), []), *([(rest, [])] if rest else [])]
+    if name == "Cart_create":
+        dims = first.array(2)
+        if not dims or min(dims) < 1 or prod(dims) > len(calls):
+            raise ValueError
+        return [(inside[: prod(dims)], dims)]
+    if name == "Cart_sub" and grid is not None:
+        keep = [bool(flag) for flag in first.array(2)]
+        table = np.array(list(calls)[: prod(grid)]).reshape(grid)
+        order = [k for k, kept in enumerate(keep) if not kept] + [
+            k for k, kept in enumerate(keep) if kept
+        ]
+        length = prod(size for size, kept in zip(grid, keep, strict=True) if kept)
+        left = [size for size, kept in zip(grid, keep, strict=True) if kept]
+        return [(side, left) for side in table.transpose(order).reshape(-1, length).tolist()]
+    if name == "Cart_sub":
+        return []
+    return [(inside, [])]

@@ -1,0 +1,154 @@
+"""Sends and receives as calls list them: who meets whom, and the acts of their calls.
+
+A receive names the partner and the largest size that it takes, and perhaps neither: MPI_ANY_SOURCE
+and MPI_ANY_TAG. The k-th send from one rank to another under one tag on a communicator meets the
+k-th receive that names these; a receive that leaves something open takes, of the messages to its
+rank that nobody else takes, the one that was sent first, by the ranks' own clocks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.trace import Kind
+
+from .recorded import Acts, acts
+
+Ints = NDArray[np.int64]
+ANY = -1
+
+
+class Messages(NamedTuple):
+    """One entry per send or receive, in the order in which they were begun, rank after rank.
+
+    Attributes
+    ----------
+    call : ndarray(int64)
+        Call that began it.
+    done : ndarray(int64)
+        Call that completed it: the same if it is blocking, -1 if there is none.
+    sends : ndarray(bool)
+    peer, tag : ndarray(int64)
+        World rank of the partner, tag; `ANY` of a receive that leaves it open.
+    comm, size : ndarray(int64)
+    """
+
+    call: Ints
+    done: Ints
+    sends: NDArray[np.bool_]
+    peer: Ints
+    tag: Ints
+    comm: Ints
+    size: Ints
+
+
+def matched(messages: Messages, rank: Ints, time: NDArray[np.float64]) -> tuple[Messages, int, int]:
+    """Give every receive the partner, tag and size of the message that it takes.
+
+    Parameters
+    ----------
+    rank : ndarray(int64)
+        Who begins each.
+    time : ndarray(float64)
+        When; orders sends to receives that leave something open.
+
+    Returns
+    -------
+    messages : Messages
+    open : int
+        Receives that left something open, and found a message.
+    untold : int
+        Those that found none; they are left out.
+    """
+    peer, tag, size = messages.peer.copy(), messages.tag.copy(), messages.size.copy()
+    sends = messages.sends
+    wild = ~sends & ((peer == ANY) | (tag == ANY))
+    to, source = np.where(sends, peer, rank), np.where(sends, rank, peer)
+    plain = np.flatnonzero(~wild)
+    fields = (to[plain], source[plain], messages.comm[plain], tag[plain])
+    order = plain[np.lexsort((plain, ~sends[plain], *fields))]
+    fresh = np.ones(len(order), dtype=np.bool_)
+    if len(order):
+        fresh[1:] = False
+        for column in (to, source, messages.comm, tag):
+            fresh[1:] |= column[order][1:] != column[order][:-1]
+    first = np.flatnonzero(fresh)
+    group = np.cumsum(fresh) - 1
+    count = np.add.reduceat(sends[order], first) if len(first) else np.zeros(0, dtype=np.int64)
+    of_send = sends[order]
+    place = np.arange(len(order)) - first[group]
+    # Receives stand behind the sends of their group: the k-th meets the k-th.
+    turn = place - count[group]
+    meets = ~of_send & (turn < count[group])
+    taker = order[meets]
+    sent = order[first[group[meets]] + turn[meets]]
+    size[taker] = size[sent]
+    takes = np.bincount(group[~of_send], minlength=len(first))
+    left = order[of_send & (place >= takes[group])]
+
+    keep = np.ones(len(peer), dtype=np.bool_)
+    found = 0
+    if wild.any():
+        left = left[np.argsort(time[left], kind="stable")]
+        taken = _taken(np.flatnonzero(wild), left, messages, rank)
+        for receive, send in taken:
+            if send < 0:
+                keep[receive] = False
+            else:
+                peer[receive], tag[receive] = rank[send], tag[send]
+                size[receive] = size[send]
+                found += 1
+    settled = messages._replace(peer=peer, tag=tag, size=size)
+    kept: Any = (column[keep] for column in settled)
+    return Messages(*kept), found, int((~keep).sum())
+
+
+def _taken(receives: Ints, sends: Ints, messages: Messages, rank: Ints) -> list[tuple[int, int]]:
+    """Pair receives in order with the first of the sends that they could take, or -1."""
+    queues: dict[tuple[int, ...], deque[int]] = {}
+    columns: Any = (messages.peer[sends], messages.comm[sends], rank[sends], messages.tag[sends])
+    for send, to, comm, source, tag in zip(
+        sends.tolist(), *(column.tolist() for column in columns), strict=True
+    ):
+        for each in ((to, comm, ANY, ANY), (to, comm, source, ANY), (to, comm, ANY, tag)):
+            queues.setdefault(each, deque()).append(send)
+    gone: set[int] = set()
+    pairs = []
+    columns = (rank[receives], messages.comm[receives])
+    columns += messages.peer[receives], messages.tag[receives]
+    for receive, *key in zip(receives.tolist(), *(c.tolist() for c in columns), strict=True):
+        queue = queues.get(tuple(key), deque())
+        while queue and queue[0] in gone:
+            queue.popleft()
+        send = queue.popleft() if queue else -1
+        gone.add(send)
+        pairs.append((receive, send))
+    return pairs
+
+
+def acts_of(messages: Messages) -> tuple[Acts, Acts]:
+    """Return what their calls do: what begins there, and what ends there.
+
+    A receive that never completes is left to the program, which says so.
+    """
+    sends, numbers = messages.sends, np.arange(len(messages.call)) + 1
+    blocking = messages.done == messages.call
+    about = {
+        "peer": messages.peer,
+        "comm": messages.comm,
+        "tag": messages.tag,
+        "size": messages.size,
+    }
+    receives = ~sends & ~blocking
+    kind = np.select((sends & blocking, sends, blocking), (Kind.SEND, Kind.ISEND, Kind.RECV), -1)
+    kind[receives] = Kind.IRECV_REQUEST
+    known = {key: np.where(receives, -1, column) for key, column in about.items()}
+    begun = acts(messages.call, kind, request=np.where(blocking, -1, numbers), **known)
+    over = np.flatnonzero(~blocking & (messages.done >= 0))
+    told = {key: np.where(sends[over], -1, column[over]) for key, column in about.items()}
+    ends = np.where(sends[over], Kind.ISEND_COMPLETE, Kind.IRECV)
+    return begun, acts(messages.done[over], ends, request=numbers[over], **told)

@@ -1,0 +1,153 @@
+"""Calls of MPI and what they did, as other tools list them, put together as a `Trace`.
+
+A reader makes `Calls`, one entry per call of MPI, and `Acts`, one per message, request or
+collective in a call. Each call becomes ENTER, its acts, LEAVE. Partners are world ranks by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.trace import (
+    NO_OPERATION,
+    RECORD_TYPES,
+    Kind,
+    PairCounts,
+    Records,
+    Trace,
+    TraceError,
+)
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Calls(NamedTuple):
+    """Calls of all ranks, rank after rank, in the order in which they were made.
+
+    Attributes
+    ----------
+    offsets : ndarray(int64, shape=(ranks + 1,))
+        Calls of rank r are ``offsets[r]:offsets[r + 1]``.
+    region : ndarray(int64, shape=(calls,))
+        Index into the names of regions.
+    begin, end : ndarray(float64, shape=(calls,))
+        Seconds.
+    """
+
+    offsets: Ints
+    region: Ints
+    begin: Floats
+    end: Floats
+
+    def ranks(self) -> Ints:
+        """Rank of each call."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+class Acts(NamedTuple):
+    """What calls do; columns as in `Records`, `call` is the entry in `Calls`."""
+
+    call: Ints
+    kind: Ints
+    peer: Ints
+    comm: Ints
+    tag: Ints
+    operation: Ints
+    size: Ints
+    received: Ints
+    request: Ints
+
+
+def acts(call: Ints, kind: Any, **columns: Any) -> Acts:
+    """List acts; columns that are not named say "does not apply"."""
+    blank: dict[str, Any] = dict.fromkeys(Acts._fields, -1) | {"operation": NO_OPERATION}
+    given = blank | {"call": call, "kind": kind} | columns
+    wide = {key: np.broadcast_to(np.asarray(v, np.int64), len(call)) for key, v in given.items()}
+    return Acts(**wide)
+
+
+def trace_of(
+    name: str,
+    calls: Calls,
+    parts: Iterable[Acts],
+    regions: Sequence[str],
+    communicators: Sequence[NDArray[Any]],
+    *,
+    resolution: float = 1e9,
+    ignored: Mapping[str, int] | None = None,
+    counts: PairCounts | None = None,
+) -> Trace:
+    """Build a trace; the acts of a call stand in the order of the parts.
+
+    Times that run backwards within a rank are set to the one before; how many is among `ignored`.
+
+    Raises
+    ------
+    TraceError
+        More than 2^31 - 1 acts, a tag or partner beyond 2^31.
+    """
+    whole = Acts(*map(np.concatenate, zip(*parts, strict=True)))
+    order = np.argsort(whole.call, kind="stable")
+    whole = Acts(*(column[order] for column in whole))
+    for key in ("peer", "tag"):
+        column = getattr(whole, key)
+        if len(column) and not -(2**31) <= column.min() <= column.max() < 2**31:
+            raise TraceError(f"{name}: {key} {column.max()}: expected a number below 2^31")
+    count, acting = len(calls.region), len(whole.call)
+    if acting >= 2**31:
+        raise TraceError(f"{name}: too many records for one trace: take fewer steps")
+    before = np.searchsorted(whole.call, np.arange(count + 1))
+    enter = 2 * np.arange(count) + before[:-1]
+    leave = 2 * np.arange(count) + before[1:] + 1
+    at = np.arange(acting) + 2 * whole.call + 1
+
+    kind = np.empty(2 * count + acting, dtype=np.uint8)
+    kind[enter], kind[leave], kind[at] = Kind.ENTER, Kind.LEAVE, whole.kind
+    ref = np.empty(len(kind), dtype=np.int32)
+    ref[enter] = ref[leave] = calls.region
+    ref[at] = np.arange(acting)
+    begin, end, backwards = _rising(calls)
+    time = np.empty(len(kind))
+    time[enter], time[leave] = begin, end
+    sends = (whole.kind == Kind.SEND) | (whole.kind == Kind.ISEND)
+    starts = sends | (whole.kind == Kind.IRECV_REQUEST) | (whole.kind == Kind.COLLECTIVE_REQUEST)
+    # What is begun stands at the call's begin, what ends at its end; in between in order.
+    late = np.maximum.accumulate(np.where(starts, -1, np.arange(acting)))
+    early = starts & (late < before[whole.call])
+    time[at] = np.where(early, begin[whole.call], end[whole.call])
+    told = dict(ignored or {})
+    if backwards:
+        told["times that run backwards, set to the one before, in"] = backwards
+    events = np.append(enter, len(kind))[calls.offsets]
+    columns = {key: getattr(whole, key).astype(kind_) for key, kind_ in RECORD_TYPES.items()}
+    return Trace(
+        name=name,
+        offsets=events,
+        kind=kind,
+        time=time,
+        ref=ref,
+        records=Records(**columns),
+        regions=tuple(regions),
+        communicators=tuple(np.asarray(each, dtype=np.int32) for each in communicators),
+        resolution=resolution,
+        ignored={key: value for key, value in told.items() if value},
+        counts=counts,
+    )
+
+
+def _rising(calls: Calls) -> tuple[Floats, Floats, int]:
+    """Begins and ends that never decrease within a rank, and how many did."""
+    times = np.stack((calls.begin, calls.end), axis=1).ravel()
+    raised = times.copy()
+    backwards = 0
+    for first, behind in zip(2 * calls.offsets[:-1], 2 * calls.offsets[1:], strict=True):
+        mine = raised[first:behind]
+        if (mine[1:] < mine[:-1]).any():
+            np.maximum.accumulate(mine, out=mine)
+            backwards += int((mine > times[first:behind]).sum())
+    return raised[::2], raised[1::2], backwards

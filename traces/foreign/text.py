@@ -1,0 +1,113 @@
+"""Files of text whose lines are fields, most of them numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.trace import TraceError
+
+from .text_kernels import BREAK, DECIMAL, INTEGER, NEWLINE, split
+
+Ints = NDArray[np.int64]
+_PER_BYTE = 28  # bytes of memory that a byte of text takes at most, as fields
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """The fields of a file, those of line k at ``lines[k]:lines[k + 1]``; see `split`."""
+
+    file: Path
+    text: bytes
+    lines: Ints
+    begins: Ints
+    ends: Ints
+    values: Ints
+    kinds: NDArray[np.uint8]
+
+    @property
+    def counts(self) -> Ints:
+        """Fields of each line."""
+        return np.diff(self.lines)
+
+    def word(self, field: int) -> str:
+        """Return a field as it stands there."""
+        return self.text[self.begins[field] : self.ends[field]].decode("ascii", "replace")
+
+    def line(self, number: int) -> str:
+        """Return a line, or what fits of it, for a message."""
+        first, behind = int(self.lines[number]), int(self.lines[number + 1])
+        if first == behind:
+            return ""
+        begin, end = int(self.begins[first]), int(self.ends[behind - 1])
+        return self.text[begin : min(end, begin + 60)].decode("ascii", "replace")
+
+    def wrong(self, number: int, expected: str) -> TraceError:
+        """Return the error of a line, counted from 0."""
+        return TraceError(
+            f"{self.file}: line {number + 1} is {self.line(number)!r}: expected {expected}"
+        )
+
+    def numbers(self, lines: Ints, at: Ints | int, expected: str) -> Ints:
+        """Return whole numbers, one of each of some lines, `at` counted from the line's first.
+
+        Raises
+        ------
+        TraceError
+            Something else stands there.
+        """
+        place = self.lines[lines] + at
+        bad = np.flatnonzero(self.kinds[place] != INTEGER)
+        if bad.size:
+            raise self.wrong(int(lines[bad[0]]), expected)
+        numbers: Ints = self.values[place]
+        return numbers
+
+    def micros(self, lines: Ints, at: Ints | int, expected: str) -> Ints:
+        """Return thousandths of numbers, with a point or without."""
+        place = self.lines[lines] + at
+        kinds = self.kinds[place]
+        bad = np.flatnonzero((kinds != INTEGER) & (kinds != DECIMAL))
+        if bad.size:
+            raise self.wrong(int(lines[bad[0]]), expected)
+        values = self.values[place]
+        thousandths: Ints = np.where(kinds == DECIMAL, values, values * 1000)
+        return thousandths
+
+
+def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
+    """Read a file whose fields are separated by any of some characters.
+
+    Raises
+    ------
+    TraceError
+        It cannot be read.
+    OutOfMemoryError
+        It does not fit.
+    """
+    try:
+        require_memory(_PER_BYTE * file.stat().st_size, f"{file}", "take fewer ranks or steps")
+        text = file.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
+    return fields_of(file, text, breaks, squeeze=squeeze)
+
+
+def fields_of(file: Path, text: bytes, breaks: str, *, squeeze: bool = False) -> Fields:
+    """Take a text apart; see `read_fields`."""
+    data = np.frombuffer(text, dtype=np.uint8)
+    classes = np.zeros(256, dtype=np.uint8)
+    classes[list(breaks.encode())] = BREAK
+    classes[ord("\n")] = NEWLINE
+    seen = np.bincount(data, minlength=256)
+    rows, fields = int(seen[ord("\n")]) + 1, int(seen[classes > 0].sum()) + 1
+    lines = np.empty(rows + 1, dtype=np.int64)
+    begins, ends, values = (np.empty(fields, dtype=np.int64) for _ in range(3))
+    kinds = np.empty(fields, dtype=np.uint8)
+    count, used = split(data, classes, squeeze, lines, begins, ends, values, kinds)
+    begins, ends, values = begins[:used], ends[:used], values[:used]
+    return Fields(file, text, lines[: count + 1], begins, ends, values, kinds[:used])
