@@ -57,7 +57,8 @@ def recording_of(path: Path) -> Recording | None:
         kind = _kind_of(path)
         if kind is None:
             return None
-        return Recording(kind, _short(path), _files(kind, path))
+        whole = _files(kind, path)
+        return Recording(kind, _short(path) if len(whole) > 1 else path.stem, whole)
     if not path.is_dir():
         return None
     kinds: dict[str, list[Path]] = {}
@@ -102,8 +103,12 @@ def _kind_of(file: Path) -> str | None:
 
 
 def _short(path: Path) -> str:
-    """Name without suffix and without the number of the rank."""
-    return _NUMBER.sub("", path.stem).rstrip("-_.") or path.stem
+    """Name without suffix and without the number of the rank, which is the last."""
+    numbers = list(_NUMBER.finditer(path.stem))
+    if not numbers:
+        return path.stem
+    name = path.stem[: numbers[-1].start()] + path.stem[numbers[-1].end() :]
+    return name.strip("-_.") or path.stem
 
 
 def _files(kind: str, file: Path) -> tuple[Path, ...]:
@@ -135,6 +140,8 @@ def _of_ranks(file: Path, kind: str) -> tuple[Path, ...]:
         if _kind_of(other) != kind:
             raise TraceError(f"{other}: is not {KINDS[kind]}: expected the file of rank {number}")
         found[number] = other
+    if kind == "tit" and len(found) == 1:  # its lines name their ranks, its name something else
+        return (file,)
     missing = next(rank for rank in range(len(found) + 1) if rank not in found)
     if missing < len(found):
         raise TraceError(

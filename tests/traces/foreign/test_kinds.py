@@ -53,3 +53,16 @@ def test_files_of_other_ranks_are_found_beside_one(tmp_path):
     (tmp_path / "p-01.txt").write_text("hello\n")
     with pytest.raises(TraceError, match=r"p-01.txt: is not liballprof's text.*file of rank 1"):
         open_source(tmp_path / "p-00.txt")
+
+
+def test_a_trace_is_called_as_its_file_and_several_files_without_their_rank(tmp_path):
+    (tmp_path / "test-nbp2p_7+1.goal").write_text(GOAL)
+    assert open_source(tmp_path / "test-nbp2p_7+1.goal").name == "test-nbp2p_7+1"
+    for rank in (0, 1):
+        (tmp_path / f"sweep3d-rank-{rank}.txt").write_text(CALL)
+    assert open_source(tmp_path / "sweep3d-rank-1.txt").name == "sweep3d-rank"
+
+
+def test_one_file_of_a_tit_may_end_in_any_number(tmp_path):
+    (tmp_path / "lu.64").write_text("0 init\n1 init\n0 finalize\n1 finalize\n")
+    assert open_source(tmp_path / "lu.64").trace().ranks == 2
