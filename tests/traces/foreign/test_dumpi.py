@@ -11,6 +11,7 @@ from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.foreign.dumpi_layouts import END_OF_STREAM, LAYOUTS, NAMES, TYPE_SIZES
 from hopmap.traces.sources import open_source
+from support.read_back import collectives, pairs
 
 MAGIC = b"\xff\xaa\xddDUMPI"
 WORLD, SELF, INT = 2, 3, 9
@@ -97,18 +98,6 @@ def write(folder, ranks, meta=True):
 
 def read(folder, ranks):
     return write(folder, ranks).trace()
-
-
-def pairs(trace):
-    traffic = traffic_of(trace)
-    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
-    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
-
-
-def collectives(trace, operation):
-    rows = np.flatnonzero(trace.records.operation == operation)
-    columns = (trace.records.peer, trace.records.size, trace.records.received)
-    return [tuple(int(column[row]) for column in columns) for row in rows]
 
 
 def test_messages_of_all_sorts(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
+from support.read_back import collectives, pairs
 
 HEAD = "# htor's PMPI Tracer 1.0 Output File\n# clockdiff: 0.0 s (relative to rank 0)\n\n"
 INT, WORLD = "1,4,4", 6000
@@ -51,18 +52,6 @@ def read(folder, ranks):
     source = write(folder, ranks)
     assert source.kind == "recording"
     return source.trace()
-
-
-def pairs(trace):
-    traffic = traffic_of(trace)
-    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
-    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
-
-
-def collectives(trace, operation):
-    rows = np.flatnonzero(trace.records.operation == operation)
-    columns = (trace.records.peer, trace.records.size, trace.records.received)
-    return [tuple(int(column[row]) for column in columns) for row in rows]
 
 
 def test_messages_have_the_bytes_of_their_types(tmp_path):

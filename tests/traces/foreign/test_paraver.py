@@ -8,6 +8,7 @@ import pytest
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
+from support.read_back import pairs
 
 POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
 PCF = """EVENT_TYPE
@@ -64,12 +65,6 @@ def write(folder, trace, pcf=PCF):
     if pcf:
         (folder / "run.pcf").write_text(pcf)
     return open_source(folder / "run.prv")
-
-
-def pairs(trace):
-    traffic = traffic_of(trace)
-    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
-    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
 
 
 def kinds(trace, rank):

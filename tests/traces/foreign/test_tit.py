@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.time_independent import write_tit
 from hopmap.topologies import mesh
-from hopmap.traces import Collective, Kind, TraceError, traffic_of
+from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.sources import open_source
+from support.read_back import collectives, pairs
 from support.slow import examples
 
 
@@ -23,18 +24,6 @@ def write(folder, *ranks):
         (folder / f"r{rank}.tit").write_text(text)
     (folder / "index").write_text("".join(f"r{rank}.tit\n" for rank in range(len(ranks))))
     return open_source(folder)
-
-
-def pairs(trace):
-    traffic = traffic_of(trace)
-    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
-    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
-
-
-def collectives(trace, operation):
-    rows = np.flatnonzero(trace.records.operation == operation)
-    columns = (trace.records.peer, trace.records.size, trace.records.received)
-    return [tuple(int(column[row]) for column in columns) for row in rows]
 
 
 def times(program, engine="compiled"):
