@@ -24,7 +24,7 @@ from . import (
 )
 from .console import say
 from .errors import OneLineGroup
-from .mpi import record
+from .mpi import header, record
 from .traces import generate, reading
 
 app = typer.Typer(
@@ -48,7 +48,7 @@ app.command()(mappings.evaluate)
 app.command()(simulate.simulate)
 app.command()(explain.explain)
 app.command()(mappings.export)
-app.command()(mappings.header)
+app.command()(header.header)
 app.command()(convert.convert)
 app.command()(calibrate.calibrate)
 app.command()(validate.validate)
