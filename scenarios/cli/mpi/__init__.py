@@ -1,1 +1,1 @@
-"""Commands that run MPI programs."""
+"""Commands for MPI programs: record, header."""

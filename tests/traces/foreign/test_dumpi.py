@@ -11,7 +11,8 @@ from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.foreign.dumpi_layouts import END_OF_STREAM, LAYOUTS, NAMES, TYPE_SIZES
 from hopmap.traces.sources import open_source
-from support.read_back import collectives, pairs
+
+from .read_back import collectives, pairs
 
 MAGIC = b"\xff\xaa\xddDUMPI"
 WORLD, SELF, INT = 2, 3, 9

@@ -8,7 +8,8 @@ import pytest
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
-from support.read_back import collectives, pairs
+
+from .read_back import collectives, pairs
 
 HEAD = "# htor's PMPI Tracer 1.0 Output File\n# clockdiff: 0.0 s (relative to rank 0)\n\n"
 INT, WORLD = "1,4,4", 6000

@@ -8,7 +8,8 @@ import pytest
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
-from support.read_back import pairs
+
+from .read_back import pairs
 
 POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
 PCF = """EVENT_TYPE

@@ -13,8 +13,9 @@ from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.sources import open_source
-from support.read_back import collectives, pairs
 from support.slow import examples
+
+from .read_back import collectives, pairs
 
 
 def write(folder, *ranks):
