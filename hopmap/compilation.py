@@ -5,7 +5,8 @@ file only, so that a kernel goes on running the old version of another one that 
 it, and a package that cannot be written to is compiled anew in every process. Here all of it lies
 in one folder of the user's, ``NUMBA_CACHE_DIR`` or ``hopmap`` in the folder for caches, in a folder
 for each module whose name has the digest of the module and of every module of hopmap's that it is
-made of. What differs between processors, numba tells apart within.
+made of. What differs between processors, numba tells apart within. What is not there may have come
+with the package, see `carried`.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
-from numba.core import event
+from numba.core import ccallback, dispatcher, event
 from numba.core.caching import CacheImpl, _CacheLocator
 
+from .carried import CarriedCache
 from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -136,7 +138,7 @@ def cache_folder() -> Path:
 
 @cache
 def folder_of(file: Path) -> Path:
-    """Folder of what is compiled from a module as it is now; those long unused go when it is new.
+    """Folder of what is compiled from a module as it is now.
 
     Parameters
     ----------
@@ -144,22 +146,29 @@ def folder_of(file: Path) -> Path:
         A module of hopmap's.
     """
     digest = digest_of(sources_of(file), numba.__version__)
-    name = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-    folder = cache_folder() / f"{name}-{digest}"
-    if not folder.is_dir():
-        for other in cache_folder().glob(f"{name}-*"):
-            if time.time() - other.stat().st_mtime > UNUSED_DAYS * 86400:
-                shutil.rmtree(other, ignore_errors=True)
-    elif time.time() - folder.stat().st_mtime > 86400:
+    folder = cache_folder() / f"{_name(file)}-{digest}"
+    if folder.is_dir() and time.time() - folder.stat().st_mtime > 86400:
         os.utime(folder)
     return folder
+
+
+def _name(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
 
 
 class _Digested(_CacheLocator):
     """Where numba keeps the functions of a module; see the head of this file."""
 
     def __init__(self, file: Path) -> None:
-        self._folder = folder_of(file)
+        self._folder, self._name = folder_of(file), _name(file)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder; those that are long unused go when it is new."""
+        if not self._folder.is_dir():
+            for other in cache_folder().glob(f"{self._name}-*"):
+                if time.time() - other.stat().st_mtime > UNUSED_DAYS * 86400:
+                    shutil.rmtree(other, ignore_errors=True)
+        super().ensure_cache_path()  # type: ignore[no-untyped-call]
 
     def get_cache_path(self) -> str:
         return str(self._folder)
@@ -177,3 +186,5 @@ class _Digested(_CacheLocator):
 
 
 CacheImpl._locator_classes.insert(0, _Digested)  # type: ignore[arg-type]
+for module in (dispatcher, ccallback):
+    module.FunctionCache = CarriedCache  # type: ignore[attr-defined]

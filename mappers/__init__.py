@@ -42,6 +42,7 @@ from hopmap.mappers.orders.rcm import rcm as rcm
 from hopmap.mappers.orders.scan import scan as scan
 from hopmap.mappers.orders.sweep import sweep as sweep
 from hopmap.mappers.partitions.bottomup import bottomup as bottomup
+from hopmap.mappers.partitions.integrated import integrated as integrated
 from hopmap.mappers.partitions.pacmap import pacmap as pacmap
 from hopmap.mappers.partitions.topdown import topdown as topdown
 from hopmap.mappers.partitions.treematch import treematch as treematch

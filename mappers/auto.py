@@ -3,7 +3,8 @@
 1. Orders that cost nothing: the given mapping, nodes in order, of grids what the mappers of grids
    make of them and the best fold, on boxes the curves.
 2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
-   combined. The first one ends after `BISECTION` of a time budget, with what it has split by then.
+   combined. The first one ends after `BISECTION` of a time budget, with what it has split by then;
+   what it has not is put in an order of clusters, which alone takes a few per cent of the time.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
@@ -60,6 +61,7 @@ CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 PER_RANK = 20_000  # proposals of a round without any budget
 STALE = 0.001  # part of the cost that such a round gains at least, or is the last
 FOLDS = 400
+ORDERS = 0.5  # of a time budget until which curves are tried
 ROUND, NESTED_ROUND = 60_000, 100_000  # proposals a rank that make a round; on hierarchies
 ROUNDS = 12
 BLOCKS = 20  # proposals of blocks a rank after each round
@@ -200,6 +202,8 @@ def _members(
             search.assign(starts[0])
             yield "fold"
     for curve in CURVES if topology.dims else ():
+        if _part(watch) > ORDERS:
+            break
         search.assign(with_free_slots(curve(traffic, topology), topology))
         yield curve.__name__
     levels = bool(spans_of(topology))

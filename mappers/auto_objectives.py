@@ -3,7 +3,8 @@
 `max_link_load`: the mappings that the portfolio for hop-bytes meets, and rounds of `congestion`
 from those with the least load. Any function of the mapping: that portfolio spends part of the
 budget on candidates, the function is asked about some of them, and the best is where `descend`
-begins.
+begins. Where a function has an `estimate`, a cheaper function that sorts mappings much as it does,
+another part is for descending by that, and it says which candidates the function is asked about.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ SUMS = 0.25  # part of the budget for hop-bytes
 ROUNDS = 2  # of `congestion`: the least load met, then the best of all
 CANDIDATES = 0.3  # part of the time before a function is asked
 ASKED = 12  # candidates
+ESTIMATED = 0.2  # part of the time, or evaluations as often, that is for an estimate
+PER_EVALUATION = 4
 
 
 class Step(NamedTuple):
@@ -169,6 +172,13 @@ def portfolio_of_function(
         )
         candidates = list(zip([step.member for step in found.steps], found.met, strict=True))
         # The last are the most refined: of link loads, then of hop-bytes, then the orders.
+        if hasattr(function, "estimate"):
+            calls = None if evaluations is None else PER_EVALUATION * evaluations
+            cheap = Valued(function.estimate, calls, budget.part(ESTIMATED).watch())
+            of = {id(node_of): cheap(node_of) for _, node_of in candidates}
+            climb(cheap, traffic, topology, best_of(cheap, start), cheap.best_value, rng)
+            candidates[1:] = sorted(candidates[1:], key=lambda each: -of[id(each[1])])
+            candidates.append(("descend by estimate", best_of(cheap, start)))
         for member, node_of in candidates[:0:-1][:ASKED]:
             if valued.over():
                 break

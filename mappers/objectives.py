@@ -118,7 +118,7 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
         _check_sums(chosen.name, int(weight.sum()), topology)
     source = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
     peer = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
-    order = np.lexsort((peer, source))
+    order = np.argsort(source * traffic.ranks + peer)  # of pairs, which differ
     slots = max(int(topology.slots.sum()), traffic.ranks)
     indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
     both = np.concatenate((weight, weight))[order].astype(np.int64)

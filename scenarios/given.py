@@ -30,6 +30,8 @@ from hopmap.simulator.programs.from_source import (
     SourceProgram,
     SourceTraffic,
     check_collectives,
+    check_rma,
+    expanded,
     outweighed,
     program_of_source,
     traffic_of_source,
@@ -133,7 +135,10 @@ def algorithms_of(settings: GivenSettings) -> dict[str, str]:
 
 
 def traffic_given(
-    given: Given, collectives: str = "ignore", algorithms: MappingOf[str, str] | None = None
+    given: Given,
+    collectives: str = "ignore",
+    algorithms: MappingOf[str, str] | None = None,
+    rma: str = "include",
 ) -> SourceTraffic:
     """Return who sends how much to whom.
 
@@ -146,6 +151,8 @@ def traffic_given(
         where algorithms are named.
     algorithms : mapping of str to str, optional
         Of collectives, by operation; not with "ignore".
+    rma : {"include", "ignore"}
+        Whether to count what one-sided operations move.
 
     Raises
     ------
@@ -154,56 +161,68 @@ def traffic_given(
     """
     expect(TRACE, given)
     check_collectives(collectives, algorithms)
+    check_rma(rma)
     if isinstance(given, str | Path):
         given = open_source(given)
     if isinstance(given, Source):
-        found = traffic_of_source(given, collectives, algorithms)
+        found = traffic_of_source(given, collectives, algorithms, rma)
     elif isinstance(given, Traffic) and collectives != "expand" and not algorithms:
         found = SourceTraffic(given, {})
     elif collectives == "expand" or algorithms:
-        found = _expanded(given, algorithms)
+        found = _expanded(given, algorithms, rma)
     else:
-        found = _messages_of(given)
+        found = _messages_of(given, rma)
         if collectives == "auto" and found.outweighed:
-            found = _expanded(given, None)._replace(outweighed=found.outweighed)
-    tell_of_collectives(name_of(given), found)
+            found = _expanded(given, None, rma)._replace(outweighed=found.outweighed)
+    tell_of_traffic(name_of(given), found, rma)
     open_ = [f"{what}: {n:,}" for what, n in found.notes.items() if what not in _NO_DOUBT]
     if open_:
         warnings.warn(f"{name_of(given)}: {'; '.join(open_)}", HopmapWarning, stacklevel=2)
     return found
 
 
-def _messages_of(given: Trace | Folded | Program | Traffic) -> SourceTraffic:
+def _messages_of(given: Trace | Folded | Program | Traffic, rma: str) -> SourceTraffic:
     """Return point-to-point traffic, and whether collectives outweigh it."""
     if isinstance(given, Trace):
         summary = summarize(given)
         messages, left_out = summary.traffic, summary.collective_bytes
+        one_sided = summary.one_sided
     else:
         program = given if isinstance(given, Program) else lower(given)  # type: ignore[arg-type]
-        messages = program.p2p_traffic()
-        left_out = int(program.traffic().bytes.sum() - messages.bytes.sum())
-    return SourceTraffic(messages, {}, outweighed=outweighed(messages, left_out))
+        messages, one_sided = program.p2p_traffic(), program.one_sided_traffic()
+        left_out = int(program.two_sided_traffic().bytes.sum() - messages.bytes.sum())
+    found = SourceTraffic(messages, {}).counting(one_sided, rma)
+    return found._replace(outweighed=outweighed(found.traffic, left_out))
 
 
 def _expanded(
-    given: Trace | Folded | Program | Traffic, algorithms: MappingOf[str, str] | None
+    given: Trace | Folded | Program | Traffic, algorithms: MappingOf[str, str] | None, rma: str
 ) -> SourceTraffic:
     if isinstance(given, Traffic):
         raise TraceError(
             "traffic: it has no collectives apart: expected a trace, or to ignore them"
         )
     if not isinstance(given, Program):
-        given = lower(given, algorithms)
-    elif algorithms and dict(algorithms) != dict(given.algorithms):
+        return expanded(given, algorithms, rma)
+    if algorithms and dict(algorithms) != dict(given.algorithms):
         raise ParameterError(
             f"algorithms {dict(algorithms)}: the program was lowered with "
             f"{dict(given.algorithms)}: expected the same"
         )
-    return SourceTraffic(given.traffic(), given.chosen, given.notes, expanded=True)
+    found = SourceTraffic(given.two_sided_traffic(), given.chosen, given.notes, expanded=True)
+    return found.counting(given.one_sided_traffic(), rma)
 
 
-def tell_of_collectives(name: str, found: SourceTraffic) -> None:
-    """Warn of a program that sends in collectives only, or most, and say what was done about it."""
+def tell_of_traffic(name: str, found: SourceTraffic, rma: str) -> None:
+    """Warn of a program that sends in collectives only, or most, or one-sided.
+
+    What was done about it is said.
+    """
+    if found.one_sided:
+        how = "not counted (--rma include counts them)"
+        if rma == "include":
+            how = "counted, too (--rma ignore leaves them out)"
+        warnings.warn(f"{name}: {found.one_sided}: {how}", HopmapWarning, stacklevel=3)
     if found.outweighed:
         how = "count collectives with --collectives expand"
         if found.expanded:

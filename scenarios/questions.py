@@ -9,18 +9,21 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
+
 from hopmap.errors import HopmapWarning
-from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
+from hopmap.mappers import LOAD, MAPPERS, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
 from hopmap.mappers.budget import Interrupted
 from hopmap.mappers.objectives import objective_value, unknown_objective
+from hopmap.mappers.partitions.integrated import MOST
 from hopmap.mappers.timing import timed_mapping
 from hopmap.progress import Progress
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import DEFAULT_ENGINE, Metrics, ParameterError
 from hopmap.simulator import evaluate as measure
 from hopmap.simulator.parameters.keys import names_algorithm
-from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
+from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, with_room
 from hopmap.traces import Traffic
 
 from .given import (
@@ -39,10 +42,13 @@ from .given import (
 from .mistaken import TRACE, expect
 from .placement import Placement
 from .replays import expect_engine
-from .simulated_objective import SIMULATED, Simulated
+from .simulated_objective import BOUND, SIMULATED, Simulated, bound_of, simulated
 
 LAUNCHED = "identity"
 """The mapper that places ranks as launchers do when nobody asks."""
+
+MANY, VERTICES, LOOSE = "integrated", 2**14, 0.01
+"""What `auto` stands for from so many vertices and such an imbalance on: it moves single ones."""
 
 
 def map_ranks(
@@ -59,7 +65,9 @@ def map_ranks(
     hosts: str | Path | None = None,
     nodelist: str | None = None,
     spread: bool = False,
+    imbalance: float | None = None,
     collectives: str = "auto",
+    rma: str = "include",
     settings: GivenSettings = None,
     steps: int | None = None,
     rounds: int | None = None,
@@ -83,8 +91,8 @@ def map_ranks(
         What the first mapper starts from.
     objective : str or callable, optional
         "hop_bytes", "hop_messages", "cardinality", "max_link_load"; "makespan" or "energy", which
-        replay every mapping that is looked at; or a function of the mapping. When left out, each
-        mapper's own.
+        replay every mapping that is looked at; "makespan_bound", see `MakespanBound`; or a function
+        of the mapping. When left out, each mapper's own.
     engine : str, optional
         Of "makespan" and "energy".
     names : path or str, optional
@@ -96,6 +104,12 @@ def map_ranks(
     spread : bool
         Whether every node takes as many ranks as any other that has room, one more at most. All
         mappers fill nodes otherwise, or as few as their objective wants.
+    imbalance : float, optional
+        For a graph of more vertices than slots: every node takes (1 + imbalance) times its share of
+        the vertices at most, 0.03 is 3 %. "auto" is "integrated" from 16,384 vertices
+        and 1 % on, up to 2,048 nodes.
+    rma : {"include", "ignore"}
+        Whether to count what one-sided operations move.
     collectives : {"auto", "ignore", "expand"}
         Whether to count what collectives send; "auto" does where that outweighs the messages, or
         where algorithms are set.
@@ -125,16 +139,27 @@ def map_ranks(
     if initial is not None and pipeline[0].info.initial == "ignored":
         raise MappingError(f"initial: {pipeline[0].info.name} starts from no mapping")
     network = on_job(configured(topology)[0], names, hosts, nodelist)
-    if initial is not None:
+    if imbalance is not None and spread:
+        raise MappingError("imbalance: expected spread=False with it, it says what a node takes")
+    if initial is not None and imbalance is None:
         mapping_given(initial, network, None)  # before anything takes long
     goal: str | Function | None = objective
-    if isinstance(objective, str) and objective in SIMULATED:
+    if isinstance(objective, str) and objective in (*SIMULATED, BOUND):
+        if objective == BOUND and engine is not None:
+            raise ParameterError(f"engine {engine}: expected objective makespan with it")
         expect_engine(engine)
         run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
         network = on_job(run.network, names, hosts, nodelist)
-        goal = Simulated(objective, run, engine or DEFAULT_ENGINE)
-        if collectives == "expand" or (found := traffic_given(given, collectives)).expanded:
-            traffic = run.program.traffic()
+        if objective == BOUND:
+            goal = bound_of(run)
+        else:
+            goal = simulated(objective, run, engine or DEFAULT_ENGINE)
+        if collectives == "expand":
+            traffic = traffic_given(run.program, collectives, rma=rma).traffic
+        elif (found := traffic_given(given, collectives, rma=rma)).expanded:
+            one_sided = run.program.one_sided_traffic()
+            traffic = run.program.two_sided_traffic()
+            traffic = traffic.plus(one_sided) if rma == "include" else traffic
         else:
             traffic = found.traffic
     else:
@@ -143,11 +168,15 @@ def map_ranks(
             if value is not None:
                 raise ParameterError(f"{name} {value}: expected objective makespan with it")
         if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
-            raise unknown_objective(objective, (*known, *SIMULATED))
+            raise unknown_objective(objective, (*known, *SIMULATED, BOUND))
         for key in settings or {}:
             if not names_algorithm(key):
                 raise ParameterError(f"{key}: expected objective makespan with it")
-        traffic = traffic_given(given, collectives, algorithms_of(settings)).traffic
+        traffic = traffic_given(given, collectives, algorithms_of(settings), rma).traffic
+    if imbalance is not None:
+        network = with_room(network, traffic.ranks, imbalance)
+        mapper = _of_many(mapper, goal, network, traffic.ranks, imbalance)
+        pipeline = parse_pipeline(mapper)
     room = network.evenly(traffic.ranks) if spread else network
     start = None if initial is None else mapping_given(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
@@ -192,6 +221,17 @@ def map_ranks(
     )
 
 
+def _of_many(
+    mapper: str, goal: str | Function | None, network: Topology, ranks: int, imbalance: float
+) -> str:
+    """Let `auto` be the mapper of graphs with many vertices a node, where that one can do it."""
+    many = mapper.strip() == "auto" and ranks >= VERTICES and imbalance >= LOOSE
+    few = np.count_nonzero(network.slots) <= MOST
+    return (
+        MANY if many and few and MAPPERS[MANY].takes("objective", goal or "hop_bytes") else mapper
+    )
+
+
 def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:
     if callable(goal):
         return goal(node_of)
@@ -205,6 +245,7 @@ def evaluate(
     *,
     convention: str = "hopmap",
     collectives: str = "auto",
+    rma: str = "include",
     settings: GivenSettings = None,
 ) -> Metrics:
     """Measure a mapping: what stays on nodes, what crosses links, how far, how evenly.
@@ -217,7 +258,7 @@ def evaluate(
     mapping : file, array or Placement
     convention : {"hopmap", "maplib"}
         Correct, or as the HAEC thesis published.
-    collectives, settings : see `map_ranks`
+    collectives, rma, settings : see `map_ranks`
 
     Raises
     ------
@@ -229,5 +270,5 @@ def evaluate(
     network, _ = configured(named)
     mapping_given(mapping, network, None)
     algorithms = algorithms_of(settings)
-    traffic = traffic_given(given, collectives, algorithms).traffic
+    traffic = traffic_given(given, collectives, algorithms, rma).traffic
     return measure(traffic, network, mapping_given(mapping, network, traffic.ranks), convention)

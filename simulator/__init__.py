@@ -12,6 +12,7 @@ from hopmap.simulator.explain.critical_path import Segment as Segment
 from hopmap.simulator.explain.critical_path import critical_path as critical_path
 from hopmap.simulator.explain.explain import Explanation as Explanation
 from hopmap.simulator.explain.explain import explain as explain
+from hopmap.simulator.explain.makespan_bound import MakespanBound as MakespanBound
 from hopmap.simulator.explain.sensitivity import Doubling as Doubling
 from hopmap.simulator.explain.sensitivity import sensitivity as sensitivity
 from hopmap.simulator.export.program_trace import trace_of_program as trace_of_program

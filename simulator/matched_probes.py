@@ -27,7 +27,8 @@ def with_matched_probes(trace: Trace) -> Trace:
     TraceError
         A receive of a message that was not probed for, or the end of one that was not begun.
     """
-    if not (trace.kind >= Kind.PROBE).any():
+    probing = (trace.kind >= Kind.PROBE) & (trace.kind <= Kind.IMRECV)
+    if not probing.any():
         return trace
     kind, records = (
         trace.kind.copy(),
@@ -38,7 +39,7 @@ def with_matched_probes(trace: Trace) -> Trace:
             }
         ),
     )
-    events = np.flatnonzero(kind >= Kind.PROBE)
+    events = np.flatnonzero(probing)
     what, row = kind[events], trace.ref[events]
     kind[events] = Kind.REQUEST_TEST
     rank = np.searchsorted(trace.offsets, events, side="right") - 1

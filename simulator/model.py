@@ -21,6 +21,8 @@ DELIVER = 3  # the tail of a message's last packet reaches the target
 SENT = 4  # the tail of a large message's last packet has left the source
 ANSWER = 5  # a rank that computed gets to a message that has arrived
 RESUME = 6  # a strand goes on
+CREDIT = 7  # there is room again behind a link whose buffers are finite
+PASSED = 8  # a packet's tail has left such a buffer, and the link that it goes over is free
 
 # What a packet carries. All but data are control messages: the request and the grant of a
 # rendezvous, the acknowledgement of a small synchronous message.
@@ -35,6 +37,7 @@ BUFFERED = 1
 SYNCHRONOUS = 2
 READY = 3
 PUT = 4  # no mode of MPI's: into memory that the target has named, asks for nothing either
+HARDWARE = 5  # likewise, by a network interface beside its rank: nobody is busy with it
 
 # When a send is complete: when it is posted, when its message has been received, when its data have
 # left the first server.
@@ -77,7 +80,7 @@ def asks_first(size: int, mode: int, eager_limit: int) -> bool:
     That of a ready send is there already, as is the memory of a put. So MPICH has it (ch3: ready
     sends of any size are eager).
     """
-    return size >= eager_limit and mode not in (READY, PUT)
+    return size >= eager_limit and mode not in (READY, PUT, HARDWARE)
 
 
 def completion(size: int, mode: int, eager_limit: int) -> int:
@@ -105,7 +108,8 @@ def byte_overhead(size: int, eager_limit: int, per_byte: float) -> float:
 def receive_overhead(mode: int, overhead_recv: float, put_latency: float) -> float:
     """Seconds that a rank is busy with a message that has arrived, its bytes apart.
 
-    Of a put's the first ones pass on its way, see `noticed`.
+    Of a put's the first ones pass on its way, see `noticed`. What an interface takes costs nothing,
+    nor do its bytes.
     """
     return max(0.0, overhead_recv - put_latency) if mode == PUT else overhead_recv
 
@@ -157,6 +161,11 @@ def head_arrival(start: float, end: float, latency: float, cut_through: bool) ->
 def tail_arrival(end: float, latency: float) -> float:
     """When the whole packet has reached the next server, or the target."""
     return end + latency
+
+
+def credit_arrival(end: float, latency: float, credit_delay: float) -> float:
+    """When a link knows that there is room behind it, where a packet's tail left at `end`."""
+    return end + latency + credit_delay
 
 
 def noticed(

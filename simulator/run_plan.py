@@ -19,6 +19,8 @@ from hopmap.simulator.programs.program import Op, Program, no_work
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import Mapping, Topology
 
+from .virtual_channels import no_rings
+
 Ints = NDArray[np.int64]
 
 
@@ -50,6 +52,8 @@ class RunPlan:
     indptr : ndarray(int64, shape=(paths + 1,))
     servers : ndarray(int64)
         Path p is ``servers[indptr[p]:indptr[p + 1]]``.
+    classes : ndarray(int64)
+        Of virtual channels, of every entry of `servers`; empty where buffers are unbounded.
     number_bits, packet_bits : int
         For `model.order_key`.
     """
@@ -70,6 +74,7 @@ class RunPlan:
     bytes: int
     indptr: Ints
     servers: Ints
+    classes: Ints
     number_bits: int
     packet_bits: int
 
@@ -84,7 +89,7 @@ class RunPlan:
             self.program.mode[rows],
             self.program.size[rows] >= self.parameters.eager_limit,
         )
-        asked = large & (mode != model.READY) & (mode != model.PUT)
+        asked = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
         return asked, asked | (mode == model.SYNCHRONOUS)
 
     @property
@@ -122,6 +127,8 @@ def plan_run(
     of_row[:, send] = path.reshape(2, -1)
 
     bandwidth, latency = speeds(topology, parameters)
+    classes = no_rings(topology, indptr, servers, parameters)
+    buffers = len(bandwidth) * parameters.network_virtual_channels * bool(len(classes))
     largest = int(program.size[send].max(initial=parameters.control_bytes))
     return RunPlan(
         program=program,
@@ -140,7 +147,8 @@ def plan_run(
         bytes=int((program.size[send] * times[send]).sum()),
         indptr=indptr,
         servers=servers,
-        number_bits=max(messages, program.strands).bit_length(),
+        classes=classes,
+        number_bits=max(messages, program.strands, buffers).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )
 

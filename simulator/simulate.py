@@ -203,6 +203,11 @@ def prepared(
             f"nic {parameters.nic}: engine {engine} has no packets that could take turns: "
             f"expected fifo"
         )
+    if parameters.network_buffer and not ENGINES[engine].packets:
+        raise ParameterError(
+            f"network.buffer {parameters.network_buffer}: engine {engine} has no packets that wait "
+            f"for room: expected 0"
+        )
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):

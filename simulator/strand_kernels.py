@@ -11,7 +11,7 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
-from hopmap.simulator.model import BUFFERED, DATA, GRANT, QUANTILES, REQUEST, RESUME
+from hopmap.simulator.model import BUFFERED, DATA, GRANT, HARDWARE, QUANTILES, REQUEST, RESUME
 from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth, recording
@@ -104,7 +104,7 @@ def strand_machine(
                     )
                 if sending and row["mode"] == BUFFERED:
                     pause += row["size"] * loop["copy_per_byte"]
-                if sending and pause > 0:
+                if sending and pause > 0 and row["mode"] != HARDWARE:
                     if loop["noisy"]:
                         pause *= _factor(run, strand, OF_OVERHEAD)
                     strand["communicate"] += pause
@@ -179,7 +179,8 @@ def strand_machine(
         if number >= 0:
             row["waiter"] = -1
             strand = nth(run.strands, number)
-            if strand["begun_by"] >= 0:  # a rank's own strand waits in a call
+            # A rank's own strand waits in a call, and an interface for no call at all.
+            if strand["begun_by"] >= 0 and row["mode"] != HARDWARE:
                 now = in_call(now, nth(run.ranks, strand["rank"])["until"])
             strand["wait"] += now - strand["since"]
             if recording(run.operation_times) and run.loop["record_operations"]:
@@ -210,7 +211,7 @@ def _factor(run: Any, strand: Any, first: int) -> float:
 def _overhead_of(run: Any, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
     loop = run.loop
-    if row["kind"] not in (RECV, IRECV):
+    if row["kind"] not in (RECV, IRECV) or row["mode"] == HARDWARE:
         return 0.0
     copying = byte_overhead(row["size"], loop["eager_limit"], loop["overhead_per_byte"])
     receiving = receive_overhead(row["mode"], loop["overhead_recv"], loop["overhead_put_latency"])

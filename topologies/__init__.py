@@ -24,6 +24,7 @@ from .placement import Mapping as Mapping
 from .placement import MappingError as MappingError
 from .placement import check_fits as check_fits
 from .placement import check_mapping as check_mapping
+from .placement import with_room as with_room
 from .presets import PRESETS as PRESETS
 from .presets import Preset as Preset
 from .routing import Router as Router

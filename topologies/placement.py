@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import groupby
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.errors import HopmapError
 
+from .job import OVER
 from .spec import FAMILIES
 from .topology import Topology
 
@@ -78,14 +82,57 @@ def check_fits(ranks: int, topology: Topology) -> None:
         )
 
 
+def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
+    """Return the network with room for more ranks than it has slots, as for a graph's blocks.
+
+    Every node takes (1 + imbalance) times its share, both rounded as KaHIP and SharedMap do: what
+    its slots are of all slots, of the ranks, rounded up; then that, rounded down. The spec says so.
+
+    Parameters
+    ----------
+    ranks : int
+    imbalance : float
+        Part that a node may have above its share; 0.03 is 3 %.
+
+    Raises
+    ------
+    MappingError
+        An imbalance that is none, or a network whose spec cannot say what a node takes.
+    """
+    if not 0 <= imbalance <= ranks:
+        raise MappingError(f"imbalance {imbalance}: expected a number >= 0, 0.03 is 3 %")
+    slots = topology.slots
+    share = -(-ranks * slots // max(int(slots.sum()), 1))
+    room = np.floor((1 + imbalance) * share + 1e-9).astype(np.int64)
+    if np.array_equal(room, slots):
+        return topology
+    spec = _wider(topology.spec, room)
+    if spec is None:
+        raise MappingError(
+            f"imbalance {imbalance:g}: {topology.spec} cannot say how many slots a node has: "
+            "expected a network whose spec may end in *2"
+        )
+    return replace(topology, slots=room, spec=spec)
+
+
+def _wider(spec: str, slots: NDArray[np.int64]) -> str | None:
+    """Spec with other slots; nodes that are not the job's may have some there."""
+    family, _, words = spec.partition(":")
+    if family in OVER:
+        over, _, machine = words.partition("@")
+        inner = _wider(machine, slots)
+        return inner and f"{family}:{over}@{inner}"
+    if family == "cluster":
+        runs = [(len(list(run)), most) for most, run in groupby(slots.tolist())]
+        return "cluster:" + "+".join(f"{nodes}*{max(most, 1)}" for nodes, most in runs)
+    if family not in FAMILIES or not FAMILIES[family].slots:
+        return None
+    shape, *options = spec.split(",")
+    return ",".join((f"{shape.partition('*')[0]}*{slots.max()}", *options))
+
+
 def _like(topology: Topology, ranks: int) -> str:
     """Spec of the network with enough slots, where a spec can say so."""
     slots = -(-ranks // topology.nodes)
-    family = topology.spec.partition(":")[0]
-    if family == "cluster":
-        return f", like cluster:{topology.nodes}*{slots}"
-    if family not in FAMILIES or not FAMILIES[family].slots:
-        return ""
-    shape, *options = topology.spec.split(",")
-    wider = f"{shape.partition('*')[0]}*{slots}"
-    return f", like {','.join((wider, *options))}"
+    wider = _wider(topology.spec, np.full(topology.nodes, slots))
+    return "" if wider is None or topology.spec.startswith(OVER) else f", like {wider}"

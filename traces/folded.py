@@ -7,13 +7,16 @@ them once; the simulator lowers it to a program with loops.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .calls import CALL, count_calls, trace_of_calls
-from .trace import Kind, Trace
+from .safety.memory import require_memory
+from .trace import Kind, Records, Trace
 
 Ints = NDArray[np.int64]
 
@@ -52,6 +55,61 @@ class Folded(NamedTuple):
         for first, behind, times in zip(begin, end, self.times, strict=True):
             trips[first:behind] *= times
         return trips
+
+
+BYTES_PER_EVENT = 100  # of a trace while it is put together
+
+
+def unfolded(folded: Folded) -> Trace:
+    """Write all trips out, one after the other.
+
+    Requests keep their numbers from trip to trip, as persistent ones do.
+
+    Raises
+    ------
+    OutOfMemoryError
+        It would not fit.
+    """
+    trace = folded.trace
+    events = int(folded.trips(np.arange(trace.events)).sum())
+    require_memory(
+        BYTES_PER_EVENT * events,
+        f"{trace.name}: the whole trace of {events:,} events",
+        "keep its loops",
+    )
+    order = np.lexsort((-folded.end, folded.begin))
+    loops = [tuple(row) for row in np.stack(folded[1:], axis=1)[order].tolist()]
+    at = 0  # in loops
+
+    def trips_of(begin: int, end: int) -> Ints:
+        nonlocal at
+        parts = []
+        while at < len(loops) and loops[at][1] <= end and loops[at][0] < end:
+            first, behind, times = loops[at]
+            at += 1
+            parts += [np.arange(begin, first), np.tile(trips_of(first, behind), times)]
+            begin = behind
+        return np.concatenate([*parts, np.arange(begin, end)])
+
+    ranks = [trips_of(b, e) for b, e in pairwise(trace.offsets.tolist())]
+    chosen = np.concatenate([*ranks, np.zeros(0, dtype=np.int64)])
+    offsets = np.concatenate(([0], np.cumsum([len(rank) for rank in ranks]))).astype(np.int64)
+    gap = np.diff(trace.time, prepend=0.0)
+    some = np.diff(trace.offsets) > 0
+    gap[trace.offsets[:-1][some]] = trace.time[trace.offsets[:-1][some]]
+    time = [np.cumsum(gap[rank]) for rank in ranks]
+    kind, ref = trace.kind[chosen], trace.ref[chosen]
+    recorded = kind > Kind.LEAVE
+    rows = ref[recorded]
+    ref[recorded] = np.arange(len(rows))
+    return replace(
+        trace,
+        offsets=offsets,
+        kind=kind,
+        time=np.rint(np.concatenate([*time, np.zeros(0)]) * 1e9) / 1e9,
+        ref=ref,
+        records=Records(*(column[rows] for column in trace.records)),
+    )
 
 
 def written_out(parts: Parts) -> NDArray[np.void]:

@@ -23,7 +23,7 @@ class Role(IntEnum):
 
 # C, Fortran (upper or lower case, with underscores behind it, mpi_f08), and the profiling names.
 _CALL = re.compile(r"p?mpi_(\w+?)(?:_f08(?:ts)?)?_*", re.IGNORECASE | re.ASCII)
-_POLL = re.compile(r"test(any|some|all)?|im?probe|request_get_status(_\w+)?")
+_POLL = re.compile(r"(win_)?test|test(any|some|all)|im?probe|request_get_status(_\w+)?")
 _FILE = re.compile(r"file_\w+")
 _ONE_SIDED = re.compile(
     r"win_\w+|r?(put|get|accumulate|get_accumulate)(_c)?|(fetch_and_op|compare_and_swap)(_c)?"

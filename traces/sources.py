@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from hopmap.errors import HopmapWarning
-from hopmap.traces.foreign.goal import read_goal
+from hopmap.traces.foreign.goal.read import read_goal
 from hopmap.traces.foreign.kinds import Recording, read_recording, recording_of
 from hopmap.traces.foreign.schedule import Schedule
 from hopmap.traces.formats.files import FORMATS, files_of, load_traffic
@@ -31,12 +31,14 @@ from hopmap.traces.patterns.training import (
     training_trace,
     training_traffic,
 )
+from hopmap.traces.scaled.extrapolate import Scaled, scaled, traffic_of_folded
 
-from .folded import Folded
+from .folded import Folded, unfolded
 from .trace import Trace, TraceError
 from .traffic import Traffic, traffic_of
 
 STENCIL, COLLECTIVE, TRAINING = "stencil:", "collective:", "training:"
+SCALED = "scaled:"
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,12 @@ class Source:
     kind : str
         "archive", an OTF2 archive; "recording", another tool's trace of calls, or "schedule", of
         operations; "traffic", a file of it. To generate are a "benchmark", a "stencil", the call of
-        a "collective", and a step of "training" a model.
+        a "collective", and a step of "training" a model. "scaled" is a program at more ranks than
+        it was recorded on.
     path : Path or None
         Archive folder (or anchor file), trace or traffic file.
+    smaller : tuple of Source
+        Of what is scaled: the program at fewer ranks.
     """
 
     name: str
@@ -65,8 +70,10 @@ class Source:
         "stencil",
         "collective",
         "training",
+        "scaled",
     ]
     path: Path | None = None
+    smaller: tuple[Source, ...] = ()
 
     @property
     def has_program(self) -> bool:
@@ -113,6 +120,8 @@ class Source:
             return Traffic.from_pairs(call.ranks, [], [], [], [])
         if self.kind == "training":
             return training_traffic(parse_training(self.name.removeprefix(TRAINING)))
+        if self.kind == "scaled":
+            return traffic_of_folded(self.scaled().program)
         assert self.path is not None
         if self.kind == "archive":
             from hopmap.traces.otf2.read import read_traffic
@@ -131,6 +140,11 @@ class Source:
         if found is None:
             raise TraceError(f"{self.path}: is no trace any more: expected one of another tool")
         return found
+
+    def scaled(self) -> Scaled:
+        """Extrapolate the program at fewer ranks."""
+        ranks = self.name.removeprefix(SCALED).partition(",")[0]
+        return scaled([each.calls() for each in self.smaller], int(ranks))
 
     def schedule(self) -> Schedule:
         """Read a schedule."""
@@ -155,6 +169,8 @@ class Source:
             return collective_trace(parse_collective(self.name.removeprefix(COLLECTIVE)))
         if self.kind == "training":
             return training_folded(parse_training(self.name.removeprefix(TRAINING)), self.name)
+        if self.kind == "scaled":
+            return self.scaled().program
         if not self.has_program:
             raise TraceError(
                 f"{self.path or self.name}: only traffic, without the order of messages: expected "
@@ -175,9 +191,8 @@ class Source:
             return nas_trace(self.name, steps=steps)
         if self.kind == "training":
             return training_trace(parse_training(self.name.removeprefix(TRAINING)), self.name)
-        trace = self.calls(steps)
-        assert isinstance(trace, Trace)
-        return trace
+        calls = self.calls(steps)
+        return unfolded(calls) if isinstance(calls, Folded) else calls
 
     def digest(self) -> str:
         """Hash of everything that determines the traffic and the trace, but for hopmap's version.
@@ -192,6 +207,8 @@ class Source:
         digest = hashlib.blake2b(self.kind.encode(), digest_size=16)
         if self.path is None:
             digest.update(self.name.lower().encode())
+            for each in self.smaller:
+                digest.update(each.digest().encode())
             return digest.hexdigest()
         for file in self._files():
             status = file.stat()
@@ -226,7 +243,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         "run1/traces.otf2", "run1", "traffic.npz", "lu.C.64",
         "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
         "collective:allreduce=ring,64,1MiB" (`parse_collective`),
-        "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`).
+        "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`),
+        "scaled:256,run16,run64" (`scaled`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
 
@@ -265,6 +283,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     if str(text).startswith(TRAINING):
         parse_training(str(text).removeprefix(TRAINING))
         return Source(str(text), "training")
+    if str(text).startswith(SCALED):
+        return _scaled_source(str(text), folder)
     if is_nas_name(str(text)):
         benchmark, nas_class, ranks = str(text).split(".")
         if benchmark.lower() not in BENCHMARKS:
@@ -280,6 +300,18 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
         f"a benchmark like lu.C.64, or a stencil like stencil:8x8,5pt"
     )
+
+
+def _scaled_source(text: str, folder: Path | None) -> Source:
+    """Say what "scaled:RANKS,TRACE,..." means."""
+    ranks, *traces = text.removeprefix(SCALED).split(",")
+    if not (ranks.isascii() and ranks.isdigit() and len(ranks) < 9) or not all([traces, *traces]):
+        raise TraceError(f"{text}: expected scaled:RANKS,TRACE,..., like scaled:256,run16,run64")
+    smaller = tuple(open_source(each, folder) for each in traces)
+    for each in smaller:
+        if not each.has_program or each.kind == "schedule":
+            raise TraceError(f"{text}: {each.name} has no calls: expected a trace or a benchmark")
+    return Source(text, "scaled", smaller=smaller)
 
 
 def _called_alike(path: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .trace import Collective, Kind, Trace
-from .traffic import Traffic, traffic_of
+from .traffic import Traffic, one_sided_traffic_of, traffic_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,10 @@ class Summary:
         What the ranks sent in collective operations, by the trace's own account, all in all.
     duration : float
         Seconds from the first to the last event.
+    one_sided : Traffic
+        What one-sided operations move, see `one_sided_traffic_of`.
+    one_sided_records : mapping of str to int
+        Records of these, and of what synchronises them, by OTF2's names.
     ignored : mapping of str to int
         Records of ranks that a `Trace` leaves out, counted by name; those of locations that belong
         to no rank together, as "of other locations".
@@ -44,6 +48,8 @@ class Summary:
     collectives: Mapping[str, int | float]
     collective_bytes: int
     duration: float
+    one_sided: Traffic
+    one_sided_records: Mapping[str, int] = field(default_factory=dict)
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -77,6 +83,12 @@ class Summary:
             "collectives": dict(self.collectives),
             "collective_bytes": self.collective_bytes,
             "duration": self.duration,
+            "one_sided": {
+                "messages": int(self.one_sided.messages.sum()),
+                "bytes": int(self.one_sided.bytes.sum()),
+                "pairs": self.one_sided.pairs,
+                "records": dict(self.one_sided_records),
+            },
             "ignored": dict(self.ignored),
         }
 
@@ -86,6 +98,7 @@ def summarize(trace: Trace) -> Summary:
     ends = np.flatnonzero(
         (trace.kind == Kind.COLLECTIVE_END) | (trace.kind == Kind.COLLECTIVE_COMPLETE)
     )
+    one_sided = np.bincount(trace.kind, minlength=max(Kind) + 1)[Kind.RMA_WIN_CREATE :].tolist()
     rows = trace.ref[ends]
     keys = np.stack(
         [trace.kind[ends], trace.records.operation[rows], trace.records.comm[rows]], axis=1
@@ -106,8 +119,25 @@ def summarize(trace: Trace) -> Summary:
         ),
         collective_bytes=int(trace.records.size[rows].sum()),
         duration=trace.duration,
+        one_sided=one_sided_traffic_of(trace),
+        one_sided_records={
+            record_name(kind): count
+            for kind, count in enumerate(one_sided, Kind.RMA_WIN_CREATE)
+            if count
+        },
         ignored=trace.ignored,
     )
+
+
+def record_name(kind: int) -> str:
+    """Return OTF2's name of a kind of one-sided record.
+
+    Examples
+    --------
+    >>> record_name(Kind.RMA_OP_COMPLETE_NON_BLOCKING)
+    'RmaOpCompleteNonBlocking'
+    """
+    return Kind(kind).name.title().replace("_", "")
 
 
 def count_calls(records: Iterable[tuple[bool, int, int, int]]) -> dict[str, int | float]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,9 +50,28 @@ class Kind(IntEnum):
     MRECV = 15  # receive of the matched message that `request` names
     IMRECV_REQUEST = 16  # start of the same; `received` names the message
     IMRECV = 17
+    # One-sided, named as in OTF2; see `Records` for what their columns hold.
+    RMA_WIN_CREATE = 18
+    RMA_WIN_DESTROY = 19
+    RMA_WAIT_CHANGE = 20
+    RMA_COLLECTIVE_BEGIN = 21
+    RMA_COLLECTIVE_END = 22  # a fence, or a window made or freed
+    RMA_GROUP_SYNC = 23  # of MPI_Win_start, post, complete, wait
+    RMA_SYNC = 24
+    RMA_REQUEST_LOCK = 25
+    RMA_ACQUIRE_LOCK = 26
+    RMA_TRY_LOCK = 27  # in vain
+    RMA_RELEASE_LOCK = 28
+    RMA_PUT = 29
+    RMA_GET = 30
+    RMA_ATOMIC = 31
+    RMA_OP_COMPLETE_BLOCKING = 32  # here
+    RMA_OP_COMPLETE_NON_BLOCKING = 33  # here, as a request
+    RMA_OP_TEST = 34  # not complete yet
+    RMA_OP_COMPLETE_REMOTE = 35  # at the target
 
 
-FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN)
+FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN, Kind.RMA_OP_TEST, Kind.RMA_TRY_LOCK)
 """Records in a call that looks for something which do not say that it found it."""
 
 
@@ -84,8 +103,27 @@ class Collective(IntEnum):
     DESTROY_HANDLE_AND_DEALLOCATE = 22
 
 
+class Sync(IntFlag):
+    """What a one-sided synchronisation is about, as OTF2_RmaSyncLevel."""
+
+    NONE = 0  # it was looked for in vain
+    PROCESS = 1
+    MEMORY = 2
+
+
+class Lock(IntEnum):
+    """Sorts of locks, as OTF2_LockType."""
+
+    EXCLUSIVE = 0
+    SHARED = 1
+
+
 class Records(NamedTuple):
     """Columns of the events that are not brackets, all of one length; -1 means "does not apply".
+
+    One-sided records have their window as `tag`, its communicator as `comm` and the target as
+    `peer` (-1: all of the window); `request` is OTF2's matching number, which may be that of
+    several operations, or the number of the lock.
 
     Attributes
     ----------
@@ -96,14 +134,18 @@ class Records(NamedTuple):
     tag : ndarray(int32)
         Message tag.
     operation : ndarray(uint8)
-        `Collective` of COLLECTIVE_END and COLLECTIVE_COMPLETE, else 255.
+        `Collective` of COLLECTIVE_END, COLLECTIVE_COMPLETE and RMA_COLLECTIVE_END; `Lock` of locks,
+        OTF2's number of RMA_ATOMIC and RMA_SYNC, `Sync` of RMA_GROUP_SYNC; else 255.
     size : ndarray(int64)
         Bytes of the message; of a collective, bytes sent as OTF2 counts them (the whole operation
-        at this rank: an allreduce of b bytes over P ranks has b * P).
+        at this rank: an allreduce of b bytes over P ranks has b * P). Of RMA_PUT and RMA_ATOMIC
+        what goes to the target, of RMA_GET what comes back; of RMA_GROUP_SYNC the index into
+        `Trace.groups`.
     received : ndarray(int64)
-        Bytes received by a collective, counted likewise.
+        Bytes received by a collective, counted likewise; of RMA_ATOMIC what comes back.
     request : ndarray(int64)
-        Request of non-blocking operations; a persistent request reuses its number.
+        Request of non-blocking operations; a persistent request reuses its number. Of
+        RMA_COLLECTIVE_END its `Sync`.
     """
 
     peer: NDArray[np.int32]
@@ -219,6 +261,10 @@ class Trace:
         Times that were not the program's, or not of one thread alone.
     counts : PairCounts, optional
         Who sends how much to whom in alltoallv and alltoallw, where that is known.
+    windows : tuple of int
+        Communicator of each window of one-sided operations; -1 of what is no window of MPI.
+    groups : tuple of ndarray(int32)
+        World ranks of groups that synchronise one-sided operations.
     """
 
     name: str
@@ -234,6 +280,8 @@ class Trace:
     roles: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     spans: Spans = NO_SPANS
     counts: PairCounts | None = None
+    windows: tuple[int, ...] = ()
+    groups: tuple[NDArray[np.int32], ...] = ()
 
     def __post_init__(self) -> None:
         """Fill in the roles of regions."""

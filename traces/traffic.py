@@ -155,6 +155,19 @@ class Traffic:
             self.metadata,
         )
 
+    def plus(self, other: Traffic) -> Traffic:
+        """Return this traffic and that of another kind of the same ranks; metadata are its own."""
+        if not other.pairs:
+            return self
+        return Traffic.from_pairs(
+            self.ranks,
+            np.concatenate((self.src, other.src)),
+            np.concatenate((self.dst, other.dst)),
+            np.concatenate((self.messages, other.messages)),
+            np.concatenate((self.bytes, other.bytes)),
+            self.metadata,
+        )
+
     def same_as(self, other: Traffic) -> bool:
         """Whether both have the same pairs with the same messages and bytes."""
         return self.ranks == other.ranks and all(
@@ -207,6 +220,29 @@ def traffic_of(trace: Trace) -> Traffic:
         trace.records.peer[rows],
         np.ones(len(rows), dtype=np.int64),
         size,
+        name=trace.name,
+    )
+
+
+def one_sided_traffic_of(trace: Trace) -> Traffic:
+    """Reduce a trace to what its one-sided operations move.
+
+    A put is a message from its origin to its target, and a get one from its target to its origin;
+    an atomic operation is a put, and a get besides if it brings bytes back.
+    """
+    events = np.flatnonzero((trace.kind >= Kind.RMA_PUT) & (trace.kind <= Kind.RMA_ATOMIC))
+    rows, kind = trace.ref[events], trace.kind[events]
+    origin = np.searchsorted(trace.offsets, events, side="right") - 1
+    target = trace.records.peer[rows]
+    puts, back = kind != Kind.RMA_GET, trace.records.received[rows]
+    gets = ~puts | (back > 0)
+    got = np.where(puts, back, trace.records.size[rows])
+    return Traffic.from_pairs(
+        trace.ranks,
+        np.concatenate((origin[puts], target[gets])),
+        np.concatenate((target[puts], origin[gets])),
+        np.ones(int(puts.sum() + gets.sum()), dtype=np.int64),
+        np.concatenate((trace.records.size[rows][puts], got[gets])),
         name=trace.name,
     )
 

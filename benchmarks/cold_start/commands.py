@@ -2,6 +2,7 @@
 
 Processor seconds of a command, its start included, with an empty folder of compiled code and again
 with what the first call left there. The aim is that no first call takes more than 5 s more.
+An installation has compiled what most of them need; with ``HOPMAP_CARRIED=0`` they compile it.
 ``--only map`` measures rows with that word. Quarter of an hour of one core.
 """
 

@@ -1,6 +1,7 @@
 """Fuzzing: damaged input through the command line, for so many seconds.
 
-    python benchmarks/fuzz/fuzz.py archives|foreign|scenarios|matrices|mappings|topologies|others
+    python benchmarks/fuzz/fuzz.py archives|scenarios|matrices|mappings|topologies|others|foreign|
+            goal|goal-binary|liballprof|dumpi|paraver|tit
         [--seconds 600] [--seed N] [--keep FOLDER] [--more ARCHIVE ...] [--repeat FOLDER]
 
 A case may succeed, or be refused in one line with exit code 2. All else is a failure: another

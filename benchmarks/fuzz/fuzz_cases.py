@@ -7,6 +7,7 @@ number, whatever the machine, so that the number is all that has to be kept of i
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -363,6 +364,13 @@ def _argument(text: str) -> str:
 KINDS = {
     "archives": Kind(fuzz_traces.seeds_of_archives, fuzz_traces.case_of_archives),
     "foreign": Kind(fuzz_foreign.seeds_of_foreign, fuzz_foreign.case_of_foreign),
+    **{
+        name: Kind(
+            fuzz_foreign.seeds_of_foreign,
+            functools.partial(fuzz_foreign.case_of_foreign, names=(name,)),
+        )
+        for name in fuzz_foreign.NAMES
+    },
     "scenarios": Kind(seeds_of_scenarios, case_of_scenarios),
     "matrices": Kind(fuzz_traces.seeds_of_matrices, fuzz_traces.case_of_matrices),
     "mappings": Kind(seeds_of_mappings, case_of_mappings),

@@ -9,9 +9,9 @@ from random import Random
 
 import fuzz_mutators as mutate
 
-from hopmap.traces.foreign.dumpi_layouts import NAMES as NUMBERS
+from hopmap.traces.foreign.dumpi.layouts import NAMES as NUMBERS
 
-NAMES = ("goal", "liballprof", "dumpi", "paraver", "tit")
+NAMES = ("goal", "goal-binary", "liballprof", "dumpi", "paraver", "tit")
 _GOAL = """num_ranks 4
 rank 0 {
 a: calc 100 cpu 1
@@ -45,6 +45,7 @@ def seeds_of_foreign(folder: Path) -> None:
     for name in NAMES:
         (folder / name).mkdir()
     (folder / "goal" / "x.goal").write_text(_GOAL)
+    (folder / "goal-binary" / "x.bin").write_bytes(_goal_binary())
     (folder / "paraver" / "x.prv").write_text(_PRV)
     for rank in range(4):
         comm = f"6000,{rank},4"
@@ -69,6 +70,21 @@ def seeds_of_foreign(folder: Path) -> None:
         (folder / "dumpi" / f"run-{rank:04}.bin").write_bytes(_dumpi(rank))
     (folder / "dumpi" / "run.meta").write_text("numprocs=4\nfileprefix=run\nversion=1\n")
     (folder / "tit" / "index").write_text("".join(f"r{rank}.tit\n" for rank in range(4)))
+
+
+def _goal_binary() -> bytes:
+    """Write four ranks in a ring as LogGOPSim's Graph::serialize_mmap does."""
+    parts = []
+    for rank in range(4):
+        nodes = (  # waits, kind, peer, size, tag, cpu, nic, who waits for its end and its begin
+            struct.pack("<IBIQIBBIIII", 0, 3, 0, 100, 0, 1, 0, 1, 0, 0, 1),
+            struct.pack("<IBIQIBBIIII", 1, 1, (rank + 1) % 4, 8000, 7, 0, 0, 0, 1, 1, 1),
+            struct.pack("<IBIQIBBIIII", 1, 2, 2**32 - 1, 8000, 7, 0, 0, 0, 2, 0, 2),
+        )
+        parts.append(struct.pack("<III", 3, 1, 0) + b"".join(nodes) + struct.pack("<II", 1, 2))
+    places = [6 + 16 * 4 + sum(map(len, parts[:k])) for k in range(5)]
+    table = b"".join(struct.pack("<QQ", *places[k : k + 2]) for k in range(4))
+    return struct.pack("<QIBB", 4223, 4, 1, 0) + table + b"".join(parts)
 
 
 def _dumpi(rank: int) -> bytes:
@@ -96,8 +112,10 @@ def _dumpi(rank: int) -> bytes:
     return out + mark + struct.pack(">7Q", sizes, 0, 0, header, 8, sizes, sizes)
 
 
-def case_of_foreign(rng: Random, seeds: Path, folder: Path) -> list[str]:
-    name = rng.choice(NAMES)
+def case_of_foreign(
+    rng: Random, seeds: Path, folder: Path, names: tuple[str, ...] = NAMES
+) -> list[str]:
+    name = rng.choice(names)
     shutil.copytree(seeds / name, folder / name)
     file = rng.choice(sorted((folder / name).iterdir()))
     for _ in range(rng.choice((1, 1, 1, 3))):

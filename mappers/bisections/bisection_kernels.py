@@ -19,6 +19,27 @@ SAMPLES = 4  # nodes that stand for a domain where distances are averaged
 MANY, SMALL = 4096, 128  # with so many slots domains of few, most of the work, are grown once
 
 
+@njit(inline="always")
+def _mean_hops(
+    router: Router,
+    nodes: NDArray[np.int64],
+    lo: int,
+    hi: int,
+    start: int,
+    stop: int,
+    samples: int,
+) -> float:
+    """Do what `mean_hops` does, without a call: that counts references, longer than a distance."""
+    rows, columns = min(samples, hi - lo), min(samples, stop - start)
+    total = 0.0
+    for i in range(rows):
+        a = nodes[lo + (2 * i + 1) * (hi - lo) // (2 * rows)]
+        for j in range(columns):
+            b = nodes[start + (2 * j + 1) * (stop - start) // (2 * columns)]
+            total += distance(router, a, b)
+    return total / (rows * columns)
+
+
 @njit
 def mean_hops(
     router: Router,
@@ -30,14 +51,25 @@ def mean_hops(
     samples: int,
 ) -> float:
     """Mean distance between nodes[lo:hi] and nodes[start:stop], of so many nodes on each side."""
-    rows, columns = min(samples, hi - lo), min(samples, stop - start)
-    total = 0.0
-    for i in range(rows):
-        a = nodes[lo + (2 * i + 1) * (hi - lo) // (2 * rows)]
-        for j in range(columns):
-            b = nodes[start + (2 * j + 1) * (stop - start) // (2 * columns)]
-            total += distance(router, a, b)
-    return total / (rows * columns)
+    return _mean_hops(router, nodes, lo, hi, start, stop, samples)
+
+
+@njit
+def _find_pulls(
+    router: Router,
+    nodes: NDArray[np.int64],
+    domains: NDArray[np.int64],
+    here: int,
+    some: NDArray[np.int64],
+    pull: NDArray[np.float64],
+) -> None:
+    """Fill in by how much the second half of domain `here` is farther from some domains."""
+    for e in some:
+        pull[e] = 0.0
+        for half in range(2):
+            begin, end = domains[here, 1 - half], domains[here, 2 - half]
+            far = _mean_hops(router, nodes, begin, end, domains[e, 0], domains[e, 2], SAMPLES)
+            pull[e] += far if half == 0 else -far
 
 
 @njit
@@ -211,6 +243,7 @@ def split_ranks(
     local = np.full(slots, -1, dtype=np.int64)
     pull = np.empty(len(domains))
     known = np.full(len(domains), -1, dtype=np.int64)  # for which domain a pull was found
+    others = np.empty(len(domains), dtype=np.int64)  # those that a domain talks to
     for d in range(some[0], some[1]):
         lo, mid, hi, first = domains[d]
         if mid == hi:
@@ -226,8 +259,10 @@ def split_ranks(
         sub_indptr = np.zeros(n + 1, dtype=np.int64)
         sub_peer = np.empty(entries, dtype=np.int64)
         sub_weight = np.empty(entries)
+        outer, outer_domain = np.empty(entries, dtype=np.int64), np.empty(entries, dtype=np.int64)
+        outer_weight = np.empty(entries)
         bias = np.zeros(n)
-        count = 0
+        count, outside, seen = 0, 0, 0
         for i in range(n):
             u = here[i]
             for k in range(indptr[u], indptr[u + 1]):
@@ -240,11 +275,15 @@ def split_ranks(
                     e = domain_of[v]
                     if known[e] != d:
                         known[e] = d
-                        there, end = domains[e, 0], domains[e, 2]
-                        pull[e] = mean_hops(router, nodes, mid, hi, there, end, SAMPLES)
-                        pull[e] -= mean_hops(router, nodes, lo, mid, there, end, SAMPLES)
-                    bias[i] += weight[k] * pull[e]
+                        others[seen] = e
+                        seen += 1
+                    outer[outside], outer_domain[outside] = i, e
+                    outer_weight[outside] = weight[k]
+                    outside += 1
             sub_indptr[i + 1] = count
+        _find_pulls(router, nodes, domains, d, others[:seen], pull)
+        for k in range(outside):
+            bias[outer[k]] += outer_weight[k] * pull[outer_domain[k]]
         target = slot_indptr[mid] - start
         sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
         growths = 1 if slots > MANY and n <= SMALL else TRIES

@@ -24,13 +24,10 @@ def _raise(
 ) -> None:
     """Move the vertex in slot i of a max-heap upwards."""
     u = heap[i]
-    while i > 0:
-        parent = (i - 1) >> 1
-        if key[heap[parent]] >= key[u]:
-            break
-        heap[i] = heap[parent]
+    while i > 0 and key[heap[(i - 1) >> 1]] < key[u]:
+        heap[i] = heap[(i - 1) >> 1]
         at[heap[i]] = i
-        i = parent
+        i = (i - 1) >> 1
     heap[i] = u
     at[u] = i
 
@@ -61,24 +58,15 @@ def _sink(
 
 
 @njit
-def _take(
-    heap: NDArray[np.int32],
-    at: NDArray[np.int32],
-    key: NDArray[np.float64],
-    u: int,
-    length: int,
+def _pop(
+    heap: NDArray[np.int32], at: NDArray[np.int32], key: NDArray[np.float64], length: int
 ) -> int:
-    """Take a vertex out of a heap and return the new length."""
-    i = at[u]
-    last = length - 1
+    """Take the first vertex out of a heap and return it."""
+    u: int = heap[0]
+    heap[0] = heap[length - 1]
+    _sink(heap, at, key, 0, length - 1)
     at[u] = -1
-    if i != last:
-        moved = heap[last]
-        heap[i] = moved
-        at[moved] = i
-        _raise(heap, at, key, i)
-        _sink(heap, at, key, at[moved], last)
-    return last
+    return u
 
 
 @njit
@@ -133,8 +121,9 @@ def refine(
             at[u] = lengths[s]
             lengths[s] += 1
         for s in range(2):
+            heap = heaps[s]
             for i in range(lengths[s] // 2 - 1, -1, -1):
-                _sink(heaps[s], at, gain, i, lengths[s])
+                _sink(heap, at, gain, i, lengths[s])
         count, best_count = 0, 0
         saved, best_saved = 0.0, 0.0
         best_off = max(abs(excess) - allowed, 0)
@@ -155,8 +144,10 @@ def refine(
                 s = 0 if lengths[0] > 0 else -1
             if s < 0:
                 break
-            u = heaps[s, 0]
-            lengths[s] = _take(heaps[s], at, gain, u, lengths[s])
+            heap, other = heaps[s], heaps[1 - s]
+            length = lengths[1 - s]
+            u = _pop(heap, at, gain, lengths[s])
+            lengths[s] -= 1
             saved += gain[u]
             excess += size[u] if s == 1 else -size[u]
             side[u] = 1 - s
@@ -164,14 +155,19 @@ def refine(
             count += 1
             for i in range(indptr[u], indptr[u + 1]):
                 v = peer[i]
+                k = at[v]
                 if side[v] == s:
                     gain[v] += 2 * weight[i]
-                    if at[v] >= 0:
-                        _raise(heaps[s], at, gain, at[v])
+                    if k > 0 and gain[heap[(k - 1) >> 1]] < gain[v]:
+                        _raise(heap, at, gain, k)
                 else:
                     gain[v] -= 2 * weight[i]
-                    if at[v] >= 0:
-                        _sink(heaps[1 - s], at, gain, at[v], lengths[1 - s])
+                    first = 2 * k + 1
+                    if k >= 0 and (
+                        (first < length and gain[other[first]] > gain[v])
+                        or (first + 1 < length and gain[other[first + 1]] > gain[v])
+                    ):
+                        _sink(other, at, gain, k, length)
             off = max(abs(excess) - allowed, 0)
             if off < best_off or (off == best_off and saved > best_saved + 1e-9):
                 best_off, best_saved, best_count = off, saved, count
@@ -208,17 +204,19 @@ def grow(
         _sink(heap, at, gain, i, length)
     total = 0
     while length > 0 and total < target:
-        u = heap[0]
-        length = _take(heap, at, gain, u, length)
+        u = _pop(heap, at, gain, length)
+        length -= 1
         if total + size[u] > target and 2 * (target - total) < size[u]:
             continue
         side[u] = 0
         total += size[u]
         for i in range(indptr[u], indptr[u + 1]):
             v = peer[i]
-            if at[v] >= 0:
+            k = at[v]
+            if k >= 0:
                 gain[v] += 2 * weight[i]
-                _raise(heap, at, gain, at[v])
+                if k > 0 and gain[heap[(k - 1) >> 1]] < gain[v]:
+                    _raise(heap, at, gain, k)
 
 
 @njit

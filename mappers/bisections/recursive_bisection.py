@@ -24,9 +24,10 @@ from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from . import bisection_kernels
+from . import bisection_kernels, halving_kernels
 
 SLICE = 4096  # slots of the domains that are split between two looks at the clock
+FEW = 0.05  # part of those who talk that a level of matching makes less, or is the last
 
 
 @mapper("recursive_bisection", source="Pellegrini, Roman 1996; Hoefler, Snir 2011")
@@ -63,7 +64,8 @@ def bisected(
     """Node of every rank and dummy by recursive bisection.
 
     Domains are split from the largest to the smallest, so that it can end early: once it is `over`,
-    everybody is somewhere in the domain that they have got to.
+    everybody is in the domain that they have got to, beside those that they talk to most (see
+    `clustered`).
     """
     nodes, domains = halves(model, topology)
     slot_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
@@ -79,9 +81,39 @@ def bisected(
             model, nodes, domains, slot_indptr, items, domain_of, (first, end), tries, random
         )
         first = end
+    if first < len(domains):
+        place = np.empty_like(items)
+        place[clustered(model, random)] = np.arange(len(items))
+        items = items[np.lexsort((place[items], domains[domain_of[items], 0]))]
     places = np.empty_like(items)
     places[items] = np.repeat(nodes, topology.slots[nodes])
     return places
+
+
+def clustered(model: CostModel, random: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Ranks and dummies in an order in which those that talk to each other are near.
+
+    They are matched in pairs, the pairs again, and so on; O(pairs), a few per cent of a bisection.
+    Placed in it along the halves of the network, they are a start by themselves.
+    """
+    indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
+    slots = len(indptr) - 1
+    size = np.ones(slots, dtype=np.int64)
+    groupings: list[NDArray[np.int32]] = []
+    while len(peer):
+        label = np.zeros(len(size), dtype=np.int8)
+        group, groups = halving_kernels.match(indptr, peer, weight, size, slots, label, random)
+        if len(size) - groups < FEW * np.count_nonzero(np.diff(indptr)):
+            break  # many talk to few
+        groupings.append(group)
+        indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group, groups)
+        size = np.bincount(group, weights=size, minlength=groups).astype(np.int64)
+    order = np.arange(len(size))
+    for group in reversed(groupings):
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        order = np.argsort(place[group], kind="stable")
+    return order
 
 
 def halves(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -6,6 +6,11 @@ a rank next to one that it talks to; of `DRAWN` such the one that gains the most
 the least, is evaluated. It stays if the function does not rise: plain hill climbing, which crosses
 plateaus.
 
+A function may have an attribute `estimate`, a cheaper function that is much the same, or a lower
+bound. Then only exchanges are evaluated whose estimate is below the middle between those of the
+function and of the estimate so far, or, of `TRIED` that are all above, the lowest: the closer an
+estimate is to the function, the more it decides.
+
 O(degree) a step besides the function itself; memory is linear, but for the table of distances that
 all annealing has on up to a few thousand nodes.
 """
@@ -16,9 +21,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
+from hopmap.mappers.cost_kernels import CostModel
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     OBJECTIVES,
@@ -33,10 +40,12 @@ from hopmap.mappers.orders.sweep import sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
+from .annealing_kernels import Assignment
 from .assignment import assignment_of, with_table
 
 EVALUATIONS = 1_000
 DRAWN = 4
+TRIED = 16
 
 
 class Valued:
@@ -170,28 +179,60 @@ def climb(
     places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
     if not len(assignment.active) or (places == places[0]).all():
         return
+    estimate = estimate_of(valued.function)
+    level = estimate(places[: traffic.ranks].copy())
     while not valued.over():
-        u = rng.choice(assignment.active, DRAWN)
-        first, last = model.indptr[u], model.indptr[u + 1]
-        x = places[model.peer[rng.integers(first, last)]]
-        slot = assignment.near[
-            rng.integers(assignment.near_indptr[x], assignment.near_indptr[x + 1])
-        ]
-        v = item_at[slot]
-        apart = places[u] != places[v]
-        if not apart.any():  # near slots may all be on the nodes where the ranks are already
-            v = rng.integers(len(places), size=DRAWN)
-            apart = places[u] != places[v]
-            if not apart.any():
-                continue
-        u, v = u[apart], v[apart]
-        k = int(cost_kernels.swap_gains(model, places, u, v).argmax())
-        a, b = int(u[k]), int(v[k])
-        places[[a, b]] = places[[b, a]]
+        a, b, least = -1, -1, math.inf
+        for _ in range(TRIED):
+            pair = _near_exchange(model, assignment, rng)
+            if pair is None:
+                break
+            _swap(places, pair)
+            estimated = estimate(places[: traffic.ranks].copy())
+            _swap(places, pair)
+            if estimated < least:
+                (a, b), least = pair, estimated
+            if least <= max(level, (level + value) / 2) or valued.over():
+                break
+        if a < 0:
+            continue
+        _swap(places, (a, b))
         then = valued(places[: traffic.ranks])
         if then <= value:
-            value = then
+            value, level = then, least
             item_at[[slot_of[a], slot_of[b]]] = b, a
             slot_of[[a, b]] = slot_of[[b, a]]
         else:
-            places[[a, b]] = places[[b, a]]
+            _swap(places, (a, b))
+
+
+def estimate_of(function: Function) -> Function:
+    """Return a function's cheaper estimate; the same for all mappings where it has none."""
+    estimate: Function = getattr(function, "estimate", lambda _: 0.0)
+    return estimate
+
+
+def _swap(places: NDArray[np.int64], pair: tuple[int, int]) -> None:
+    a, b = pair
+    places[[a, b]] = places[[b, a]]
+
+
+def _near_exchange(
+    model: CostModel, assignment: Assignment, rng: np.random.Generator
+) -> tuple[int, int] | None:
+    """Draw exchanges that bring a rank next to one it talks to; return the best for hop-bytes."""
+    places = assignment.places
+    u = rng.choice(assignment.active, DRAWN)
+    first, last = model.indptr[u], model.indptr[u + 1]
+    x = places[model.peer[rng.integers(first, last)]]
+    slot = assignment.near[rng.integers(assignment.near_indptr[x], assignment.near_indptr[x + 1])]
+    v = assignment.item_at[slot]
+    apart = places[u] != places[v]
+    if not apart.any():  # near slots may all be on the nodes where the ranks are already
+        v = rng.integers(len(places), size=DRAWN)
+        apart = places[u] != places[v]
+        if not apart.any():
+            return None
+    u, v = u[apart], v[apart]
+    k = int(cost_kernels.swap_gains(model, places, u, v).argmax())
+    return int(u[k]), int(v[k])

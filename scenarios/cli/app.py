@@ -10,7 +10,6 @@ from hopmap.plugins import add_plugin
 
 from . import (
     advise,
-    calibrate,
     convert,
     explain,
     mappings,
@@ -19,13 +18,13 @@ from . import (
     results,
     simulate,
     sweep,
-    validate,
     warm_up,
 )
 from .console import say
 from .errors import OneLineGroup
+from .measured import calibrate, validate
 from .mpi import header, record
-from .traces import generate, reading
+from .traces import generate, reading, scale
 
 app = typer.Typer(
     name="hopmap",
@@ -39,6 +38,7 @@ app.command()(sweep.run)
 app.command()(results.query)
 app.command()(report.report)
 app.command()(generate.generate)
+app.command()(scale.scale)
 app.command()(reading.info)
 app.command()(reading.matrix)
 app.command()(model.model)

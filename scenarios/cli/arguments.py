@@ -23,6 +23,13 @@ class Collectives(StrEnum):
     EXPAND = "expand"
 
 
+class Rma(StrEnum):
+    """Whether traffic counts what one-sided operations move."""
+
+    INCLUDE = "include"
+    IGNORE = "ignore"
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Topology = Annotated[
     str,
@@ -125,6 +132,9 @@ CollectivesOption = Annotated[
         help="Of a trace's collectives, count no messages, all that they send, or (auto) that only "
         "where it is more than the messages.",
     ),
+]
+RmaOption = Annotated[
+    Rma, typer.Option("--rma", help="Count what one-sided operations put and get, or not.")
 ]
 Algorithms = Annotated[
     list[str] | None,

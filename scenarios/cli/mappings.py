@@ -22,6 +22,8 @@ from .arguments import (
     Names,
     Nodelist,
     OfMapping,
+    Rma,
+    RmaOption,
     Rounds,
     Steps,
     Topology,
@@ -79,11 +81,19 @@ def map_(
         bool,
         typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
     ] = False,
+    imbalance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="A graph of more vertices than slots: how far above its share a node may get, "
+            "0.03 is 3 %.",
+        ),
+    ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
-            help="hop_bytes, hop_messages, cardinality, max_link_load; or, replayed at every "
-            "evaluation, makespan or energy. When left out, each mapper's own."
+            help="hop_bytes, hop_messages, cardinality, max_link_load, makespan_bound; or, "
+            "replayed at every evaluation, makespan or energy. When left out, each mapper's own."
         ),
     ] = None,
     engine: Annotated[
@@ -94,6 +104,7 @@ def map_(
         ),
     ] = None,
     collectives: CollectivesOption = Collectives.AUTO,
+    rma: RmaOption = Rma.INCLUDE,
     settings: MapSets = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -122,7 +133,9 @@ def map_(
             hosts=hosts,
             nodelist=nodelist,
             spread=spread,
+            imbalance=imbalance,
             collectives=collectives,
+            rma=rma,
             settings=settings_given(settings),
             steps=steps,
             rounds=rounds,
@@ -172,7 +185,9 @@ def _print_placed(placed: Placement, began: str) -> None:
         say(f"stopped: {STOPPED[placed.stopped]}")
     if placed.objective is not None:
         called, *values = placed.objective
-        shown = {"makespan": show_seconds, "energy": joules}.get(called, int)
+        shown = {"makespan": show_seconds, "makespan_bound": show_seconds, "energy": joules}.get(
+            called, int
+        )
         say()
         print_table(("objective", began, "this mapping"), [(called, *map(shown, values))])
 
@@ -190,6 +205,7 @@ def evaluate(
     ] = "hopmap",
     top: Annotated[int, typer.Option(min=0, help="Busiest links to list.")] = 5,
     collectives: CollectivesOption = Collectives.AUTO,
+    rma: RmaOption = Rma.INCLUDE,
     settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:
@@ -210,7 +226,7 @@ def evaluate(
     mapping_given(mapping, network, None)
     algorithms = algorithms_of(settings_given(settings))
     with working("measuring"):
-        pairs = traffic_given(traffic, collectives, algorithms).traffic
+        pairs = traffic_given(traffic, collectives, algorithms, rma).traffic
         node_of = mapping_given(mapping, network, pairs.ranks)
         metrics = measure(pairs, network, node_of, convention=convention).to_dict()
         hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []

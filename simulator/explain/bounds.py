@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.simulator.model import PUT, receive_overhead
+from hopmap.simulator.model import HARDWARE, PUT, receive_overhead
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
@@ -79,7 +79,7 @@ def bounds_of(ready: RunPlan, topology: Topology) -> Mapping[str, Bound]:
     """Lower bounds of a plan, see `lower_bounds`."""
     expect_no_noise(ready.parameters, "lower bounds are of a run")
     busy = _rank_seconds(ready)
-    sends = _surely_received(ready)
+    sends = surely_received(ready)
     bandwidth = ready.bandwidth.copy()
     bandwidth[ready.injection] *= ready.parameters.nic_rails
     load = _server_bytes(ready, sends) / bandwidth
@@ -116,6 +116,7 @@ def _rank_seconds(ready: RunPlan) -> Floats:
     of_put = receive_overhead(PUT, parameters.overhead_recv, parameters.overhead_put_latency)
     mode = np.where(kind == Op.WAIT, program.mode[begun], program.mode)
     taking = receiving * np.where(mode == PUT, of_put, parameters.overhead_recv)
+    taking[mode == HARDWARE] = 0.0
     once = ready.compute + sending * parameters.overhead_send + taking
     of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
     return of_strand[program.main()].astype(np.float64)
@@ -141,7 +142,7 @@ def _server_bytes(ready: RunPlan, sends: Ints) -> Ints:
     return carried
 
 
-def _surely_received(ready: RunPlan) -> Ints:
+def surely_received(ready: RunPlan) -> Ints:
     """Rows that send what some rank has received before it finishes, whatever the timing.
 
     By channels: none counts in which a message may find no receive, or a receive is not waited for

@@ -157,6 +157,7 @@ def explain(
         progress="asynchronous",
         nic="fifo",
         nic_rails=1,
+        network_buffer=0,
     )
     alone = simulate(program, topology, nodes, parameters=without, engine="analytic")
     ready = plan_run(program, topology, nodes, parameters)

@@ -39,7 +39,7 @@ def free_makespan(
         See `simulate`.
     """
     ends: dict[str, Any] = {f"{end}_bandwidth": FAST for end in ENDS}
-    ends |= {f"{end}_latency": 0.0 for end in ENDS}
+    ends |= {f"{end}_latency": 0.0 for end in ENDS} | {"network_buffer": 0}
     return simulate(
         program,
         topology.with_links(None, bandwidth=FAST, latency=0.0),

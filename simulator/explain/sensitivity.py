@@ -111,6 +111,8 @@ def _cases(
         "packet_size": max(largest, controls * parameters.control_bytes) > parameters.packet_size,
         "control_bytes": controls,
         "nic.rails": parameters.nic == "round_robin",
+        "network.virtual_channels": parameters.network_buffer > 0,
+        "network.credit_delay": parameters.network_buffer > 0,
         "compute.scale": bool(program.compute.any()),
         "collective.copy_per_byte": bool(program.work.copied.any()),
         "collective.reduce_per_byte": bool(program.work.reduced.any()),

@@ -67,6 +67,7 @@ def names(program: Program, node_of: Ints) -> Iterator[Event]:
             yield {"name": "process_name", **common, "args": {"name": name}}
             yield {"name": "process_sort_index", **common, "args": {"sort_index": rank}}
         name = f"collective {tid}" if tid else "MPI"
+        name = f"memory {tid}" if tid and program.serves_memory(strand) else name
         yield {"name": "thread_name", **common, "args": {"name": name}}
 
 
@@ -77,7 +78,7 @@ def operations(program: Program, ops: Operations, slices: Slices) -> Iterator[Ev
     row = ops.row[np.where(ops.awaited >= 0, ops.awaited, np.arange(len(ops.row)))]
     context, tag = program.context[row], program.tag[row]
     acts = np.isin(kinds, (*NAMES, Op.START))
-    within = acts & (context >= program.communicators)
+    within = acts & (context >= program.communicators) & (context < 2 * program.communicators)
     whole = _collectives(ops, within, context, tag)
     columns = (*slices, kinds, acts, within, row)
     for entry, (pid, tid, begin, ready, posted, woken, end, kind, act, inner, at) in enumerate(
@@ -95,6 +96,8 @@ def operations(program: Program, ops: Operations, slices: Slices) -> Iterator[Ev
             outer = _slice(_name(program, at), "collective", place, ready, until)
             yield outer | {"args": which}
         word = NAMES.get(Op(kind), "start of a collective")
+        if kind == Op.START and program.serves_memory(int(program.target[at])):
+            word = "start of serving memory"
         call = not inner and kind != Op.START
         name, cat = (f"MPI_{word}", "mpi") if call else (word.lower(), "message")
         yield _slice(name, cat, place, ready, end) | {"args": _details(program, at)}

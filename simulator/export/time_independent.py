@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hopmap.errors import HopmapWarning
 from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.traces import TraceError, require_memory
 from hopmap.traces.safety.atomic_files import replacing_folder
@@ -57,10 +58,13 @@ def fill_tit(folder: Path, program: Program, *, compute_scale: float = 1.0) -> N
     """Write a program into a folder that is there; see `write_tit`."""
     warn_of_modes(program)
     if program.strands > program.ranks:
-        rank = int(program.rank_of[np.flatnonzero(np.diff(program.rank_of) == 0)[0]])
+        strand = int(np.flatnonzero(np.diff(program.rank_of) == 0)[0]) + 1
+        rank, what = int(program.rank_of[strand]), "begins a non-blocking collective"
+        if program.serves_memory(strand):
+            what = "is the target of one-sided operations"
         raise TraceError(
-            f"{program.name}: rank {rank} begins a non-blocking collective: expected a trace "
-            f"without them, which is all that a time-independent trace can say"
+            f"{program.name}: rank {rank} {what}: expected a trace without them, which is all that "
+            f"a time-independent trace can say"
         )
     operations = int(program.trips().sum())
     require_memory(
@@ -106,13 +110,16 @@ WORDS = {int(op): op.name.lower() for op in (Op.SEND, Op.ISEND, Op.RECV, Op.IREC
 
 def warn_of_modes(program: Program) -> None:
     """Warn of sends in another mode than standard, which formats of other simulators lack."""
-    sends = int((program.mode[program.sends()] > 0).sum())
-    if sends:
-        warnings.warn(
-            f"{program.name}: {sends} buffered, synchronous or ready sends are written as standard",
-            HopmapWarning,
-            stacklevel=3,
-        )
+    mode = program.mode[program.sends()]
+    puts = mode >= SendMode.PUT
+    counted = {
+        "buffered, synchronous or ready sends": int(((mode > 0) & ~puts).sum()),
+        "puts, and answers of memory,": int(puts.sum()),
+    }
+    for what, sends in counted.items():
+        if sends:
+            said = f"{program.name}: {sends} {what} are written as standard"
+            warnings.warn(said, HopmapWarning, stacklevel=3)
 
 
 def message_sizes(program: Program) -> Ints:

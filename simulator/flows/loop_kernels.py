@@ -20,6 +20,7 @@ from hopmap.simulator.model import (
     DATA,
     DELIVER,
     GRANT,
+    HARDWARE,
     LEAVE,
     LEFT,
     POSTED,
@@ -129,7 +130,7 @@ def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
     message["posted"] = True
     copying = 0.0
     if message["there"]:
-        if message["cargo"] == DATA:
+        if message["cargo"] == DATA and row["mode"] != HARDWARE:
             copying = message["size"] * run.loop["copy_per_byte"]
         _answer(run, number, now)
     return copying

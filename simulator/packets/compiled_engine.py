@@ -34,18 +34,21 @@ from hopmap.simulator.strand_state import (
     strand_table,
 )
 
+from .buffer_state import buffers_of
 from .loop_kernels import advance
 from .nic_state import nics_of
 from .state import (
     CHANNEL,
     HOP,
     LATEST,
+    LIMITED,
     LOOP,
     MESSAGE,
     PACKET,
     QUEUED,
     ROW,
     SERVER,
+    STANDING,
     STOP,
     USE,
     WATCHED,
@@ -169,7 +172,7 @@ def _look(state: State, watch: Watch) -> None:
 
 def _check_key(plan: RunPlan) -> None:
     spare_bits = (
-        63 - model.order_key(model.RESUME, 0, 0, plan.number_bits, plan.packet_bits).bit_length()
+        63 - model.order_key(model.PASSED, 0, 0, plan.number_bits, plan.packet_bits).bit_length()
     )
     if spare_bits < 0:
         size = plan.parameters.packet_size
@@ -193,13 +196,21 @@ def _state(plan: RunPlan, record: Record) -> State:
     nics = nics_of(plan)
     turns = plan.parameters.nic == "round_robin"
     rails = int(nics.nodes["idle"].sum()) if turns else 0
-    heap = Heap(np.zeros(program.strands + rails, dtype=ENTRY), np.zeros(1, dtype=COUNT))
+    limited, limits = bool(len(plan.classes)), buffers_of(plan)
+    busy = len(limits.links) if limited else rails
+    heap = Heap(np.zeros(program.strands + busy, dtype=ENTRY), np.zeros(1, dtype=COUNT))
     begin_strands(heap, plan)
     loop = loop_table(plan, record, LOOP)
     loop["bins"], loop["width"] = record.bins, FINEST
     loop["tracked"] = plan.links if record.bins else 0
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
+    channels_of = plan.parameters.network_virtual_channels
+    loop["channels"] = channels_of
+    loop["lanes"] = channels_of // (int(plan.classes.max(initial=0)) + 1)
+    loop["queues"] = plan.injection.stop * channels_of
+    loop["oldest_first"] = plan.parameters.network_arbitration == "age"
+    loop["credit_delay"] = plan.parameters.network_credit_delay
     state = State(
         loop=loop,
         rows=_rows(plan),
@@ -207,8 +218,10 @@ def _state(plan: RunPlan, record: Record) -> State:
         ranks=np.zeros(program.ranks, dtype=RANK),
         servers=servers,
         channels=channels,
-        packets=np.zeros(program.strands, dtype=PACKET),
-        messages=np.zeros(program.strands, dtype=QUEUED if turns else MESSAGE),
+        packets=np.zeros(program.strands, dtype=LIMITED if limited else PACKET),
+        messages=np.zeros(
+            program.strands, dtype=STANDING if limited else QUEUED if turns else MESSAGE
+        ),
         heap=heap,
         factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
@@ -222,6 +235,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         use=np.zeros(plan.links * record.bins, dtype=USE),
         trip_ends=np.zeros(0, dtype=TRIP_END),
         nics=nics,
+        limits=limits,
     )
     empty = {name: table for name, table in state._asdict().items() if not len(table)}
     longer: dict[str, Any] = {n: np.zeros(1, table.dtype) for n, table in empty.items()}

@@ -14,6 +14,7 @@ from hopmap.simulator.model import (
     DATA,
     DELIVER,
     GRANT,
+    HARDWARE,
     LEAVE,
     LEFT,
     POSTED,
@@ -34,12 +35,13 @@ from hopmap.simulator.strand_kernels import (
     strand_machine,
 )
 
+from .buffer_kernels import go_by
 from .network_kernels import arrive, transmit
 from .nic_kernels import next_turn
 from .server_kernels import free, key_of, left, take
 from .state import State
 
-RESERVE = 4  # slots that one operation, or one event, may take
+RESERVE = 8  # slots that one operation, or one event, may take
 
 
 @njit
@@ -85,7 +87,7 @@ def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
     """Handle a kind of event that only some parameters bring about."""
     if kind == ANSWER:
         _answer(run, item, now)
-    else:
+    elif not go_by(run, kind, item, now):
         next_turn(run, item, now)
 
 
@@ -156,7 +158,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
         transmit(run, slot, GRANT, now)
         return 0.0
     row["done"] = True
-    copying = message["size"] * run.loop["copy_per_byte"]
+    copying = 0.0 if row["mode"] == HARDWARE else message["size"] * run.loop["copy_per_byte"]
     if message["completion"] == ACKNOWLEDGED:
         transmit(run, slot, ACKNOWLEDGEMENT, now)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba import from_dtype
 from numba.extending import overload
 
 from hopmap.compilation import njit
@@ -17,12 +18,12 @@ from hopmap.simulator.model import DATA, LEFT, SERVED
 from hopmap.simulator.row_pointers import nth, recording
 
 from .server_kernels import key_of, left, packet_bytes, release, serve_from, watch
-from .state import State
+from .state import QUEUED, State
 
 
 def enter(run: State, slot: int, now: float) -> bool:
     """Put a message into its queue, if its first server is one whose queues take turns."""
-    return "next" in run.messages.dtype.names and _enter(run, slot, now)
+    return run.messages.dtype == QUEUED and _enter(run, slot, now)
 
 
 def next_turn(run: State, number: int, now: float) -> None:
@@ -30,16 +31,20 @@ def next_turn(run: State, number: int, now: float) -> None:
     _next_turn(run, number, now)
 
 
+def _takes_turns(run: Any) -> bool:
+    return bool(run.types[run.fields.index("messages")] == from_dtype(QUEUED))
+
+
 @overload(enter, strict=False)
 def _compiled_enter(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if "next" in run.types[run.fields.index("messages")].fields:
+    if _takes_turns(run):
         return lambda run, slot, now: _enter(run, slot, now)
     return lambda run, slot, now: False  # noqa: ARG005
 
 
 @overload(next_turn, strict=False)
 def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if "next" in run.types[run.fields.index("messages")].fields:
+    if _takes_turns(run):
         return lambda run, number, now: _next_turn(run, number, now)
     return lambda run, number, now: None  # noqa: ARG005
 
@@ -59,7 +64,7 @@ def _enter(run: State, slot: int, now: float) -> bool:
     message["handed"] = now
     queue = nth(run.nics.queues, number)
     waits = queue["first"] >= 0 or queue["served"]
-    _append(queue, run.messages, slot)
+    append(queue, run.messages, slot)
     if not waits:
         _enlist(run, queue, number)
     _inject(run, node, now)
@@ -82,8 +87,8 @@ def _enlist(run: State, queue: Any, number: int) -> None:
     if number < run.loop["pairs"]:
         rank = nth(run.nics.ranks, queue["rank"])
         if rank["first"] < 0:
-            _append(nth(run.nics.nodes, queue["node"]), run.nics.ranks, queue["rank"])
-        _append(rank, run.nics.queues, number)
+            append(nth(run.nics.nodes, queue["node"]), run.nics.ranks, queue["rank"])
+        append(rank, run.nics.queues, number)
 
 
 @njit(cache=False)
@@ -98,12 +103,12 @@ def _inject(run: State, node: int, now: float) -> None:
         turn = nic["first"]
         if turn < 0:
             return
-        _drop(nic, run.nics.ranks)
+        drop(nic, run.nics.ranks)
         rank = nth(run.nics.ranks, turn)
         number = rank["first"]
-        _drop(rank, run.nics.queues)
+        drop(rank, run.nics.queues)
         if rank["first"] >= 0:
-            _append(nic, run.nics.ranks, turn)
+            append(nic, run.nics.ranks, turn)
         queue = nth(run.nics.queues, number)
     nic["idle"] -= 1
     queue["served"] = True
@@ -125,14 +130,14 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
         watch(run, message["number"], cargo, packet, place, size, arrival, now, end)
     push(run.heap, number, end, key_of(run, SERVED, message["number"], packet))
     if last:
-        _drop(queue, run.messages)
+        drop(queue, run.messages)
         if cargo == DATA and message["completion"] == LEFT:
             left(run, slot, end)
     release(run, slot, now, end, False)
 
 
 @njit(cache=False)
-def _append(owner: Any, items: Any, item: int) -> None:
+def append(owner: Any, items: Any, item: int) -> None:
     """Put an item at the end of a list; its owner knows the first and the last."""
     nth(items, item)["next"] = -1
     if owner["first"] < 0:
@@ -143,6 +148,6 @@ def _append(owner: Any, items: Any, item: int) -> None:
 
 
 @njit(cache=False)
-def _drop(owner: Any, items: Any) -> None:
+def drop(owner: Any, items: Any) -> None:
     """Take the first item out of a list."""
     owner["first"] = nth(items, owner["first"])["next"]

@@ -117,10 +117,11 @@ def watch(
 
 
 @njit(cache=False)
-def release(run: State, slot: int, start: float, end: float, chained: bool) -> None:
+def release(run: State, slot: int, start: float, end: float, chained: bool) -> int:
     """Let a message's next packet go on from the first server, which serves it in that time.
 
-    If chained, the packet behind it goes on when it has arrived at the second server.
+    If chained, the packet behind it goes on when it has arrived at the second server. Returns the
+    packet's slot.
     """
     message, taken = nth(run.messages, slot), slot
     number, path = message["packet"], message["path"]
@@ -139,6 +140,7 @@ def release(run: State, slot: int, start: float, end: float, chained: bool) -> N
     key = key_of(run, ARRIVE, message["number"], number)
     server = nth(run.servers, nth(run.paths, path)["server"])
     forward(run, taken, packet, key, server["latency"], start, end)
+    return int(taken)
 
 
 @njit(cache=False)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hopmap.simulator.heap_kernels import Heap
 from hopmap.simulator.strand_state import Columns, row_type
 
+from .buffer_state import Buffers
 from .nic_state import Nics
 
 Table = NDArray[np.void]
@@ -33,6 +34,11 @@ LOOP: Columns = [
     ("served", np.int64),  # packets, by all servers
     ("links", np.int64),  # servers before the injection links
     ("pairs", np.int64),  # queues before those of control messages, where queues take turns
+    ("channels", np.int64),  # virtual ones of a link; of each class
+    ("lanes", np.int64),
+    ("queues", np.int64),  # buffers before those of nodes
+    ("oldest_first", np.bool_),  # who goes first where several ask for a link
+    ("credit_delay", np.float64),
     ("hops", np.int64),  # kept
     ("budget", np.int64),  # events before Python looks again
     ("watched_trips", np.int64),  # of each watched loop, the first ones
@@ -68,15 +74,26 @@ CHANNEL = np.dtype(
     ]
 )
 # A slot is a row in both: what a packet needs at every hop, and what a message needs besides.
-PACKET = np.dtype(
+_PACKET: Columns = [
+    ("tail", np.float64),  # when the packet's end arrives at its next server
+    ("size", np.int64),
+    ("at", np.int64),  # where in `paths` that server is
+    ("message", np.int32),  # slot of the message that the packet is of
+    ("next", np.int32),  # in the queue of its channel, or of free slots
+    ("cargo", np.int8),
+    ("leads", np.bool_),  # the message's next packet goes on when this one has arrived
+]
+PACKET = np.dtype(_PACKET, align=True)
+# Among finite buffers, besides: the one that it is in or comes to, or that an event makes room in;
+# when it came there, and the packet behind it; when it entered the network, and its key.
+LIMITED = np.dtype(
     [
-        ("tail", np.float64),  # when the packet's end arrives at its next server
-        ("size", np.int64),
-        ("at", np.int64),  # where in `paths` that server is
-        ("message", np.int32),  # slot of the message that the packet is of
-        ("next", np.int32),  # in the queue of its channel, or of free slots
-        ("cargo", np.int8),
-        ("leads", np.bool_),  # the message's next packet goes on when this one has arrived
+        *_PACKET,
+        ("buffer", np.int32),
+        ("behind", np.int32),
+        ("arrival", np.float64),
+        ("born", np.float64),
+        ("key", np.int64),
     ],
     align=True,
 )
@@ -98,6 +115,10 @@ _MESSAGE: Columns = [
 MESSAGE = np.dtype(_MESSAGE, align=True)
 # Where queues take turns, besides: when it was handed to the network, and who stands behind it.
 QUEUED = np.dtype([*_MESSAGE, ("handed", np.float64), ("next", np.int32)], align=True)
+# Among finite buffers the same in a node's queue, and how many of its packets are under way.
+STANDING = np.dtype(
+    [*_MESSAGE, ("handed", np.float64), ("next", np.int32), ("under_way", np.int64)], align=True
+)
 STOP = np.dtype([("server", np.int32)])
 WATCHED = np.dtype([("yes", np.bool_)])
 LATEST = np.dtype([("message", np.int64)])
@@ -126,10 +147,12 @@ class State(NamedTuple):
     Attributes
     ----------
     packets, messages : ndarray(PACKET), ndarray(MESSAGE)
-        One row per slot; messages are QUEUED where queues take turns.
+        One row per slot; messages are QUEUED where queues take turns, packets LIMITED and messages
+        STANDING among finite buffers.
     heap : Heap
-        As long as they are, and for every rail one event more. A strand's, a packet's or a
-        message's event has its slot as item, that of a rail the queue.
+        As long as they are, and for every rail one event more, or for every link that has buffers.
+        A strand's, a packet's or a message's event has its slot as item, that of a rail the queue,
+        that of a packet's tail that has left its buffer the link.
     paths : ndarray(STOP)
         Servers of all paths, one path behind the other; the last server s of each as ``~s``.
     factors : ndarray(FACTOR)
@@ -146,6 +169,8 @@ class State(NamedTuple):
         Of the watched loops, those of one rank behind those of the other.
     nics : Nics
         Network interfaces whose queues take turns.
+    limits : Buffers
+        Finite buffers.
     """
 
     loop: Any
@@ -167,3 +192,4 @@ class State(NamedTuple):
     use: Any
     trip_ends: Any
     nics: Nics
+    limits: Buffers

@@ -21,6 +21,7 @@ SHARING = ("equal", "round_trip")
 DISTRIBUTIONS = ("lognormal", "gamma")
 PROGRESS = ("asynchronous", "calls")
 NIC = ("fifo", "round_robin")
+ARBITRATION = ("round_robin", "age")
 
 
 class ParameterError(HopmapError, ValueError):
@@ -183,6 +184,25 @@ KEYS: Mapping[str, Key] = (
             "",
             choices=SWITCHING,
             summary="whether a packet moves on with its head or with its tail",
+        ),
+        "network.buffer": Key(
+            "network_buffer",
+            "1",
+            summary="packets that a virtual channel holds at the end of a link, 0 for any number",
+        ),
+        "network.virtual_channels": Key(
+            "network_virtual_channels", "1", minimum=1, summary="of every link, with a buffer each"
+        ),
+        "network.arbitration": Key(
+            "network_arbitration",
+            "",
+            choices=ARBITRATION,
+            summary="whose packet a free link takes: of buffers in turn, or the oldest",
+        ),
+        "network.credit_delay": Key(
+            "network_credit_delay",
+            "s",
+            summary="time besides the link's latency until a freed buffer is known before the link",
         ),
         "flow.latency_factor": Key(
             "flow_latency_factor", "1", summary="flow engine: factor on all latencies"

@@ -66,6 +66,15 @@ class Parameters:
         more: smaller ones are memory that was there before.
     switching : {"cut_through", "store_and_forward"}
         Whether a packet moves on with its head or with its tail.
+    network_buffer, network_virtual_channels : int
+        Packets that each virtual channel of a link holds where the link ends, 0 for any number, and
+        virtual channels of each link.
+    network_arbitration : {"round_robin", "age"}
+        Whether a link that is free takes a packet of the buffers that wait for it in turn, or the
+        packet that has been in the network for longest.
+    network_credit_delay : float
+        Seconds, besides the link's latency, until a buffer that has become free is known of at the
+        other end of the link.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
         Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
         a server for every byte that it moves.
@@ -118,6 +127,10 @@ class Parameters:
     collective_new_per_byte: float = 0.0
     collective_new_from: int = 32 * 2**20
     switching: str = "cut_through"
+    network_buffer: int = 0
+    network_virtual_channels: int = 1
+    network_arbitration: str = "round_robin"
+    network_credit_delay: float = 0.0
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
     flow_cross_traffic: float = 1.0
@@ -137,6 +150,8 @@ class Parameters:
                 check(key, getattr(self, entry.field), entry)
         if self.nic_rails > 1 and self.nic == "fifo":
             raise ParameterError(f"nic.rails {self.nic_rails}: expected 1 with nic fifo")
+        if self.network_buffer and self.nic != "fifo":
+            raise ParameterError(f"nic {self.nic}: expected fifo with network.buffer")
         for operation, algorithm in self.algorithms.items():
             if operation not in ALGORITHMS:
                 raise ParameterError(unknown("collective", operation, ALGORITHMS))

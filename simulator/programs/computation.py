@@ -12,7 +12,7 @@
   the trace says that such a call is collective, it synchronises like a barrier first, and lasts
   as long as at the member that was in it for the shortest time, which waited least. What other
   threads compute during the call lasts as long as that at least.
-* One-sided calls are left out, and so is their time.
+* One-sided calls without any record of what they do are left out, and so is their time.
 """
 
 from __future__ import annotations
@@ -81,9 +81,10 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         what = "calls of MPI-IO, counted as computation"
         left_out.append(timed(what, files.size, seconds.sum(), total))
     one_sided = np.flatnonzero(calls.role == Role.ONE_SIDED)
-    if one_sided.size:
+    if one_sided.size and not (trace.kind >= Kind.RMA_WIN_CREATE).any():
         lost = _length(trace, calls, one_sided).sum()
-        left_out.append(timed("one-sided calls, not simulated", one_sided.size, lost, total))
+        what = "one-sided calls without records, not simulated"
+        left_out.append(timed(what, one_sided.size, lost, total))
     return Computation(gap, tuple(left_out))
 
 

@@ -23,6 +23,8 @@ from .send_modes import SendMode
 
 Ints = NDArray[np.int64]
 
+_ENDS = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE, Kind.RMA_COLLECTIVE_END)
+
 # Keys of `Program.notes`.
 SOME_MEMBERS = "handles made or freed by some members of a communicator"
 IN_PLACE = "collectives taken as MPI_IN_PLACE, undecided in the trace"
@@ -90,7 +92,7 @@ def find_collectives(
 ) -> Found:
     """List the collectives with more than one member, and number the strands they need."""
     trace = folded.trace
-    done = np.flatnonzero((kind == Kind.COLLECTIVE_END) | (kind == Kind.COLLECTIVE_COMPLETE))
+    done = np.flatnonzero(np.isin(kind, _ENDS))
     members = np.array([len(c) for c in trace.communicators] + [0])
     record = trace.ref[events[done]]
     lonely = members[trace.records.comm[record]] < 2

@@ -139,7 +139,7 @@ def _told(schedule: Schedule) -> tuple[Schedule, int]:
 def _left_out(schedule: Schedule, strand: Ints, guessed: int) -> tuple[LeftOut, ...]:
     """Say what of processors, interfaces and open receives is not as LogGOPSim has it."""
     works = np.flatnonzero((schedule.kind == Task.CALC) & (schedule.size > 0))
-    place = schedule.rank_of_operation()[works] * 256 + schedule.cpu[works]
+    place = schedule.rank_of_operation()[works] * 2**16 + schedule.cpu[works]
     _, first, inverse = np.unique(place, return_index=True, return_inverse=True)
     beside = int((strand[works] != strand[works[first]][inverse.reshape(-1)]).sum())
     cpus = int((schedule.cpu > 0).sum())

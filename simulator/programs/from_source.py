@@ -26,7 +26,7 @@ from hopmap.traces.left_out import LeftOut, of_records
 from hopmap.traces.sources import Source
 from hopmap.traces.summary import Summary, summarize
 from hopmap.traces.trace import Trace, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.traffic import Traffic, one_sided_traffic_of
 from hopmap.units import show_bytes
 
 from .from_schedule import program_of_schedule
@@ -36,6 +36,7 @@ from .left_out import left_out
 from .program import Program
 
 COLLECTIVES = ("auto", "ignore", "expand")
+RMA = ("include", "ignore")
 LOOKED_THROUGH = 5_000_000  # events of an archive: a second or two
 
 
@@ -50,7 +51,8 @@ class SourceTraffic(NamedTuple):
     """Traffic, and the algorithms of its collectives with the number of calls, by operation.
 
     `notes` are those of `Program.notes` where collectives are counted, which `expanded` says;
-    `outweighed` says what is sent in messages and in collectives where these outweigh them.
+    `outweighed` says what is sent in messages and in collectives where these outweigh them, and
+    `one_sided` what one-sided operations move, whether it is counted or not.
     """
 
     traffic: Traffic
@@ -58,6 +60,16 @@ class SourceTraffic(NamedTuple):
     notes: Mapping[str, int] = {}
     expanded: bool = False
     outweighed: str = ""
+    one_sided: str = ""
+
+    def counting(self, one_sided: Traffic, rma: str) -> SourceTraffic:
+        """Add what one-sided operations move, if `rma` includes it, and say so."""
+        if not one_sided.pairs:
+            return self
+        messages, moved = (int(column.sum()) for column in (one_sided.messages, one_sided.bytes))
+        said = f"{messages:,} one-sided messages of {show_bytes(moved)} in all"
+        traffic = self.traffic.plus(one_sided) if rma == "include" else self.traffic
+        return self._replace(traffic=traffic, one_sided=said)
 
 
 def program_of_source(
@@ -123,10 +135,18 @@ def check_collectives(collectives: str, algorithms: Mapping[str, str] | None) ->
         )
 
 
+def check_rma(rma: str) -> None:
+    """Raise `ParameterError` for a word that there is not."""
+    if rma not in RMA:
+        raise ParameterError(unknown("rma", rma, RMA))
+
+
 def traffic_of_source(
     source: Source,
     collectives: str = "ignore",
     algorithms: Mapping[str, str] | None = None,
+    rma: str = "include",
+    messages: SourceTraffic | None = None,
 ) -> SourceTraffic:
     """Return who sends how much to whom.
 
@@ -137,6 +157,10 @@ def traffic_of_source(
         see `outweighed`, or where algorithms are named.
     algorithms : mapping of str to str, optional
         See `program_of_source`; not with "ignore".
+    rma : {"include", "ignore"}
+        Whether to count what one-sided operations move, see `one_sided_traffic_of`.
+    messages : SourceTraffic, optional
+        What `messages_of_source` returns, where it is known already.
 
     Raises
     ------
@@ -147,6 +171,7 @@ def traffic_of_source(
         monitoring have collectives.
     """
     check_collectives(collectives, algorithms)
+    check_rma(rma)
     if source.kind == "schedule":
         if algorithms:
             raise ParameterError(f"{source.name}: a schedule has messages in place of collectives")
@@ -155,32 +180,55 @@ def traffic_of_source(
     expand = collectives == "expand" or bool(algorithms) or source.kind == "collective"
     why = ""
     if not expand:
-        messages = messages_of_source(source)
+        messages = messages or messages_of_source(source, rma)
         why = messages.outweighed
         if collectives == "ignore" or not why:
             return messages
     if source.is_monitored:
         assert source.path is not None
-        found = read_monitoring(source.path, collectives=True)
-        return SourceTraffic(found, {}, expanded=True, outweighed=why)
-    program = lower(source.calls(), _named(source, algorithms))
-    return SourceTraffic(program.traffic(), program.chosen, program.notes, True, why)
+        monitored = read_monitoring(source.path, collectives=True)
+        return SourceTraffic(monitored, {}, expanded=True, outweighed=why)
+    return expanded(source.calls(), _named(source, algorithms), rma)._replace(outweighed=why)
 
 
-def messages_of_source(source: Source) -> SourceTraffic:
-    """Return point-to-point traffic, and whether collectives outweigh it."""
-    left_out = None
+def expanded(
+    calls: Trace | Folded, algorithms: Mapping[str, str] | None, rma: str
+) -> SourceTraffic:
+    """Return what calls send, messages of collectives included; see `traffic_of_source`."""
+    program = lower(calls, algorithms)
+    sent = program.two_sided_traffic()
+    found = SourceTraffic(sent, program.chosen, program.notes, expanded=True)
+    trace = calls.trace if isinstance(calls, Folded) else calls
+    return found.counting(one_sided_traffic_of(trace), rma)
+
+
+def messages_of_source(source: Source, rma: str = "include") -> SourceTraffic:
+    """Return point-to-point traffic, one-sided or not, and whether collectives outweigh it."""
     if source.kind == "archive":
         from hopmap.traces.otf2.read import read_summary
 
         assert source.path is not None
-        summary = read_summary(source.path)
-        found, left_out = summary.traffic, summary.collective_bytes
-    elif source.kind == "recording":
-        read = summarize(source.trace())
-        found, left_out = read.traffic, read.collective_bytes
-    else:
-        found = source.traffic()
+        return of_summary(source, read_summary(source.path), rma)
+    if source.kind == "recording":
+        return of_summary(source, summarize(source.trace()), rma)
+    return weighed(source, SourceTraffic(source.traffic(), {}))
+
+
+def of_summary(source: Source, summary: Summary, rma: str) -> SourceTraffic:
+    """Return what `messages_of_source` does, of a source of which a summary is known."""
+    sent = SourceTraffic(summary.traffic, {}).counting(summary.one_sided, rma)
+    return weighed(source, sent, summary.collective_bytes)
+
+
+def weighed(source: Source, sent: SourceTraffic, left_out: int | None = None) -> SourceTraffic:
+    """Say of a source's point-to-point traffic whether collectives outweigh it.
+
+    Parameters
+    ----------
+    left_out : int, optional
+        What its collectives send, in bytes, where a summary of it says so.
+    """
+    found = sent.traffic
     if source.is_monitored:
         assert source.path is not None
         counted = read_monitoring(source.path, collectives=True)
@@ -188,7 +236,7 @@ def messages_of_source(source: Source) -> SourceTraffic:
     if source.kind == "training":
         left_out = int(lower(source.calls()).traffic().bytes.sum() - found.bytes.sum())
     why = outweighed(found, left_out) if source.has_collectives else ""
-    return SourceTraffic(found, {}, outweighed=why)
+    return sent._replace(outweighed=why)
 
 
 def outweighed(messages: Traffic, left_out: int | None) -> str:

@@ -17,6 +17,7 @@ how long it took is left to the simulation. Time between calls is computation, b
   (`agreement.py`). Communicators of one member move nothing.
 * A non-blocking collective is a strand that starts at its request, goes on in the background, and
   is joined at its completion.
+* One-sided operations become messages that targets take no part in (`one_sided/`).
 * A call during which another thread of its rank computes lasts as long as that at least: the
   computation is a strand beside it. All calls of a rank are made in the order of the recording.
 * A loop of a folded trace becomes a REPEAT behind the last call of its body.
@@ -31,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.matched_probes import with_matched_probes
-from hopmap.traces import Folded, Kind, Trace, require_memory
+from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 
 from .agreement import Found
 from .assembly import Background, assemble
@@ -40,6 +41,7 @@ from .freed_receives import with_freed_receives
 from .from_collectives import Carried, collective_rows, find_collectives
 from .left_out import left_out_of
 from .mpi_calls import Calls, calls_of
+from .one_sided.lowering import one_sided_rows
 from .operation_rows import POST_RECEIVES, REST, Rows, loop_rows, message_rows
 from .program import Op, Program
 from .requests import dropped_requests, pair_requests, ranks_of
@@ -61,7 +63,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     ------
     TraceError
         A LEAVE without its ENTER, a completion without its request, collectives that do not agree
-        between the members of a communicator.
+        between the members of a communicator, one-sided operations in a folded trace.
     OutOfMemoryError
         Lowering takes more than there is.
     """
@@ -88,24 +90,27 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     trace, told = with_freed_receives(trace, events, rank, freed, partner, gone)
     partner[told] = told
     dropped = dropped_requests(kind, partner, gone)
-    left_out = left_out_of(recorded, timed, dropped)
+    one_sided = one_sided_rows(trace, calls)
+    if len(folded.begin) and len(one_sided.rows.event):
+        raise TraceError(f"{trace.name}: one-sided operations: expected no folded trace")
+    left_out = left_out_of(recorded, timed, dropped) + one_sided.left_out
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
     made, worked, carried = collective_rows(trace, found, algorithms)
-    beside, made, background = _beside_rows(trace, calls, made, found, carried)
-    shift = np.where((made.target >= 0) & (made.kind == Op.WAIT), len(messages.event), 0)
-    collectives = made._replace(target=made.target + shift)
-    acting = np.concatenate((messages.event, collectives.event))
+    beside, (of_memory, collectives), background = _beside_rows(
+        trace, calls, (one_sided.rows, made), found, one_sided.served, carried
+    )
+    acting = np.concatenate((messages.event, of_memory.event, collectives.event))
     late = worked.row[worked.behind]
     working = collectives.event[late[collectives.strand[late] < 0]]
     folded = _after_pauses(folded, calls, acting, working)
-    loops = loop_rows(folded)
-    beside.target[beside.kind == Op.WAIT] += len(messages.event) + len(collectives.event)
-    parts = [loops, messages, collectives, beside]
+    # What one-sided calls wait for stands before the barrier of a fence.
+    parts = [loop_rows(folded), messages, of_memory, collectives, beside]
+    before = np.cumsum([0, *(len(part.event) for part in parts)])
+    for part, shift in zip(parts, before[:-1], strict=True):
+        part.target[part.kind == Op.WAIT] += shift
     rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
-    waits = rows.kind == Op.WAIT
-    rows.target[waits] += len(loops.event)
-    worked = worked._replace(row=worked.row + len(loops.event) + len(messages.event))
+    worked = worked._replace(row=worked.row + before[3])
     program = assemble(trace, calls, rows, worked, background, folded.begin)
     return replace(program, algorithms=algorithms, dropped=dropped, left_out=left_out)
 
@@ -131,29 +136,36 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
 
 
 def _beside_rows(
-    trace: Trace, calls: Calls, made: Rows, found: Found, carried: Carried
-) -> tuple[Rows, Rows, Background]:
+    trace: Trace,
+    calls: Calls,
+    made: tuple[Rows, Rows],
+    found: Found,
+    served: Ints,
+    carried: Carried,
+) -> tuple[Rows, tuple[Rows, Rows], Background]:
     """Begin what other threads compute beside calls with these, and wait for it at their ends.
 
-    Their strands come behind a rank's others; the second result is `made`, numbered accordingly.
+    `made` are the rows of one-sided operations and of collectives; the second result is `made`,
+    with the strands of a rank numbered: collectives, what other threads compute, its memory.
     """
     seconds = computed_beside(trace, calls)
     which = np.flatnonzero(seconds)
     rank = np.searchsorted(calls.finish, which)
     others = found.rank[found.strand >= 0]
-    strand = np.arange(len(which)) + rank + 1 + np.searchsorted(others, rank, side="right")
-    owner = np.concatenate((others, rank))
+    owner = np.concatenate((others, rank, served))
     order = np.argsort(owner, kind="stable")
-    compute = np.concatenate((np.zeros(len(others)), seconds[which]))[order]
-    background = Background(owner[order], compute, carried)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order)) + owner[order] + 1
+    compute = np.zeros(len(owner))
+    compute[len(others) : len(others) + len(rank)] = seconds[which]
+    background = Background(owner[order], compute[order], carried)
 
-    before = np.searchsorted(rank, np.arange(trace.ranks))  # such strands of lower ranks
-    new = np.repeat(before, np.bincount(others, minlength=trace.ranks) + 1)
-    new += np.arange(len(new))
-    starts = made.kind == Op.START
-    made = made._replace(
-        strand=np.where(made.strand < 0, -1, new[made.strand]),
-        target=np.where(starts, new[np.where(starts, made.target, 0)], made.target),
+    # Strands of collectives were numbered as if there were no others, those of memory from 0.
+    of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
+    of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
+    of_memory = number[len(others) + len(rank) :]
+    renumbered = (
+        _renumbered(rows, of) for rows, of in zip(made, (of_memory, of_collectives), strict=True)
     )
     blank = np.full(2 * len(which), -1, dtype=np.int64)
     rows = Rows(
@@ -165,7 +177,17 @@ def _beside_rows(
         tag=blank,
         context=blank,
         size=np.zeros_like(blank),
-        target=np.concatenate((strand, np.arange(len(which)))),
+        target=np.concatenate(
+            (number[len(others) : len(others) + len(rank)], np.arange(len(which)))
+        ),
         mode=np.zeros(len(blank), dtype=np.uint8),
     )
-    return rows, made, background
+    return rows, tuple(renumbered), background  # type: ignore[return-value]
+
+
+def _renumbered(rows: Rows, number: Ints) -> Rows:
+    """Give strands, and what begins them, the numbers of the program."""
+    strand, target = rows.strand.copy(), rows.target.copy()
+    for column, which in ((strand, strand >= 0), (target, rows.kind == Op.START)):
+        column[which] = number[column[which]]
+    return rows._replace(strand=strand, target=target)

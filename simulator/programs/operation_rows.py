@@ -22,7 +22,7 @@ _POST = np.zeros(256, dtype=np.int64)
 _POST[[Kind.SEND, Kind.ISEND]] = Op.ISEND
 _POST[[Kind.RECV, Kind.IRECV_REQUEST]] = Op.IRECV
 _ACTS = np.zeros(256, dtype=np.bool_)
-_ACTS[[kind for kind in Kind if kind > Kind.LEAVE]] = True
+_ACTS[Kind.SEND : Kind.RMA_WIN_CREATE] = True
 _ACTS[[Kind.REQUEST_TEST, Kind.REQUEST_CANCELLED, Kind.COLLECTIVE_BEGIN]] = False
 
 

@@ -91,7 +91,7 @@ class Program:
     peer, tag, context : ndarray(int32)
         World rank of the partner, tag and context of a message. Contexts below `communicators` are
         communicators; ``communicators + c`` are the collectives on communicator c, and their tag
-        says which.
+        says which; ``2 * communicators + w`` are one-sided operations on window w.
     size : ndarray(int64)
         Bytes of a message; trips of a REPEAT.
     target : ndarray(int64)
@@ -100,7 +100,8 @@ class Program:
         of its rank that has begun by then, or for a START anywhere there, even before it is begun;
         one at a time waits for a row.
     mode : ndarray(uint8)
-        `SendMode` of a SEND or ISEND, and PUT of a RECV or IRECV of puts; STANDARD if left out.
+        `SendMode` of a SEND or ISEND; of a RECV or IRECV PUT, if it takes puts, or HARDWARE;
+        STANDARD if left out.
     work : LocalWork
         What collectives copy and reduce before the operations, besides `compute`.
     event : ndarray(int64)
@@ -204,6 +205,17 @@ class Program:
         """Reduce to everything that is sent, collectives included."""
         return self._traffic(self.sends())
 
+    def two_sided_traffic(self) -> Traffic:
+        """Reduce to messages and collectives: all but what one-sided operations are made of."""
+        rows = self.sends()
+        return self._traffic(rows[self.context[rows] < 2 * self.communicators])
+
+    def one_sided_traffic(self) -> Traffic:
+        """Reduce to the bytes that one-sided operations move, without requests and answers of 0."""
+        rows = self.sends()
+        one_sided = self.context[rows] >= 2 * self.communicators
+        return self._traffic(rows[one_sided & (self.size[rows] > 0)])
+
     def p2p_traffic(self) -> Traffic:
         """Reduce to what the application itself sends; equal to `traffic_of` of the trace."""
         rows = self.sends()
@@ -251,20 +263,27 @@ class Program:
         receives[by_send[found]] = takes[by_take[match[found]]]
         return receives
 
+    def serves_memory(self, strand: int) -> bool:
+        """Whether a strand serves the one-sided operations of others."""
+        return bool(self.context[self.offsets[strand]] >= 2 * self.communicators)
+
     def describe(self, row: int) -> str:
         """Say in words what the operation in a row does."""
         kind = Op(int(self.kind[row]))
         if kind == Op.WAIT:
             return f"wait for {self.describe(int(self.target[row]))}"
         if kind == Op.START:
-            return "non-blocking collective"
+            memory = self.serves_memory(int(self.target[row]))
+            return "one-sided operations of others" if memory else "non-blocking collective"
         if kind == Op.FINISH:
             return "end of program"
         if kind == Op.REPEAT:
             return f"repeat {self.size[row]} times"
         context, tag = int(self.context[row]), int(self.tag[row])
         where = f"tag {tag}, communicator {context}"
-        if context >= self.communicators:
+        if context >= 2 * self.communicators:
+            where = f"window {context - 2 * self.communicators}, one-sided"
+        elif context >= self.communicators:
             calls = self.collectives.get(context)
             name = Collective(int(calls[tag])).name.lower() if calls is not None else "collective"
             where = f"{name}, collective {tag} of communicator {context - self.communicators}"
@@ -274,7 +293,10 @@ class Program:
         return f"{call} {way} rank {self.peer[row]} ({where})"
 
 
-_WORD = {mode: f"{letter}send" for letter, mode in LETTERS.items()} | {SendMode.PUT: "put"}
+_WORD = {mode: f"{letter}send" for letter, mode in LETTERS.items()} | {
+    SendMode.PUT: "put",
+    SendMode.HARDWARE: "answer",
+}
 _WORDS = {"recv": (Op.RECV, SendMode.STANDARD), "irecv": (Op.IRECV, SendMode.STANDARD)} | {
     f"{prefix}{letter}send": (kind, mode)
     for letter, mode in LETTERS.items()

@@ -23,6 +23,7 @@ class SendMode(IntEnum):
     SYNCHRONOUS = model.SYNCHRONOUS
     READY = model.READY
     PUT = model.PUT
+    HARDWARE = model.HARDWARE
 
 
 LETTERS = {

@@ -6,6 +6,7 @@ so that insertion never decides.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator
 from heapq import heappush
 
@@ -47,6 +48,21 @@ class Packet(Happening):
         self.tail = 0.0
 
 
+class HeldPacket(Packet):
+    """A packet among finite buffers.
+
+    It has the classes of virtual channels of its path, when it entered the network, the buffer that
+    it is in or comes to, if any, and when it came there.
+    """
+
+    __slots__ = ("arrival", "born", "buffer", "classes")
+
+    arrival: float
+    born: float
+    buffer: Buffer | None
+    classes: list[int]
+
+
 class Begun:
     """What a row began when it last ran; `place` counts within the channel."""
 
@@ -71,7 +87,7 @@ class Sent(Happening):
 class Message(Happening):
     """A message; its event is that it, or a control message of it, has arrived."""
 
-    __slots__ = ("cargo", "completion", "number", "receive", "send", "there")
+    __slots__ = ("cargo", "completion", "number", "receive", "send", "there", "under_way")
 
     def __init__(self, number: int, send: Begun, completion: int) -> None:
         self.number = number
@@ -80,6 +96,7 @@ class Message(Happening):
         self.receive: Begun | None = None
         self.there = False  # it or its request has arrived
         self.cargo = model.DATA
+        self.under_way = 0  # of its packets, among finite buffers
 
 
 class Strand(Happening):
@@ -141,3 +158,40 @@ class Server:
         self.free = 0.0
         self.messages = self.bytes = self.packets = 0
         self.busy = self.longest_wait = self.waited = 0.0
+
+
+class Buffer:
+    """Of one virtual channel at the end of a link, or a node's queue; `number` is its own."""
+
+    __slots__ = ("channel", "link", "number", "packets")
+
+    def __init__(self, number: int, link: Link | None, channel: int = 0) -> None:
+        self.number = number
+        self.link = link  # that fills it; None of a node's queue
+        self.channel = channel
+        self.packets: deque[HeldPacket] = deque()
+
+
+class Link(Happening):
+    """A server and who asks for it; its event is that the tail of a packet has left its buffer."""
+
+    __slots__ = ("asking", "buffers", "credits", "latest", "number", "server", "serves")
+
+    def __init__(self, number: int, server: Server) -> None:
+        self.number = number
+        self.server = server
+        self.buffers: list[Buffer] = []  # behind it; none behind what takes everything
+        self.credits: list[int] = []
+        self.asking: list[Buffer] = []
+        self.serves: Buffer | None = None
+        self.latest = -1  # number of the buffer granted last
+
+
+class Credit(Happening):
+    """There is room again behind a link."""
+
+    __slots__ = ("channel", "link")
+
+    def __init__(self, link: Link, channel: int) -> None:
+        self.link = link
+        self.channel = channel

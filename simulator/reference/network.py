@@ -26,7 +26,12 @@ class Network:
     ----------
     controls : int
         Requests and grants sent so far.
+    packet, held : type, bool
+        Of its packets, and whether they wait for room, so that one may pass another.
     """
+
+    packet: type[Packet] = Packet
+    held = False
 
     def __init__(
         self,
@@ -67,6 +72,10 @@ class Network:
         self.sent = sent
         self.on_arrive, self.on_deliver = [self.arrive], [deliver]
         self.on_served = [self.served]
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make ready what other networks have besides."""
 
     def counters(self) -> Servers:
         """Return what the servers counted."""
@@ -100,7 +109,7 @@ class Network:
         path = self.paths[self.path[row] if forth else self.back[row]]
         count = model.packet_count(size, self.packet_size)
         packets = [
-            Packet(
+            self.packet(
                 message,
                 number,
                 model.packet_bytes(size, self.packet_size, number),
@@ -112,7 +121,11 @@ class Network:
         ]
         for packet in packets:
             packet.tail = self.clock.now
-        nic = self.nics.get(path[0])
+        self.enter(message, packets, data)
+
+    def enter(self, message: Message, packets: list[Packet], data: bool) -> None:
+        """Let the packets of a message come to their first server."""
+        row, nic = message.send.row, self.nics.get(packets[0].path[0])
         if nic is not None:
             queue = nic.queue(self.rank[row], self.peer[row]) if data else nic.control
             nic.add(queue, packets)
@@ -167,9 +180,14 @@ class Network:
             packet.callbacks = self.on_arrive  # type: ignore[assignment]
             head = model.head_arrival(start, end, server.latency, self.cut_through)
             self.clock.schedule_at(packet, head, packet.key)
-        elif packet.last:
-            message.callbacks = self.on_deliver
-            given = message.cargo, self.mode[message.send.row]
-            at = model.noticed(tail, *given, self.overhead_control, self.put_latency)
-            self.clock.schedule_at(message, at, self.key(model.DELIVER, message.number))
+        elif packet.last or self.held:
+            self.end(packet, tail)
         return end
+
+    def end(self, packet: Packet, tail: float) -> None:
+        """Deliver a message whose last packet has reached the target."""
+        message = packet.message
+        message.callbacks = self.on_deliver
+        given = message.cargo, self.mode[message.send.row]
+        at = model.noticed(tail, *given, self.overhead_control, self.put_latency)
+        self.clock.schedule_at(message, at, self.key(model.DELIVER, message.number))

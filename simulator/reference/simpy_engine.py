@@ -23,6 +23,7 @@ from hopmap.simulator.result import Outcome
 from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.steady.watch import Watch
 
+from .buffered import BufferedNetwork
 from .events import Begun, Clock, Message, Sent, Strand
 from .network import Network
 
@@ -59,7 +60,8 @@ class _Replay:
         parameters, program = plan.parameters, plan.program
         self.plan = plan
         self.clock = Clock()
-        self.network = Network(plan, self.clock, record.bins, self.deliver, self.left)
+        network = BufferedNetwork if parameters.network_buffer else Network
+        self.network = network(plan, self.clock, record.bins, self.deliver, self.left)
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.overhead_per_byte = parameters.overhead_per_byte
@@ -189,7 +191,7 @@ class _Replay:
                 pause = self.overhead_send + self.byte_overhead(row)
                 if self.mode[row] == model.BUFFERED:
                     pause += self.size[row] * self.copy_per_byte
-                if pause > 0:
+                if pause > 0 and self.mode[row] != model.HARDWARE:
                     pause *= self.factor(strand, OF_OVERHEAD)
                     strand.communicate += pause
                     self.wake(strand, clock.now + pause)
@@ -252,7 +254,7 @@ class _Replay:
 
     def overhead_of(self, begun: Begun) -> float:
         """Seconds that a strand is busy once what it waited for is complete."""
-        if self.kind[begun.row] not in RECEIVES:
+        if self.kind[begun.row] not in RECEIVES or self.mode[begun.row] == model.HARDWARE:
             return 0.0
         given = self.mode[begun.row], self.overhead_recv, self.put_latency
         return model.receive_overhead(*given) + self.byte_overhead(begun.row)
@@ -267,7 +269,8 @@ class _Replay:
         strand, begun.strand = begun.strand, None
         if strand is not None:
             now = self.clock.now
-            if strand.begun_by is not None:  # a rank's own strand waits in a call
+            # A rank's own strand waits in a call, and an interface for no call at all.
+            if strand.begun_by is not None and self.mode[begun.row] != model.HARDWARE:
                 now = model.in_call(now, self.until[self.rank[begun.row]])
             strand.wait += now - strand.since
             if self.record.operations:
@@ -315,7 +318,8 @@ class _Replay:
         if message.there:
             if message.cargo == model.DATA:
                 receive.done = True
-                copying = self.size[message.send.row] * self.copy_per_byte
+                if self.mode[row] != model.HARDWARE:
+                    copying = self.size[message.send.row] * self.copy_per_byte
             self.answer(message)
         return receive, copying
 

@@ -122,8 +122,14 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
     module = sys.modules[portfolio.__module__]
     monkeypatch.setattr(module, "bisected", never_done)
     monkeypatch.setattr(module, "_part", lambda watch: 0.9)
-    portfolio(traffic, topology, rng=np.random.default_rng(0), moves=10)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), moves=10)
     assert looked == [True]
+    # Nor are curves tried then, so that there is time for it.
+    assert [step.member for step in run.steps[:3]] == [
+        "given order",
+        "sweep",
+        "recursive_bisection",
+    ]
 
 
 @pytest.mark.parametrize("hub", [0, 10**6])

@@ -56,6 +56,22 @@ def test_a_shuffled_order_gets_a_shorter_run_and_the_replay_says_the_same(
     assert after < before
 
 
+@pytest.mark.parametrize("mapper", ["auto(evaluations=40, moves=2000)", "descend(evaluations=40)"])
+def test_the_bound_of_the_makespan_is_an_objective_that_no_replay_undercuts(
+    tmp_path, shuffled, mapper
+):
+    out = tmp_path / "out.csv"
+    placed = as_json(
+        "map", MG, *ON, "-m", mapper, "--objective", "makespan_bound", "--initial", shuffled, *FAST,
+        "--out", out,
+    )  # fmt: skip
+    objective = placed["objective"]
+    assert objective["name"] == "makespan_bound"
+    assert objective["after"] < objective["before"]
+    for file, bound in ((shuffled, objective["before"]), (out, objective["after"])):
+        assert bound <= as_json("simulate", MG, file, *ON, *FAST)["makespan"] < 1.2 * bound
+
+
 def test_energy_is_an_objective_where_something_draws_it(tmp_path, shuffled):
     out = tmp_path / "out.csv"
     placed = as_json(
@@ -121,6 +137,10 @@ def test_a_table_says_what_the_objective_was_and_is(shuffled):
             "engine flow: expected objective makespan",
         ),
         ("--steps 2", "steps 2: expected objective makespan with it"),
+        (
+            "--objective makespan_bound --engine flow",
+            "engine flow: expected objective makespan with it",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_one_line(words, line):

@@ -62,6 +62,29 @@ def test_both_draw_the_same_noise(run, noise, record_operations):
     )
 
 
+limits = st.fixed_dictionaries(
+    {
+        "network_buffer": st.integers(1, 3),
+        "network_virtual_channels": st.integers(2, 5),
+        "network_arbitration": st.sampled_from(["round_robin", "age"]),
+        "network_credit_delay": st.sampled_from([0.0, 1e-7]),
+        "nic": st.just("fifo"),
+        "nic_rails": st.just(1),
+    }
+)
+
+
+@examples(300)
+@given(random_runs(), limits, st.booleans(), st.sampled_from([0, 7]))
+def test_both_let_packets_wait_for_the_same_room(run, few, record_operations, record_links):
+    program, topology, node_of, parameters = run
+    agree(
+        *(program, topology, node_of, replace(parameters, **few)),
+        record_operations=record_operations,
+        record_links=record_links,
+    )
+
+
 @examples(300)
 @given(random_runs(), st.booleans(), st.booleans(), st.sampled_from([0, 1, 7, 64]))
 def test_both_engines_say_the_same(run, record_messages, record_operations, record_links):
@@ -98,6 +121,26 @@ def test_they_agree_where_many_packets_meet(switching, eager_limit):
         *(program, topology, np.arange(12), parameters), record_operations=True, record_links=50
     )
     assert said["link_waited"] != np.zeros(topology.links).tobytes()
+
+
+@pytest.mark.parametrize("arbitration", ["round_robin", "age"])
+@pytest.mark.parametrize("eager_limit", [0, 10**9])
+def test_they_agree_where_packets_wait_for_room(arbitration, eager_limit):
+    parameters = Parameters(
+        packet_size=500,
+        eager_limit=eager_limit,
+        control_bytes=1200,
+        network_buffer=2,
+        network_virtual_channels=4,
+        network_arbitration=arbitration,
+    )
+    program, topology = exchange(15, 6_400, 2), torus((5, 3))
+    said = agree(
+        *(program, topology, np.arange(15), parameters), record_operations=True, record_links=50
+    )
+    free = outcome(program, topology, np.arange(15), replace(parameters, network_buffer=0), "simpy")
+    assert said["link_bytes"] == free["link_bytes"]
+    assert said["makespan"] > free["makespan"]
 
 
 @pytest.mark.parametrize("eager_limit", [0, 4000, 10**9])

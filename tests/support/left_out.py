@@ -42,7 +42,7 @@ def made(folder):
 
 EXPECTED = [
     LeftOut("flushes of trace buffers", 1, 4.0, 0.2),
-    LeftOut("one-sided calls, not simulated", 1, 0.1, 0.005),
+    LeftOut("one-sided calls without records, not simulated", 1, 0.1, 0.005),
     LeftOut("receives never completed", 1),
     LeftOut("probes, not simulated", 1),
     LeftOut("ParameterInt records", 1),

@@ -1,11 +1,14 @@
-"""Traces by hand: from what happens in each call, and from columns."""
+"""Traces by hand: from what happens in each call, one-sided ones too, and from columns."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from hopmap.simulator import Op
-from hopmap.traces import Collective, Kind, Records, Trace
+from hopmap.traces import Collective, Folded, Kind, Records, Trace
+from hopmap.traces.trace import Lock, Sync
 
 K = Kind
 COLUMNS = {
@@ -97,3 +100,103 @@ def made_trace(ranks, regions, events, rows, communicators, name):
             np.array(members, dtype=np.int32) for members in communicators or [range(len(ranks))]
         ),
     )
+
+
+# One-sided calls, with the records of Score-P.
+
+
+def window_trace(ranks, groups=(), windows=(0,), **more):
+    """Trace of lists of calls, one list a rank, with windows on these communicators."""
+    made = trace_of(ranks, **more)
+    members = tuple(np.array(group, dtype=np.int32) for group in groups)
+    return replace(made, windows=tuple(windows), groups=members)
+
+
+def put(at, target, size, number=1, window=0):
+    return (at, "MPI_Put", (K.RMA_PUT, _to(target, window, number, size=size)))
+
+
+def get(at, target, size, number=1, window=0):
+    return (at, "MPI_Get", (K.RMA_GET, _to(target, window, number, size=size)))
+
+
+def atomic(at, target, size, back, number=1, window=0, name="MPI_Get_accumulate", sort=7):
+    moved = _to(target, window, number, size=size, received=back, operation=sort)
+    return (at, name, (K.RMA_ATOMIC, moved))
+
+
+def fence(at, *numbers, window=0, operation=Collective.BARRIER, name="MPI_Win_fence"):
+    """A fence that completes what has these numbers, here and at targets."""
+    about = {"operation": operation, "tag": window, "size": 0, "received": 0}
+    both = int(Sync.PROCESS | Sync.MEMORY)
+    ends = [record for number in numbers for record in complete(number, window)]
+    begin = (K.RMA_COLLECTIVE_BEGIN, _blank() | {"comm": -1, "tag": -1})
+    return (at, name, begin, *ends, (K.RMA_COLLECTIVE_END, about | {"request": both}))
+
+
+def made_window(at, window=0):
+    return fence(at, window=window, operation=Collective.CREATE_HANDLE, name="MPI_Win_create")
+
+
+def complete(number, window=0, there=True):
+    about = _blank() | {"tag": window, "request": number}
+    kinds = (K.RMA_OP_COMPLETE_BLOCKING, K.RMA_OP_COMPLETE_REMOTE)
+    return [(kind, about) for kind in kinds[: 1 + there]]
+
+
+def flush(at, *numbers, window=0, there=True):
+    name = "MPI_Win_flush" if there else "MPI_Win_flush_local"
+    return (at, name, *(each for n in numbers for each in complete(n, window, there)))
+
+
+def lock(at, target, sort=Lock.EXCLUSIVE, window=0):
+    about = _to(target, window, 0, operation=int(sort))
+    return (at, "MPI_Win_lock", (K.RMA_REQUEST_LOCK, about))
+
+
+def unlock(at, target, *numbers, window=0):
+    ends = [record for number in numbers for record in complete(number, window)]
+    return (at, "MPI_Win_unlock", *ends, (K.RMA_RELEASE_LOCK, _to(target, window, 0)))
+
+
+def group_sync(at, name, group=0, window=0, numbers=()):
+    """MPI_Win_start, post, complete or wait, by its last word."""
+    level = Sync.PROCESS if name in ("start", "post") else Sync.PROCESS | Sync.MEMORY
+    about = _blank() | {"operation": int(level), "size": group, "tag": window}
+    ends = [record for number in numbers for record in complete(number, window)]
+    return (at, f"MPI_Win_{name}", *ends, (K.RMA_GROUP_SYNC, about))
+
+
+def _blank():
+    return {"peer": -1, "size": -1, "received": -1}
+
+
+def _to(target, window, number, **more):
+    return _blank() | {"peer": target, "tag": window, "request": number} | more
+
+
+def differences(one, other):
+    """Names of what differs between two `Folded`, times apart."""
+    of = []
+    for folded in (one, other):
+        trace = folded.trace
+        brackets = trace.kind <= Kind.LEAVE
+        names = np.array(trace.regions)[np.where(brackets, trace.ref, 0)]
+        loops = sorted(zip(*(column.tolist() for column in folded[1:]), strict=True))
+        rows = trace.ref[~brackets]
+        of.append(
+            {
+                "offsets": trace.offsets,
+                "kind": trace.kind,
+                "region": np.where(brackets, names, ""),
+                "loops": np.array(loops),
+                **{key: getattr(trace.records, key)[rows] for key in Records._fields},
+            }
+        )
+    return [key for key in of[0] if not np.array_equal(of[0][key], of[1][key])]
+
+
+def as_folded(trace):
+    """A trace without loops as one with them."""
+    none = np.zeros(0, dtype=np.int64)
+    return Folded(trace, none, none, none)

@@ -25,6 +25,10 @@ class Recorded(NamedTuple):
     def total(self, name: str) -> int:
         return sum(each.counts[name] for each in self.processes)
 
+    def group(self, *members: int) -> int:
+        """Number of the group of these ranks that synchronises windows."""
+        return [group.tolist() for group in self.trace.groups].index(list(members))
+
     def told(self, rank: int) -> list[str]:
         """Every call of a rank with what it did, like "Send SEND>1 t7 40"."""
         return told(self.trace, rank)
@@ -38,7 +42,7 @@ def told(trace: Trace, rank: int) -> list[str]:
             lines.append(trace.regions[ref].removeprefix("MPI_"))
         elif kind == Kind.LEAVE and lines[-1].startswith("/"):
             lines.append("/" + trace.regions[ref])
-        elif kind not in (Kind.LEAVE, Kind.COLLECTIVE_BEGIN):
+        elif kind not in (Kind.LEAVE, Kind.COLLECTIVE_BEGIN, Kind.RMA_COLLECTIVE_BEGIN):
             columns = {name: int(column[ref]) for name, column in trace.records._asdict().items()}
             if columns["peer"] >= 0:
                 lines[-1] += f" {kind.name}>{columns['peer']}"

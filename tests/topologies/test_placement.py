@@ -1,9 +1,18 @@
 """What makes an array a mapping."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
-from hopmap.topologies import MappingError, TopologyError, check_fits, check_mapping, mesh
+from hopmap.topologies import (
+    MappingError,
+    TopologyError,
+    check_fits,
+    check_mapping,
+    mesh,
+    topology_from_spec,
+    with_room,
+)
 
 
 def test_a_valid_mapping_comes_back_as_int64():
@@ -58,3 +67,28 @@ def test_too_few_slots_are_said_before_anything_runs():
     with pytest.raises(MappingError, match=r"9 ranks do not fit .* like mesh:2x2\*3"):
         check_fits(9, mesh((2, 2), slots=2))
     check_fits(8, mesh((2, 2), slots=2))
+
+
+@pytest.mark.parametrize(
+    ("spec", "ranks", "imbalance", "wider"),
+    [
+        ("tree:4:8:4@1:10:100", 2**18, 0.03, "tree:4:8:4@1:10:100*2109"),
+        ("torus:4x4*2,ties=parity", 160, 0.1, "torus:4x4*11,ties=parity"),
+        ("cluster:3*1+2*2", 70, 0, "cluster:3*10+2*20"),
+        ("torus:4x4", 16, 0.03, "torus:4x4"),
+        ("nodes:n[0-3]@names:n[0-7]@torus:8", 40, 0, "nodes:n[0-3]@names:n[0-7]@torus:8*10"),
+    ],
+)
+def test_a_network_with_room_says_in_its_spec_what_a_node_takes(spec, ranks, imbalance, wider):
+    network = topology_from_spec(spec)
+    roomy = with_room(network, ranks, imbalance)
+    assert roomy.spec == wider
+    assert (topology_from_spec(wider).slots == roomy.slots).all()
+    assert (roomy.slots > 0).tolist() == (network.slots > 0).tolist()
+
+
+def test_a_network_that_cannot_say_its_slots_is_refused(tmp_path):
+    file = tmp_path / "net.graphml"
+    nx.write_graphml(nx.path_graph(3), file)
+    with pytest.raises(MappingError, match="cannot say how many slots a node has: expected a net"):
+        with_room(topology_from_spec(f"file:{file}"), 9, 0)

@@ -9,11 +9,17 @@ from pathlib import Path
 
 from hopmap.traces.trace import Trace, TraceError
 
-from .dumpi import files_of_meta, is_dumpi, is_meta, read_dumpi
-from .goal import is_goal
-from .liballprof import is_liballprof, read_liballprof
-from .paraver import is_paraver, read_paraver
-from .tit import files_of_index, is_tit, read_tit
+from .dumpi.meta import files_of_meta, is_meta
+from .dumpi.rank import is_dumpi
+from .dumpi.read import read_dumpi
+from .files import read_start
+from .goal.read import is_goal
+from .liballprof.lines import is_liballprof
+from .liballprof.read import read_liballprof
+from .paraver.header import is_paraver
+from .paraver.read import read_paraver
+from .tit.index import files_of_index, is_tit
+from .tit.read import read_tit
 
 START = 1 << 16  # bytes of a file that are looked at
 
@@ -78,7 +84,7 @@ def recording_of(path: Path) -> Recording | None:
         )
     metas = [file for file in files if file.suffix == ".meta"]
     if kind == "tit":
-        metas = [file for file in files if files_of_index(file, file.read_bytes())]
+        metas = [file for file in files if files_of_index(file, read_start(file, START))]
     if len(metas) > 1:
         raise TraceError(f"{path}: {metas[0].name} and {metas[1].name}: expected one trace")
     return Recording(kind, path.resolve().name, _files(kind, (metas or files)[0]))
@@ -93,11 +99,7 @@ def read_recording(recording: Recording) -> Trace:
 
 
 def _kind_of(file: Path) -> str | None:
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(START)
-    except OSError as error:
-        raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
+    start = read_start(file, START)
     kind = next((kind for kind, matches in _IS.items() if matches(start)), None)
     return "tit" if kind is None and files_of_index(file, start) else kind
 
@@ -116,7 +118,7 @@ def _files(kind: str, file: Path) -> tuple[Path, ...]:
     if kind in _ONE_FILE:
         return (file,)
     if kind == "tit":
-        return files_of_index(file, file.read_bytes()) or _of_ranks(file, kind)
+        return files_of_index(file, read_start(file, START)) or _of_ranks(file, kind)
     if kind == "dumpi" and file.suffix == ".meta":
         return files_of_meta(file)
     return _of_ranks(file, kind)

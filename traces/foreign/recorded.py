@@ -48,6 +48,11 @@ class Calls(NamedTuple):
         """Rank of each call."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
+    def since_first(self) -> Floats:
+        """When each call began, by its rank's clock since the rank's first call."""
+        first = np.minimum(self.offsets[:-1], max(len(self.begin) - 1, 0))
+        return self.begin - np.repeat(self.begin[first], np.diff(self.offsets))
+
 
 class Acts(NamedTuple):
     """What calls do; columns as in `Records`, `call` is the entry in `Calls`."""

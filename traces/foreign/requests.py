@@ -7,7 +7,9 @@ last call that asked, before the number is used again, is taken for the one that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,71 @@ class Part(IntEnum):
     END = 3
     ASK = 4  # may end it
     FORGET = 5  # frees or cancels it
+
+
+class Entries(NamedTuple):
+    """What calls of a rank do with requests, one entry per call and request.
+
+    Attributes
+    ----------
+    call : ndarray(int64)
+    key : ndarray(int64)
+        Number or address of the request.
+    part : ndarray(int64)
+        `Part`.
+    row : ndarray(int64)
+        Of a BEGIN or INIT, the send or receive that it stands for.
+    status : ndarray(int64)
+        Of an END or ASK, where its status stands, or -1.
+    """
+
+    call: Ints
+    key: Ints
+    part: Ints
+    row: Ints
+    status: Ints
+
+
+def entries(call: Ints, key: Ints, part: Part, row: Any = -1, status: Any = -1) -> Entries:
+    """List entries of one part."""
+    wide = (np.broadcast_to(np.asarray(each, np.int64), len(call)) for each in (part, row, status))
+    return Entries(call, key, *wide)
+
+
+def begun_and_done(
+    call: Ints, blocking: NDArray[np.bool_], status: Ints, parts: Sequence[Entries]
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """List the messages of a rank, in the order in which they were begun.
+
+    Parameters
+    ----------
+    call, blocking, status : ndarray(shape=(rows,))
+        Of the calls that name a partner, whether they complete it at once, and where the status of
+        such a one stands, or -1.
+    parts : sequence of Entries
+        What is done with the requests of the others.
+
+    Returns
+    -------
+    row, begun, done, status : ndarray(int64, shape=(messages,))
+        Row that names the partner, call that begins the message, call that completes it or -1, and
+        where its status stands, or -1.
+    """
+    kept = np.flatnonzero(blocking)
+    if not parts:
+        return kept, call[kept], call[kept], status[kept]
+    whole = Entries(*map(np.concatenate, zip(*parts, strict=True)))
+    order = np.argsort(whole.call, kind="stable")
+    whole = Entries(*(column[order] for column in whole))
+    made, ended = completions(np.zeros_like(whole.key), whole.key, whole.part)
+    begins = np.flatnonzero((whole.part == Part.BEGIN) | ((whole.part == Part.START) & (made >= 0)))
+    by = ended[begins]
+    row = np.concatenate((kept, whole.row[made[begins]]))
+    begun = np.concatenate((call[kept], whole.call[begins]))
+    done = np.concatenate((call[kept], np.where(by >= 0, whole.call[by], -1)))
+    told = np.concatenate((status[kept], np.where(by >= 0, whole.status[by], -1)))
+    order = np.argsort(begun, kind="stable")
+    return row[order], begun[order], done[order], told[order]
 
 
 def completions(rank: Ints, key: Ints, part: Ints) -> tuple[Ints, Ints]:

@@ -37,7 +37,7 @@ class Schedule:
         Bytes of a message; nanoseconds of a CALC.
     peer, tag : ndarray(int64)
         Partner and tag of a message; -1 of a receive from anyone, or of any tag.
-    cpu, nic : ndarray(uint8)
+    cpu, nic : ndarray(uint16)
         Processor and network interface that the operation takes.
     after, before : ndarray(int64, shape=(edges,))
         Operation `after` begins no sooner than operation `before` ends, of the same rank,
@@ -51,8 +51,8 @@ class Schedule:
     size: Ints
     peer: Ints
     tag: Ints
-    cpu: NDArray[np.uint8]
-    nic: NDArray[np.uint8]
+    cpu: NDArray[np.uint16]
+    nic: NDArray[np.uint16]
     after: Ints
     before: Ints
     begun: NDArray[np.bool_]

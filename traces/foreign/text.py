@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
-from .text_kernels import BREAK, DECIMAL, INTEGER, NEWLINE, split
+from .files import read_whole
+from .text_kernels import BREAK, DECIMAL, INTEGER, NEWLINE, reals, room, split
 
 Ints = NDArray[np.int64]
+_REAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PER_BYTE = 28  # bytes of memory that a byte of text takes at most, as fields
 
 
@@ -29,7 +32,7 @@ class Fields:
     values: Ints
     kinds: NDArray[np.uint8]
 
-    @property
+    @cached_property
     def counts(self) -> Ints:
         """Fields of each line."""
         return np.diff(self.lines)
@@ -78,6 +81,17 @@ class Fields:
         thousandths: Ints = np.where(kinds == DECIMAL, values, values * 1000)
         return thousandths
 
+    def reals(self, lines: Ints, at: Ints | int) -> NDArray[np.float64]:
+        """Return numbers with a point, an exponent or neither; NaN where something else stands."""
+        place = self.lines[lines] + at
+        begins, ends = self.begins[place], self.ends[place]
+        values: NDArray[np.float64] = reals(np.frombuffer(self.text, np.uint8), begins, ends)
+        for k in np.flatnonzero(np.isnan(values)).tolist():
+            text = self.text[begins[k] : ends[k]]
+            if _REAL.fullmatch(text):
+                values[k] = float(text)
+        return values
+
 
 def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
     """Read a file whose fields are separated by any of some characters.
@@ -89,12 +103,7 @@ def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
     OutOfMemoryError
         It does not fit.
     """
-    try:
-        require_memory(_PER_BYTE * file.stat().st_size, f"{file}", "take fewer ranks or steps")
-        text = file.read_bytes()
-    except OSError as error:
-        raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
-    return fields_of(file, text, breaks, squeeze=squeeze)
+    return fields_of(file, read_whole(file, _PER_BYTE), breaks, squeeze=squeeze)
 
 
 def fields_of(file: Path, text: bytes, breaks: str, *, squeeze: bool = False) -> Fields:
@@ -103,8 +112,7 @@ def fields_of(file: Path, text: bytes, breaks: str, *, squeeze: bool = False) ->
     classes = np.zeros(256, dtype=np.uint8)
     classes[list(breaks.encode())] = BREAK
     classes[ord("\n")] = NEWLINE
-    seen = np.bincount(data, minlength=256)
-    rows, fields = int(seen[ord("\n")]) + 1, int(seen[classes > 0].sum()) + 1
+    rows, fields = room(data, classes)
     lines = np.empty(rows + 1, dtype=np.int64)
     begins, ends, values = (np.empty(fields, dtype=np.int64) for _ in range(3))
     kinds = np.empty(fields, dtype=np.uint8)

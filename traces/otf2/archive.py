@@ -85,6 +85,11 @@ class Archive:
         state["region_reference"] = self.definitions.region_reference.ctypes.data
         state["region_is_mpi"] = self.definitions.region_is_mpi.ctypes.data
         state["regions"] = len(self.definitions.regions)
+        windows = self.definitions.windows
+        state["window_reference"] = windows.reference.ctypes.data
+        state["window_comm"] = windows.communicator.ctypes.data
+        state["group_reference"] = windows.group_reference.ctypes.data
+        state["windows"], state["groups"] = len(windows.reference), len(windows.group_reference)
         state["offset"] = self.definitions.offset
         state["resolution"] = self.definitions.resolution
         return state

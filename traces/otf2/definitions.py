@@ -85,6 +85,15 @@ class Partners(NamedTuple):
             self.length[row] = far if inside else near
 
 
+class Windows(NamedTuple):
+    """Windows of one-sided operations, and groups of MPI's ranks, sorted by reference."""
+
+    reference: NDArray[np.uint32]
+    communicator: NDArray[np.int32]  # row in `Partners`; -1: of no communicator of MPI
+    group_reference: NDArray[np.uint32]
+    groups: tuple[NDArray[np.int32], ...]  # world ranks
+
+
 @dataclass(frozen=True, eq=False)
 class Definitions:
     """What is known of an archive before its events are read.
@@ -105,6 +114,7 @@ class Definitions:
     waits: NDArray[np.bool_]  # regions in which a thread waits for others of its process
     communicators: tuple[NDArray[np.int32], ...]
     partners: Partners
+    windows: Windows
 
     @property
     def ranks(self) -> int:
@@ -122,6 +132,7 @@ class _Raw:
     regions: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # name, role, paradigm
     groups: dict[int, Group] = field(default_factory=dict)
     communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)  # one group or two
+    windows: dict[int, int] = field(default_factory=dict)  # communicator
 
     def on_clock_properties(self, resolution: int, offset: int, _length: int, _date: int) -> None:
         self.clock = (resolution, offset)
@@ -151,6 +162,9 @@ class _Raw:
     def on_inter_comm(self, reference: int, _name: int, near: int, far: int) -> None:
         self.communicators[reference] = (near, far)
 
+    def on_rma_win(self, reference: int, _name: int, communicator: int) -> None:
+        self.windows[reference] = communicator
+
 
 # Callback of libotf2, method above, argument types. Trailing arguments nobody asks for are left
 # out: in every ABI that numba runs on the caller owns them.
@@ -162,6 +176,7 @@ _CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("Group", "on_group", (UINT32, UINT32, UINT8, UINT8, UINT32, UINT32, POINTER)),
     ("Comm", "on_comm", (UINT32, UINT32, UINT32)),
     ("InterComm", "on_inter_comm", (UINT32, UINT32, UINT32, UINT32)),
+    ("RmaWin", "on_rma_win", (UINT32, UINT32, UINT32)),
 )
 
 
@@ -263,6 +278,30 @@ def _resolve(raw: _Raw, file: str) -> Definitions:
         waits=np.array([role in _WAITS for _, (_, role, _) in regions], dtype=np.bool_),
         communicators=communicators,
         partners=partners,
+        windows=_windows(raw, partners, ranks, file),
+    )
+
+
+def _windows(raw: _Raw, partners: Partners, ranks: int, file: str) -> Windows:
+    """Find the communicators of windows, and the groups that may synchronise them."""
+    rows = []
+    for reference, communicator in sorted(raw.windows.items()):
+        row = int(np.searchsorted(partners.reference, communicator))
+        if row == len(partners.reference) or partners.reference[row] != communicator:
+            raise TraceError(
+                f"{file}: window {reference}: its communicator {communicator} is not defined"
+            )
+        rows.append(row if partners.number[row] >= 0 else -1)
+    groups = {
+        reference: _world_ranks(group, ranks, f"{file}: group {reference}")
+        for reference, group in sorted(raw.groups.items())
+        if rows and group.paradigm == MPI and group.kind in (COMM_LOCATIONS, COMM_GROUP)
+    }
+    return Windows(
+        reference=np.array(sorted(raw.windows), dtype=np.uint32),
+        communicator=np.array(rows, dtype=np.int32),
+        group_reference=np.array(list(groups), dtype=np.uint32),
+        groups=tuple(groups.values()),
     )
 
 
@@ -275,7 +314,8 @@ def _roles(names: tuple[str, ...], kinds: list[list[int]]) -> NDArray[np.uint8]:
     nameless = all(paradigm != MPI for _, paradigm in kinds)
     for row, (name, (role, paradigm)) in enumerate(zip(names, kinds, strict=True)):
         if paradigm == MPI:
-            roles[row] = _SORT.get(role, role_of_call(name))
+            by_name = role_of_call(name)
+            roles[row] = by_name if by_name == Role.POLL else _SORT.get(role, by_name)
         elif paradigm == MEASUREMENT_SYSTEM:
             roles[row] = Role.TOOL
         elif paradigm != UNKNOWN and not nameless:

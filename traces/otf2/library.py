@@ -91,6 +91,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
         *(STATUS, POINTER, UINT32, UINT32, UINT8, UINT8, UINT32, UINT32, POINTER),
     ),
     "GlobalDefWriter_WriteComm": (STATUS, POINTER, UINT32, UINT32, UINT32, UINT32, UINT32),
+    "GlobalDefWriter_WriteRmaWin": (STATUS, POINTER, UINT32, UINT32, UINT32, UINT32),
     "DefWriter_WriteClockOffset": (STATUS, POINTER, UINT64, ctypes.c_int64, ctypes.c_double),
 }
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from .files import find_archive
 from .library import UNDEFINED_UINT64
 from .threads import Activity, activity_of, beside
 
+_ONE_SIDED = ("put_messages", "put_bytes", "got_messages", "got_bytes")  # totals of a rank
 BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top
 
 
@@ -76,16 +78,30 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
 
     kernels.program_callbacks(), kernels.counting_callbacks()
     trace = reading(path, _read_trace, progress)
+    if trace is None:  # it has windows: compiled here, as the child must not
+        from . import one_sided_kernels
+
+        one_sided_kernels.program_callbacks()
+        trace = reading(path, partial(_read_trace, windows=True), progress)
+        assert trace is not None
     companion = companion_of(find_archive(path))
     return replace(trace, counts=read_pair_counts(companion)) if companion.is_file() else trace
 
 
-def _read_trace(anchor: Path, line: Line | None) -> Trace:
+def _read_trace(anchor: Path, line: Line | None, *, windows: bool = False) -> Trace | None:
+    """Read a trace; None if it has windows and nobody said so."""
     from . import read_kernels as kernels
     from .state_kernels import STATE
 
     with opened(anchor, line) as archive:
         definitions = archive.definitions
+        callbacks = kernels.program_callbacks()
+        if len(definitions.windows.reference):
+            if not windows:
+                return None
+            from . import one_sided_kernels
+
+            callbacks = callbacks | one_sided_kernels.program_callbacks()
         events = sum(loc.events for loc in archive.locations if archive.rank(loc) >= 0)
         require_memory(
             BYTES_PER_EVENT * events,
@@ -101,7 +117,7 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
 
         offsets = [0]
         spans = _SpanColumns(events, state, definitions)
-        table = archive.table(kernels.program_callbacks())
+        table = archive.table(callbacks)
         for rank, locations in archive.by_rank():
             first, first_record = int(state["events"]), int(state["records"])
             parts = 0
@@ -147,7 +163,23 @@ def _read_trace(anchor: Path, line: Line | None) -> Trace:
             ignored=_named(counts, archive, offsets[-1], kernels.EVENTS),
             roles=definitions.roles,
             spans=spans.all(),
+            windows=_communicators_of(definitions),
+            groups=_groups_in_use(definitions, columns),
         )
+
+
+def _communicators_of(definitions: Definitions) -> tuple[int, ...]:
+    """Communicator of each window in the trace's numbers, -1 where it has none of MPI's."""
+    rows = definitions.windows.communicator
+    return tuple(int(definitions.partners.number[row]) if row >= 0 else -1 for row in rows)
+
+
+def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[NDArray[np.int32], ...]:
+    """Return the groups that synchronise windows, and number them anew in the records."""
+    events = np.flatnonzero(columns.kind == Kind.RMA_GROUP_SYNC)
+    rows = columns.ref[events]
+    used, columns.records.size[rows] = np.unique(columns.records.size[rows], return_inverse=True)
+    return tuple(definitions.windows.groups[k] for k in used.tolist())
 
 
 def read_traffic(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Traffic:
@@ -164,15 +196,30 @@ def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = No
     from . import read_kernels as kernels
 
     kernels.time_callbacks(), kernels.total_callbacks()
-    return reading(path, _read_summary, progress)
+    summary = reading(path, _read_summary, progress)
+    if summary is None:
+        from . import one_sided_kernels
+
+        one_sided_kernels.total_callbacks()
+        summary = reading(path, partial(_read_summary, windows=True), progress)
+        assert summary is not None
+    return summary
 
 
-def _read_summary(anchor: Path, line: Line | None) -> Summary:
+def _read_summary(anchor: Path, line: Line | None, *, windows: bool = False) -> Summary | None:
+    """Read a summary; None if there are windows and nobody said so."""
     from . import read_kernels as kernels
     from .state_kernels import OPERATIONS, STATE
 
     with opened(anchor, line) as archive:
         definitions = archive.definitions
+        callbacks: dict[str, int] = {}
+        if len(definitions.windows.reference):
+            if not windows:
+                return None
+            from . import one_sided_kernels
+
+            callbacks = one_sided_kernels.total_callbacks()
         state = archive.state(STATE)
         partners = definitions.partners
         calls = np.zeros((2, len(partners.reference) + 1, OPERATIONS), dtype=np.int64)
@@ -180,12 +227,16 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
         bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
         state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
         state["bytes"] = bytes_.ctypes.data
+        one_sided = np.zeros((4, definitions.ranks), dtype=np.int64)
+        for name, totals_of in zip(_ONE_SIDED, one_sided, strict=True):
+            state[name] = totals_of.ctypes.data
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
         state["counts"] = counts.ctypes.data
-        times = archive.table(kernels.time_callbacks())
-        totals = archive.table(kernels.total_callbacks())
+        times = archive.table(kernels.time_callbacks() | callbacks)
+        totals = archive.table(kernels.total_callbacks() | callbacks)
         first, last = [], []
         rows: list[tuple[NDArray[Any], ...]] = []
+        moved: list[tuple[NDArray[Any], ...]] = []
         for rank, locations in archive.by_rank():
             for location in locations:
                 state["first"] = UNDEFINED_UINT64
@@ -200,7 +251,15 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
             talks = np.flatnonzero(messages)
             rows.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
             messages[:] = bytes_[:] = 0
+            moved += _moved(rank, one_sided)
+            one_sided[:] = 0
         counts[: len(kernels.PROGRAM)] = 0
+        records = {}
+        if windows:
+            at = kernels.EVENTS.index(kernels.ONE_SIDED[0])
+            told = counts[at : at + len(kernels.ONE_SIDED)]
+            records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, told, strict=True) if n}
+            told[:] = 0
         ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
         nothing = archive.table({})
         foreign = 0
@@ -222,8 +281,25 @@ def _read_summary(anchor: Path, line: Line | None) -> Summary:
             ),
             collective_bytes=int(state["collective_bytes"]),
             duration=(max(last) - min(first)) / definitions.resolution if first else 0.0,
+            one_sided=_added(definitions.ranks, moved, archive.name),
+            one_sided_records=records,
             ignored=ignored | ({"of other locations": foreign} if foreign else {}),
         )
+
+
+def _moved(rank: int, one_sided: NDArray[np.int64]) -> list[tuple[NDArray[Any], ...]]:
+    """Senders, receivers, messages and bytes of what a rank put and got."""
+    put, put_bytes, got, got_bytes = one_sided
+    to, of = np.flatnonzero(put), np.flatnonzero(got)
+    return [
+        (np.full(len(to), rank), to, put[to], put_bytes[to]),
+        (of, np.full(len(of), rank), got[of], got_bytes[of]),
+    ]
+
+
+def _added(ranks: int, rows: list[tuple[NDArray[Any], ...]], name: str) -> Traffic:
+    src, dst, messages, sizes = map(np.concatenate, zip(*rows, strict=True))
+    return Traffic.from_pairs(ranks, src, dst, messages, sizes, name=name)
 
 
 def _named(

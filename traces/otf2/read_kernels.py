@@ -5,7 +5,8 @@ Rows are appended without looking at capacity: nobody asks for more events than 
 
 Sets, by the event's name in libotf2: `PROGRAM` appends events to the columns of a trace, `SPANS`
 notes times that are not the program's, `TOTALS` (`total_kernels.py`) adds sends and collectives up,
-and `counters` count whatever a trace does not hold.
+and `counters` count whatever a trace does not hold. What is
+one-sided is in `one_sided_kernels.py`.
 A callback that finds something wrong notes it in the state and interrupts the reading.
 """
 # Compiled code: numba infers the types.
@@ -88,9 +89,10 @@ def _event(state, kind, time, position, ref):
 
 
 @register_jitable
-def _record(
+def record(
     state, kind, time, position, peer, comm, tag, operation, size, received, request
 ):  # fmt: skip
+    """Append an event that is not a bracket, and its record."""
     row = state.records
     store(state.peer, row, np.int32(peer))
     store(state.comm, row, np.int32(comm))
@@ -138,7 +140,7 @@ def _message(state, kind, time, position, rank, communicator, tag, size, request
     if np.int64(size) < 0:
         return fail(state, SIZE, position, size)
     comm = load_int32(state.number, row)
-    return _record(state, kind, time, position, peer, comm, tag, _NO_OPERATION, size, -1, request)
+    return record(state, kind, time, position, peer, comm, tag, _NO_OPERATION, size, -1, request)
 
 
 def _message_of(kind):
@@ -168,7 +170,7 @@ def _request_of(kind):
 
     def on_request(_location, time, position, states, _attributes, request):
         state = carray(states, 1)[0]
-        return _record(state, number, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, request)
+        return record(state, number, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, request)
 
     return on_request
 
@@ -180,19 +182,19 @@ def _on_probe(_location, time, position, states, _attributes, rank, communicator
 
 def _on_mrecv(_location, time, position, states, _attributes, message, size):
     state = carray(states, 1)[0]
-    return _record(state, _MRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, message)
+    return record(state, _MRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, message)
 
 
 def _on_imrecv_request(_location, time, position, states, _attributes, message, request):
     state = carray(states, 1)[0]
-    return _record(
+    return record(
         state, _IMRECV_REQUEST, time, position, -1, -1, -1, _NO_OPERATION, -1, message, request
     )
 
 
 def _on_imrecv(_location, time, position, states, _attributes, request, size):
     state = carray(states, 1)[0]
-    return _record(state, _IMRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, request)
+    return record(state, _IMRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, request)
 
 
 @register_jitable
@@ -203,11 +205,12 @@ def _span(state, name, kind, begin, end):
     store(state.span_end, row, np.uint64(end))
     store(state.span_kind, row, kind)
     state.spans = row + 1
-    return _count(state, name)
+    return count(state, name)
 
 
 @register_jitable
-def _count(state, name):
+def count(state, name):
+    """Count an event that the trace leaves out, by the place of its name in `EVENTS`."""
     store(state.counts, name, load_int64(state.counts, name) + 1)
     return CONTINUE
 
@@ -225,7 +228,7 @@ def _on_mode(_location, time, _position, states, _attributes, mode):
     if mode != _MODE_OFF and state.off != 0:
         store(state.span_end, state.off - 1, np.uint64(time))
         state.off = 0
-    return _count(state, _MODES)
+    return count(state, _MODES)
 
 
 @register_jitable
@@ -251,12 +254,12 @@ def _collective(
         return fail(state, OPERATION, position, operation)
     if np.int64(sent) < 0 or np.int64(received) < 0:
         return fail(state, SIZE, position, max(sent, received))
-    return _record(state, kind, time, position, peer, comm, -1, operation, sent, received, request)
+    return record(state, kind, time, position, peer, comm, -1, operation, sent, received, request)
 
 
 def _on_collective_begin(_location, time, position, states, _attributes):
     state = carray(states, 1)[0]
-    return _record(state, _COLLECTIVE_BEGIN, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, -1)
+    return record(state, _COLLECTIVE_BEGIN, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, -1)
 
 
 def _on_collective_end(
@@ -301,6 +304,13 @@ PROGRAM = {
     "MpiImrecv": (_TWO, _on_imrecv),
 }
 SPANS = {"BufferFlush": (_REQUEST, _on_flush), "MeasurementOnOff": (_MODE, _on_mode)}
+# In the order of `Kind`; read where there are windows, see `one_sided_kernels.py`.
+ONE_SIDED = (
+    *("RmaWinCreate", "RmaWinDestroy", "RmaWaitChange", "RmaCollectiveBegin", "RmaCollectiveEnd"),
+    *("RmaGroupSync", "RmaSync", "RmaRequestLock", "RmaAcquireLock", "RmaTryLock"),
+    *("RmaReleaseLock", "RmaPut", "RmaGet", "RmaAtomic", "RmaOpCompleteBlocking"),
+    *("RmaOpCompleteNonBlocking", "RmaOpTest", "RmaOpCompleteRemote"),
+)
 OTHERS = (
     *("Unknown", "Metric", "ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"),
     *("ParameterString", "ParameterInt", "ParameterUnsignedInt"),
@@ -311,10 +321,7 @@ OTHERS = (
     *("ThreadTaskCreate", "ThreadTaskSwitch", "ThreadTaskComplete"),
     *("ThreadCreate", "ThreadBegin", "ThreadWait", "ThreadEnd"),
     *("CallingContextEnter", "CallingContextLeave", "CallingContextSample"),
-    *("RmaWinCreate", "RmaWinDestroy", "RmaCollectiveBegin", "RmaCollectiveEnd", "RmaGroupSync"),
-    *("RmaRequestLock", "RmaAcquireLock", "RmaTryLock", "RmaReleaseLock", "RmaSync"),
-    *("RmaWaitChange", "RmaPut", "RmaGet", "RmaAtomic", "RmaOpCompleteBlocking"),
-    *("RmaOpCompleteNonBlocking", "RmaOpTest", "RmaOpCompleteRemote"),
+    *ONE_SIDED,
     *("IoCreateHandle", "IoDestroyHandle", "IoDuplicateHandle", "IoSeek", "IoChangeStatusFlags"),
     *("IoDeleteFile", "IoOperationBegin", "IoOperationTest", "IoOperationIssued"),
     *("IoOperationComplete", "IoOperationCancelled"),
@@ -325,7 +332,8 @@ _FLUSHES, _MODES = (EVENTS.index(name) for name in SPANS)
 
 
 @cache
-def _address(signature: Any, function: Callable[..., Any]) -> int:
+def address_of(signature: Any, function: Callable[..., Any]) -> int:
+    """Compile a callback; return its address."""
     compiled: Any = cfunc(signature)(function)
     return int(compiled.address)
 
@@ -333,7 +341,7 @@ def _address(signature: Any, function: Callable[..., Any]) -> int:
 @cache
 def program_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that build a trace and count what it leaves out."""
-    callbacks = {name: _address(*compiled) for name, compiled in (PROGRAM | SPANS).items()}
+    callbacks = {name: address_of(*compiled) for name, compiled in (PROGRAM | SPANS).items()}
     return callbacks | {name: counting_callbacks()[name] for name in OTHERS}
 
 
@@ -352,7 +360,7 @@ def _place(name: str) -> int:
 def total_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that add sends and collectives up, and count what is ignored."""
     ignored = {name: address for name, address in _timing().items() if name not in PROGRAM}
-    return ignored | {name: _address(*compiled) for name, compiled in TOTALS.items()}
+    return ignored | {name: address_of(*compiled) for name, compiled in TOTALS.items()}
 
 
 @cache

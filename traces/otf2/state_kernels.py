@@ -20,8 +20,12 @@ _ADDRESSES = (
     *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
     # tables of communicators and regions (otf2_definitions)
     *("reference", "number", "start", "length", "members", "region_reference", "region_is_mpi"),
-    # open regions; events counted by name; totals by receiver; collectives by communicator
+    # windows of one-sided operations; groups
+    *("window_reference", "window_comm", "group_reference"),
+    # open regions; events counted by name; totals by receiver; collectives by communicator;
+    # totals of one-sided operations by receiver, and by sender
     *("open", "counts", "messages", "bytes", "calls"),
+    *("put_messages", "put_bytes", "got_messages", "got_bytes"),
     # ticks and kinds of times that are not the program's
     *("span_begin", "span_end", "span_kind"),
 )
@@ -30,7 +34,7 @@ STATE = np.dtype(
         *((name, "u8") for name in _ADDRESSES),
         *((name, "i8") for name in ("events", "records")),
         *((name, "i8") for name in ("communicators", "regions", "self_at", "error")),
-        *((name, "i8") for name in ("collective_bytes", "spans", "off")),
+        *((name, "i8") for name in ("collective_bytes", "spans", "off", "windows", "groups")),
         *((name, "u8") for name in ("offset", "first", "last", "position", "detail")),
         ("resolution", "f8"),
     ]
@@ -39,7 +43,7 @@ OPERATIONS = 32  # columns of `calls`: collective operations of one communicator
 
 # What a callback may find wrong, as templates for the message.
 BACKWARDS, REGION, NOT_OPEN, COMMUNICATOR, NOT_MPI, PARTNER, SIZE, OPERATION = range(1, 9)
-TOTAL, COLLECTIVE_TOTAL = 9, 10
+TOTAL, COLLECTIVE_TOTAL, WINDOW, GROUP = 9, 10, 11, 12
 ERRORS = {
     BACKWARDS: "time runs backwards to tick {detail}",
     REGION: "region {detail} is not defined",
@@ -51,6 +55,8 @@ ERRORS = {
     OPERATION: "collective operation {detail} is not known",
     TOTAL: "the bytes sent to rank {detail} do not fit into 63 bits",
     COLLECTIVE_TOTAL: "the bytes sent in collectives do not fit into 63 bits",
+    WINDOW: "window {detail} is not defined",
+    GROUP: "group {detail} is not one of MPI's ranks",
 }
 CONTINUE, INTERRUPT = np.int32(0), np.int32(1)
 UNDEFINED = 0xFFFFFFFF

@@ -30,7 +30,8 @@ from .state_kernels import (
 
 
 @register_jitable
-def _note_time(state, time):
+def note_time(state, time):
+    """Note the time of an event, if it is the first or the last."""
     state.first = min(state.first, time)
     state.last = max(state.last, time)
 
@@ -38,7 +39,7 @@ def _note_time(state, time):
 def _sum_send(_location, time, position, states, _attributes, rank, communicator, _tag, size):
     """Add a message to the totals of its receiver; serves MpiSend and MpiIsend alike."""
     state = carray(states, 1)[0]
-    _note_time(state, time)
+    note_time(state, time)
     row = communicator_row(state, position, communicator)
     if row < 0:
         return INTERRUPT
@@ -62,7 +63,7 @@ def _sum_collective_of(blocking):
         _location, time, position, states, _attributes, operation, communicator, _root, sent
     ):
         state = carray(states, 1)[0]
-        _note_time(state, time)
+        note_time(state, time)
         # One row for collectives without a communicator, then one for each; all of that twice.
         row = np.int64(0)
         if communicator != UNDEFINED:

@@ -65,6 +65,7 @@ _ROLES = {
     "barrier": _BARRIER,
 }
 _OF_ROLE = {Role.USER: _FUNCTION, Role.TOOL: _ARTIFICIAL, Role.FILE: FILE_IO, Role.ONE_SIDED: RMA}
+_CREATED_AND_FREED = 1  # OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS
 _ON, _OFF = 1, 2  # OTF2_MeasurementMode
 _FLUSH = ctypes.CFUNCTYPE(UINT8, POINTER, UINT8, UINT64, POINTER, ctypes.c_bool)
 
@@ -259,6 +260,11 @@ def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], l
     point("position", np.concatenate(positions + nobody), np.int32)
     state["regions"], state["records"] = len(trace.regions), len(trace.records.peer)
     state["communicators"] = len(trace.communicators)
+    point("window_comm", np.array(trace.windows), np.int32)
+    if any(not -1 <= comm < len(trace.communicators) for comm in trace.windows):
+        raise TraceError(f"{trace.name}: a window on a communicator that is not in the trace")
+    state["windows"], state["groups"] = len(trace.windows), len(trace.groups)
+    state["first_group"] = len(trace.communicators) + 1
     state["offset"], state["resolution"] = first_tick, trace.resolution
     for name in kernels.WRITERS:
         state[f"write_{name}"] = address(f"EvtWriter_{name}")
@@ -350,6 +356,11 @@ def _write_definitions(
         elif not world_named and np.array_equal(members, np.arange(trace.ranks)):
             name, world_named = "MPI_COMM_WORLD", True
         write("Comm", number, text(name), number + 1, UNDEFINED_UINT32, 0)
+    for number, members in enumerate(trace.groups, len(trace.communicators) + 1):
+        group(number, COMM_GROUP, members)
+    for number, communicator in enumerate(trace.windows):
+        if communicator >= 0:
+            write("RmaWin", number, text(""), communicator, _CREATED_AND_FREED)
     _expect(complaints, path, "Archive_CloseGlobalDefWriter", archive, writer)
 
 

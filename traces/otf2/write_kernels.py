@@ -30,24 +30,30 @@ WRITERS = (
     *("MpiIrecv", "MpiRequestTest", "MpiRequestCancelled", "MpiCollectiveBegin"),
     *("MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"),
     *("MpiProbe", "MpiMrecv", "MpiImrecvRequest", "MpiImrecv"),
+    *("RmaWinCreate", "RmaWinDestroy", "RmaWaitChange", "RmaCollectiveBegin", "RmaCollectiveEnd"),
+    *("RmaGroupSync", "RmaSync", "RmaRequestLock", "RmaAcquireLock", "RmaTryLock"),
+    *("RmaReleaseLock", "RmaPut", "RmaGet", "RmaAtomic", "RmaOpCompleteBlocking"),
+    *("RmaOpCompleteNonBlocking", "RmaOpTest", "RmaOpCompleteRemote"),
 )
 _ADDRESSES = (
     *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
     # members of all communicators: sorted, and the rank of each in its communicator
     *("start", "member", "position"),
-    *("writer",),
+    *("window_comm", "writer"),
     *(f"write_{name}" for name in WRITERS),
 )
 STATE = np.dtype(
     [
         *((name, "u8") for name in _ADDRESSES),
         *((name, "i8") for name in ("begin", "end", "rank", "regions", "records", "communicators")),
+        *((name, "i8") for name in ("windows", "groups", "first_group")),
         *((name, "i8") for name in ("offset", "last", "error", "row", "detail")),
         ("resolution", "f8"),
     ]
 )
 
 BACKWARDS, TIME, KIND, REGION, RECORD, COMMUNICATOR, PARTNER, SIZE, LIBRARY = range(1, 10)
+WINDOW, GROUP = 10, 11
 ERRORS = {
     BACKWARDS: "time runs backwards to tick {detail}",
     TIME: "its time does not fit into 63 bits of ticks",
@@ -58,6 +64,8 @@ ERRORS = {
     PARTNER: "partner {detail} is not in the communicator",
     SIZE: "a size of {detail} bytes",
     LIBRARY: "not written",
+    WINDOW: "window {detail} is not in the trace, or not on the record's communicator",
+    GROUP: "group {detail} is not in the trace",
 }
 _UNDEFINED, _ROOT_SELF = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
@@ -70,6 +78,13 @@ _write_message = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64)
 _write_message_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
 _write_collective = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
 _write_collective_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64, _U64)
+_write_group = caller(_U64, _U64, _U64, _U32, _U32, _U32)
+_write_lock = caller(_U64, _U64, _U64, _U32, _U32, _U64, _U32)
+_write_release = caller(_U64, _U64, _U64, _U32, _U32, _U64)
+_write_moved = caller(_U64, _U64, _U64, _U32, _U32, _U64, _U64)
+_write_atomic = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64, _U64)
+_write_completion = caller(_U64, _U64, _U64, _U32, _U64)
+_write_fence = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U32, _U64, _U64)
 
 
 @register_jitable
@@ -173,6 +188,79 @@ def _write(state, kind, row, ticks, record):
     )
 
 
+@register_jitable
+def _one_sided(state, kind, row, ticks, record):
+    """Write a one-sided record."""
+    writer, nothing = state.writer, np.uint64(0)
+    if kind == Kind.RMA_COLLECTIVE_BEGIN:
+        return _write_plain(state.write_RmaCollectiveBegin, (writer, nothing, ticks))
+    window = np.int64(load_int32(state.tag, record))
+    comm = np.int64(load_int32(state.comm, record))
+    if not 0 <= window < state.windows or comm != load_int32(state.window_comm, window) or comm < 0:
+        return _fail(state, WINDOW, row, window)
+    begin = (writer, nothing, ticks, np.uint32(window))
+    if kind == Kind.RMA_WIN_CREATE:
+        return _write_region(state.write_RmaWinCreate, begin)
+    if kind == Kind.RMA_WIN_DESTROY:
+        return _write_region(state.write_RmaWinDestroy, begin)
+    if kind == Kind.RMA_WAIT_CHANGE:
+        return _write_region(state.write_RmaWaitChange, begin)
+    number = np.uint64(load_int64(state.request, record))
+    if kind == Kind.RMA_OP_COMPLETE_BLOCKING:
+        return _write_completion(state.write_RmaOpCompleteBlocking, (*begin, number))
+    if kind == Kind.RMA_OP_COMPLETE_NON_BLOCKING:
+        return _write_completion(state.write_RmaOpCompleteNonBlocking, (*begin, number))
+    if kind == Kind.RMA_OP_TEST:
+        return _write_completion(state.write_RmaOpTest, (*begin, number))
+    if kind == Kind.RMA_OP_COMPLETE_REMOTE:
+        return _write_completion(state.write_RmaOpCompleteRemote, (*begin, number))
+
+    peer = np.int64(load_int32(state.peer, record))
+    target = _UNDEFINED
+    if peer >= 0:
+        found = _rank_in(state, comm, peer)
+        if found < 0:
+            return _fail(state, PARTNER, row, peer)
+        target = np.uint32(found)
+    sort = np.uint32(load_uint8(state.operation, record))
+    if kind == Kind.RMA_RELEASE_LOCK:
+        return _write_release(state.write_RmaReleaseLock, (*begin, target, number))
+    if kind == Kind.RMA_SYNC:
+        arguments = (writer, nothing, ticks, np.uint32(window), target, sort)
+        return _write_group(state.write_RmaSync, arguments)
+    if kind == Kind.RMA_REQUEST_LOCK:
+        return _write_lock(state.write_RmaRequestLock, (*begin, target, number, sort))
+    if kind == Kind.RMA_ACQUIRE_LOCK:
+        return _write_lock(state.write_RmaAcquireLock, (*begin, target, number, sort))
+    if kind == Kind.RMA_TRY_LOCK:
+        return _write_lock(state.write_RmaTryLock, (*begin, target, number, sort))
+
+    size = load_int64(state.size, record)
+    if size < 0:
+        return _fail(state, SIZE, row, size)
+    if kind == Kind.RMA_GROUP_SYNC:
+        if size >= state.groups:
+            return _fail(state, GROUP, row, size)
+        group = np.uint32(state.first_group + size)
+        arguments = (writer, nothing, ticks, sort, np.uint32(window), group)
+        return _write_group(state.write_RmaGroupSync, arguments)
+    bytes_ = np.uint64(size)
+    if kind == Kind.RMA_PUT:
+        return _write_moved(state.write_RmaPut, (*begin, target, bytes_, number))
+    if kind == Kind.RMA_GET:
+        return _write_moved(state.write_RmaGet, (*begin, target, bytes_, number))
+    back = load_int64(state.received, record)
+    if back < 0:
+        return _fail(state, SIZE, row, back)
+    if kind == Kind.RMA_ATOMIC:
+        moved = (*begin, target, sort, bytes_, np.uint64(back), number)
+        return _write_atomic(state.write_RmaAtomic, moved)
+    level = np.uint32(load_int64(state.request, record))
+    about = (writer, nothing, ticks, sort, level, np.uint32(window))
+    fence = (*about, target, bytes_, np.uint64(back))
+    return _write_fence(state.write_RmaCollectiveEnd, fence)
+
+
 def _write_rows(states):
     """Write rows `begin` to `end` of one rank; 0, or an error of libotf2 or one noted here."""
     state = carray(states, 1)[0]
@@ -194,10 +282,12 @@ def _write_rows(states):
             status = _write_region(
                 address, (state.writer, np.uint64(0), np.uint64(ticks), np.uint32(ref))
             )
-        elif kind > Kind.IMRECV:
+        elif kind > Kind.RMA_OP_COMPLETE_REMOTE:
             return _fail(state, KIND, row, kind)
         elif ref < 0 or ref >= state.records:
             return _fail(state, RECORD, row, ref)
+        elif kind >= Kind.RMA_WIN_CREATE:
+            status = _one_sided(state, kind, row, np.uint64(ticks), ref)
         else:
             status = _write(state, kind, row, np.uint64(ticks), ref)
         if status != 0:

@@ -16,10 +16,11 @@ Ints = NDArray[np.int64]
 # What a call does as it begins; all else is known at its end.
 _AT_BEGIN = np.zeros(256, dtype=np.bool_)
 _AT_BEGIN[[Kind.SEND, Kind.ISEND, Kind.IRECV_REQUEST, Kind.IMRECV_REQUEST]] = True
-_AT_BEGIN[[Kind.COLLECTIVE_BEGIN, Kind.COLLECTIVE_REQUEST]] = True
+_AT_BEGIN[[Kind.COLLECTIVE_BEGIN, Kind.COLLECTIVE_REQUEST, Kind.RMA_COLLECTIVE_BEGIN]] = True
+_AT_BEGIN[[Kind.RMA_PUT, Kind.RMA_GET, Kind.RMA_ATOMIC, Kind.RMA_REQUEST_LOCK]] = True
 _EVENTS = np.zeros(256, dtype=np.int64)  # of each kind of record, brackets apart
 _EVENTS[: max(Kind) + 1] = 1
-_EVENTS[Kind.COLLECTIVE_END] = 2
+_EVENTS[[Kind.COLLECTIVE_END, Kind.RMA_COLLECTIVE_END]] = 2
 _ALONE = np.zeros(256, dtype=np.bool_)  # no call of MPI
 _ALONE[Extra.REGION_ENTER : Extra.RECORDING_ON + 1] = True
 
@@ -29,6 +30,8 @@ class Communicators(NamedTuple):
 
     number: dict[int, int]
     partners: dict[int, NDArray[np.int32]]  # world ranks of those that can be written to
+    windows: dict[int, int]  # the same of windows
+    groups: dict[int, int]  # numbers of groups, by what stands for them
 
 
 class Events(NamedTuple):
@@ -103,7 +106,8 @@ def expand(
     at = np.repeat(start + enters - np.cumsum(told) + told, told) + np.arange(len(source))
     kinds[at] = kind[source]
     opens = np.flatnonzero(np.diff(source, append=-1) == 0)  # the first of two
-    kinds[at[opens]] = Kind.COLLECTIVE_BEGIN
+    fences = kind[source[opens]] == Kind.RMA_COLLECTIVE_END
+    kinds[at[opens]] = np.where(fences, Kind.RMA_COLLECTIVE_BEGIN, Kind.COLLECTIVE_BEGIN)
     early = _AT_BEGIN[kinds[at]]
     time[at] = np.where(early, begin[source], end[source])
     columns = _records(records[source], kinds[at], communicators, rank)
@@ -121,7 +125,8 @@ def _records(
     source: NDArray[np.void], kind: NDArray[np.uint8], communicators: Communicators, rank: int
 ) -> Records:
     """Columns of what is no bracket, with world ranks and the trace's communicators."""
-    blank = (kind == Kind.COLLECTIVE_BEGIN) | (kind == Kind.COLLECTIVE_REQUEST)
+    begins = (kind == Kind.COLLECTIVE_BEGIN) | (kind == Kind.RMA_COLLECTIVE_BEGIN)
+    blank = begins | (kind == Kind.COLLECTIVE_REQUEST)
     comm, peer = np.full((2, len(source)), -1, dtype=np.int32)
     for number in np.unique(source["comm"][~blank & (source["comm"] >= 0)]).tolist():
         these = np.flatnonzero(~blank & (source["comm"] == number))
@@ -129,13 +134,22 @@ def _records(
         named = these[source["peer"][these] >= 0]
         peer[named] = communicators.partners[number][source["peer"][named]]
     peer[source["peer"] == MYSELF_ROOT] = rank
-    number = np.where(kind == Kind.COLLECTIVE_BEGIN, -1, source["request"])
+    number = np.where(begins, -1, source["request"])
+    one_sided, syncs = kind >= Kind.RMA_WIN_CREATE, kind == Kind.RMA_GROUP_SYNC
+    tag, size = source["tag"].copy(), np.where(blank, -1, source["size"])
+    tag[one_sided & blank] = -1
+    for column, which, numbers in (
+        (tag, one_sided & ~blank, communicators.windows),
+        (size, syncs, communicators.groups),
+    ):
+        known, place = np.unique(column[which], return_inverse=True)
+        column[which] = np.array([numbers[k] for k in known.tolist()], dtype=np.int64)[place]
     return Records(
         peer=np.where(blank, -1, peer).astype(np.int32),
         comm=comm,
-        tag=source["tag"].copy(),
+        tag=tag,
         operation=np.where(blank, NO_OPERATION, source["operation"]).astype(np.uint8),
-        size=np.where(blank, -1, source["size"]),
+        size=size,
         received=np.where(blank, -1, source["received"]),
         request=number,
     )

@@ -60,14 +60,18 @@ _CREATES = {
     "Dist_graph_create": "p1, *p9",
     "Dist_graph_create_adjacent": "p1, *p10",
 }
-# Kind, count, type, target and window; the request of the form with R stands behind them.
+# Kind, OTF2_RmaAtomicType, bytes there and back, target and window; the request of the form with R
+# stands behind the parameters.
 _ONE_SIDED = {
-    "Put": ("PUT, p2, p3, p4, p8", 8),
-    "Get": ("GET, p2, p3, p4, p8", 8),
-    "Accumulate": ("ATOMIC, p2, p3, p4, p9", 9),
-    "Get_accumulate": ("ATOMIC, p5, p6, p7, p12", 12),
-    "Fetch_and_op": ("ATOMIC, 1, p3, p4, p7", 7),
-    "Compare_and_swap": ("ATOMIC, 1, p4, p5, p7", 7),
+    "Put": ("RMA_PUT, 0, bytes(p2, p3), -1, p4, p8", 8),
+    "Get": ("RMA_GET, 0, bytes(p2, p3), -1, p4, p8", 8),
+    "Accumulate": ("RMA_ATOMIC, 0, bytes(p2, p3), 0, p4, p9", 9),
+    "Get_accumulate": (
+        "RMA_ATOMIC, 7, p11 == MPI_NO_OP ? 0 : bytes(p2, p3), bytes(p5, p6), p7, p12",
+        12,
+    ),
+    "Fetch_and_op": ("RMA_ATOMIC, 7, p6 == MPI_NO_OP ? 0 : bytes(1, p3), bytes(1, p3), p4, p7", 7),
+    "Compare_and_swap": ("RMA_ATOMIC, 3, bytes(1, p4), bytes(1, p4), p5, p7", 7),
 }
 
 
@@ -143,6 +147,20 @@ def _hooks() -> dict[str, tuple[str, str]]:
         "Win_allocate": ("", "made_window(CREATE_HANDLE_AND_ALLOCATE, p4, *p6);"),
         "Win_allocate_shared": ("", "made_window(CREATE_HANDLE_AND_ALLOCATE, p4, *p6);"),
         "Win_free": ("MPI_Win gone = *p1;", "freed_window(gone);"),
+        "Win_fence": ("", "fenced(p2);"),
+        "Win_lock": ("", "locks(p4, p2, p1 == MPI_LOCK_SHARED);"),
+        "Win_lock_all": ("", "locks(p2, EVERYBODY, 1);"),
+        "Win_unlock": ("", "unlocks(p2, p1);"),
+        "Win_unlock_all": ("", "unlocks(p1, EVERYBODY);"),
+        "Win_flush": ("", "completed(p2, p1, 1);"),
+        "Win_flush_all": ("", "completed(p1, EVERYBODY, 1);"),
+        "Win_flush_local": ("", "completed(p2, p1, 0);"),
+        "Win_flush_local_all": ("", "completed(p1, EVERYBODY, 0);"),
+        "Win_start": ("", "opens(p3, p1, 0);"),
+        "Win_post": ("", "opens(p3, p1, 1);"),
+        "Win_complete": ("", "closes(p1, 0);"),
+        "Win_wait": ("", "closes(p1, 1);"),
+        "Win_test": ("", "if (*p2) closes(p1, 1); else not_closed(p1);"),
     }
     for mode in ("", "b", "r", "s"):
         send = f"{mode}send"
@@ -161,8 +179,8 @@ def _hooks() -> dict[str, tuple[str, str]]:
     for name, parameters in _CREATES.items():
         found[name] = ("", f"created({parameters});")
     for name, (what, last) in _ONE_SIDED.items():
-        found[name] = ("", f"one_sided({what});")
-        found[f"R{name.lower()}"] = ("", f"one_sided({what}); other(*p{last + 1});")
+        found[name] = ("", f"moves({what}, 0);")
+        found[f"R{name.lower()}"] = ("", f"requested({what}, *p{last + 1});")
     return found
 
 

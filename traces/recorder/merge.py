@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -43,6 +44,8 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         }
     )
     communicators, known = _communicators(processes, name)
+    windows = _windows(processes, known)
+    groups = _groups(processes, known, name)
     parts: list[Events] = []
     pairs, spans, filled = [], [], 0
     for rank, process in enumerate(processes):
@@ -79,6 +82,8 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         communicators=communicators,
         roles=np.array(roles, dtype=np.uint8),
         spans=joined(_spans(rank, (times - first) / 1e9) for rank, times in spans),
+        windows=windows,
+        groups=groups,
         counts=PairCounts(name, *of_pairs) if of_pairs.size and not uncounted else None,
     )
 
@@ -98,7 +103,8 @@ def _communicators(
     members = [np.arange(len(processes), dtype=np.int32), np.zeros(0, dtype=np.int32)]
     known = []
     for rank, process in enumerate(processes):
-        found = Communicators({0: 0, 1: 1}, {0: members[0], 1: np.array([rank], dtype=np.int32)})
+        partners = {0: members[0], 1: np.array([rank], dtype=np.int32)}
+        found = Communicators({0: 0, 1: 1}, partners, {}, {})
         for number, (here, there, before) in process.names.communicators.items():
             if number < 2:
                 continue
@@ -117,6 +123,38 @@ def _communicators(
             found.partners[number] = groups[here if there == "0" else there]
         known.append(found)
     return tuple(members), known
+
+
+def _windows(processes: Sequence[Process], known: Sequence[Communicators]) -> tuple[int, ...]:
+    """Give windows their numbers: those made as the n-th on a communicator are one."""
+    numbers: dict[tuple[int, int], int] = {}
+    for process, found in zip(processes, known, strict=True):
+        before: Counter[int] = Counter()
+        for window, of in sorted(process.names.windows.items()):
+            communicator = found.number[of]
+            key = (communicator, before[communicator])
+            before[communicator] += 1
+            found.windows[window] = numbers.setdefault(key, len(numbers))
+    return tuple(communicator for communicator, _ in numbers)
+
+
+def _groups(
+    processes: Sequence[Process], known: Sequence[Communicators], name: str
+) -> tuple[NDArray[np.int32], ...]:
+    """Give groups that synchronise windows their numbers."""
+    named = {key: members for each in processes for key, members in each.names.groups.items()}
+    groups: dict[int, NDArray[np.int32]] = {}
+    for process in processes:
+        which = process.records["kind"] == Kind.RMA_GROUP_SYNC
+        for digest in np.unique(process.records["size"][which]).tolist():
+            key = f"{digest % 2**64:x}"
+            if key not in named:
+                raise TraceError(f"{name}: group {key}: nobody left its members: expected a line")
+            groups.setdefault(digest, named[key])
+    numbers = {digest: number for number, digest in enumerate(groups)}
+    for found in known:
+        found.groups.update(numbers)
+    return tuple(groups.values())
 
 
 def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hopmap.traces.trace import Collective, Kind
 
-VERSION = 1
+VERSION = 2
 PAGE = 4096  # bytes of the header
 MAGIC = b"hopmaprc"
 PART = 0xFFFF  # region of what is a part of the call whose record follows
@@ -23,9 +23,6 @@ class Extra(IntEnum):
     """Kinds of records beside those of `Kind`."""
 
     PAIR = 64  # bytes to a member in an alltoallv or alltoallw
-    PUT = 65
-    GET = 66
-    ATOMIC = 67
     REGION_ENTER = 68  # of the program's own; the region is the tag
     REGION_LEAVE = 69
     RECORDING_OFF = 70

@@ -26,7 +26,7 @@ _SAID = {
     "freed_requests": "requests freed before they were complete: their completion is not known",
     "uncounted_pairs": "persistent alltoallv: who sends how much to whom is not recorded",
     "lost_regions": "regions of MPI_Pcontrol beyond 64 within each other or 1024 names",
-    "one_sided": "one-sided operations: recorded as calls, not as traffic",
+    "one_sided": "one-sided operations: not in the counts of a profile",
     "one_sided_bytes": "bytes that they moved",
     "failed_calls": "calls that MPI answered with an error: recorded as calls only",
 }

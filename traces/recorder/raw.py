@@ -31,11 +31,14 @@ class Names:
     communicators : dict of int to tuple
         By number: the names of the group here and, between two groups, of that there; and how many
         of the same members came before.
+    windows : dict of int to int
+        Communicator of each window of one-sided operations.
     """
 
     regions: dict[int, str] = field(default_factory=dict)
     groups: dict[str, NDArray[np.int32]] = field(default_factory=dict)
     communicators: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    windows: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +124,9 @@ def _names(file: Path) -> Names:
         elif what == "group":
             digest, *runs = rest.split(" ")
             names.groups[digest] = _members(runs)
+        elif what == "window":
+            window, _, of = rest.partition(" ")
+            names.windows[int(window)] = int(of)
         elif what == "comm":
             number, here, there = rest.split(" ")
             members = tuple(sorted((here, there)))

@@ -127,6 +127,7 @@ def _run(words: Sequence[str], new: dict[str, str], *, to_stderr: bool) -> int:
 
 
 def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int = 0) -> None:
+    from hopmap.scenarios.cli.traces.reading import one_sided_rows
     from hopmap.traces.recorder.build import RecorderError
     from hopmap.traces.recorder.outcome import collectives_of, finish, is_profile
     from hopmap.traces.sources import open_source
@@ -153,7 +154,7 @@ def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int
         for name, calls in facts["collectives"].items():
             told = f"{calls[0]:,}, {calls[1]:,} B" if isinstance(calls, tuple) else calls
             rows.append((f"{name} calls", told))
-        print_table(("", out.name), rows)
+        print_table(("", out.name), rows + one_sided_rows(facts))
     for line in missed:
         warn(line)
     if code:

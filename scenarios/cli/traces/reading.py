@@ -15,6 +15,8 @@ from ..arguments import (
     AsJson,
     Collectives,
     CollectivesOption,
+    Rma,
+    RmaOption,
     TraceOrTraffic,
     check_out,
     check_picture,
@@ -32,6 +34,7 @@ from ..console import (
 
 if TYPE_CHECKING:
     from hopmap.progress import Progress
+    from hopmap.simulator.programs.from_source import SourceTraffic
     from hopmap.traces import Traffic
     from hopmap.traces.sources import Source
 
@@ -40,7 +43,7 @@ def info(trace: TraceOrTraffic, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
     source = _opened(trace)
     with working(f"reading {source.name}") as progress:
-        facts, _ = _read(source, progress)
+        facts, *_ = _read(source, progress)
     print_facts(source.name, facts, as_json)
 
 
@@ -53,6 +56,7 @@ def matrix(
         Path | None, typer.Option(help="Picture of the matrix: .svg .png .pdf.")
     ] = None,
     collectives: CollectivesOption = Collectives.IGNORE,
+    rma: RmaOption = Rma.INCLUDE,
     settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:
@@ -61,30 +65,25 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     check_out(out, plot)
-    from hopmap.scenarios.given import algorithms_of, tell_of_collectives
-    from hopmap.simulator.programs.from_source import (
-        SourceTraffic,
-        check_collectives,
-        outweighed,
-        traffic_of_source,
-    )
+    from hopmap.scenarios.given import algorithms_of, tell_of_traffic
+    from hopmap.simulator.programs.from_source import check_collectives, traffic_of_source
     from hopmap.traces.formats.files import save_traffic, traffic_text
 
     algorithms = algorithms_of(settings_given(settings))
     check_collectives(collectives, algorithms)
     source = _opened(trace)
     with working(f"reading {source.name}") as progress:
-        facts, traffic = _read(source, progress)
-        if collectives is Collectives.IGNORE:
-            why = outweighed(traffic, facts["collective_bytes"]) if source.has_collectives else ""
-            found = SourceTraffic(traffic, {}, outweighed=why)
-        else:
-            begin = time.perf_counter()
-            found = traffic_of_source(source, collectives, algorithms)
-            facts["wall_seconds"] += time.perf_counter() - begin
+        facts, messages = _read(source, progress, str(rma))
+        begin = time.perf_counter()
+        found = traffic_of_source(source, collectives, algorithms, str(rma), messages)
+        facts["wall_seconds"] += time.perf_counter() - begin
+        traffic = found.traffic
+        if found.one_sided:
+            facts["rma"] = str(rma)
         if found.expanded:
-            traffic = found.traffic
-            facts |= traffic_facts(traffic) | {"algorithms": found.chosen, "notes": found.notes}
+            facts |= {"algorithms": found.chosen, "notes": found.notes}
+        if found.expanded or found.one_sided:
+            facts |= traffic_facts(traffic)
         if str(out) == "-":
             say(traffic_text(traffic).rstrip("\n"))
         elif out is not None:
@@ -93,7 +92,7 @@ def matrix(
         if plot is not None:
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
-    tell_of_collectives(source.name, found)
+    tell_of_traffic(source.name, found, rma)
     if str(out) != "-":
         print_facts(source.name, facts, as_json)
 
@@ -107,13 +106,18 @@ def _opened(trace: str) -> Source:
     return open_source(trace)
 
 
-def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
-    """Read a source's traffic, with what else is known of it."""
+def _read(
+    source: Source, progress: Progress, rma: str = "include"
+) -> tuple[dict[str, Any], SourceTraffic]:
+    """Read a source's traffic without collectives, with what else is known of it."""
     from hopmap.simulator.programs.from_source import (
+        SourceTraffic,
         left_out_of_archive,
         left_out_of_recording,
+        of_summary,
         program_of_source,
         traffic_of_source,
+        weighed,
     )
     from hopmap.simulator.programs.left_out import left_out
     from hopmap.traces.summary import summarize
@@ -132,26 +136,29 @@ def _read(source: Source, progress: Progress) -> tuple[dict[str, Any], Traffic]:
         counts = companion_of(find_archive(source.path))
         beside: dict[str, Any] = {"counts": str(counts)} if counts.is_file() else {}
         beside["left_out"] = left_out_of_archive(source.path, read)
-        return read.to_dict() | beside | {"wall_seconds": seconds}, read.traffic
+        return read.to_dict() | beside | {"wall_seconds": seconds}, of_summary(source, read, rma)
     begin = time.perf_counter()
     if source.kind == "recording":
         trace = source.trace()
         summary = summarize(trace)
         seconds = time.perf_counter() - begin
         told: dict[str, Any] = {"left_out": left_out_of_recording(trace)}
-        return summary.to_dict() | told | {"wall_seconds": seconds}, summary.traffic
+        facts = summary.to_dict() | told | {"wall_seconds": seconds}
+        return facts, of_summary(source, summary, rma)
     if source.kind == "schedule":
         program = program_of_source(source).program
         traffic = program.traffic()
         seconds = time.perf_counter() - begin
         told = {"events": source.schedule().operations, "collectives": {}, "ignored": {}}
         told |= {"left_out": left_out(program), "collective_bytes": None, "duration": None}
-        return traffic_facts(traffic) | told | {"wall_seconds": seconds}, traffic
-    traffic = traffic_of_source(source).traffic
+        return traffic_facts(traffic) | told | {"wall_seconds": seconds}, weighed(
+            source, SourceTraffic(traffic, {})
+        )
+    messages = traffic_of_source(source, rma=rma)
     seconds = time.perf_counter() - begin
     unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))
     unknown |= {"collectives": {}, "ignored": {}, "left_out": []}
-    return traffic_facts(traffic) | unknown | {"wall_seconds": seconds}, traffic
+    return traffic_facts(messages.traffic) | unknown | {"wall_seconds": seconds}, messages
 
 
 def traffic_facts(traffic: Traffic) -> dict[str, Any]:
@@ -190,6 +197,7 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
     if facts.get("collective_bytes"):
         rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))
+    rows += one_sided_rows(facts)
     if "counts" in facts:
         rows.append(("pairs of alltoallv, in", facts["counts"]))
     rows += _rate_rows(facts.get("rate"))
@@ -202,6 +210,20 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     for key in ("out", "plot"):
         if key in facts:
             say(f"written: {facts[key]}")
+
+
+def one_sided_rows(facts: dict[str, Any]) -> list[tuple[str, object]]:
+    """Say how many one-sided operations there are, and what they move."""
+    told = facts.get("one_sided") or {"records": {}}
+    if not told["records"]:
+        return []
+    rows: list[tuple[str, object]] = [
+        (f"one-sided: {name}", count) for name, count in told["records"].items()
+    ]
+    moved = f"{told['messages']:,} messages, {told['bytes']:,} B, {told['pairs']:,} pairs"
+    said = {"include": " (counted above)", "ignore": " (not counted)"}
+    counted = said.get(facts.get("rma", ""), "")
+    return [*rows, ("one-sided: moved", moved + counted)]
 
 
 def _rate_rows(rate: dict[str, Any] | None) -> list[tuple[str, object]]:

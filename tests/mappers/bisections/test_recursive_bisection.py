@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.bisections import recursive_bisection
+from hopmap.mappers.bisections import halving_kernels, recursive_bisection
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, bisect, combine, contract, evolve
-from hopmap.mappers.bisections.recursive_bisection import bisected, halves
+from hopmap.mappers.bisections.recursive_bisection import bisected, clustered, halves
 from hopmap.mappers.bisections.ruin_recreate_kernels import choose, divide, grouped, recreate
+from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import hierarchy, topology_from_spec
@@ -125,6 +126,63 @@ def test_a_bisection_that_is_over_early_has_the_halves_that_it_got_to(monkeypatc
     assert not np.array_equal(early, whole)
     first = topology.coords[:, 0] < 8
     assert np.array_equal(first[early], first[whole])
+
+
+@pytest.mark.parametrize("spec", ["mesh:16x16", "tree:4:16:4@1:10:100", "mesh:8x16*2"])
+def test_a_bisection_without_any_time_brings_together_who_talks(spec, monkeypatch):
+    """Less than half of what 256 ranks of a grid in no order cost; the longer, the less."""
+    monkeypatch.setattr(recursive_bisection, "SLICE", 256)
+    topology = topology_from_spec(spec)
+    model = with_table(cost_model(grid_traffic(16, 16), topology, "hop_bytes"), topology)
+    costs = []
+    for slices in (0, 4, 10**6):
+        looks = iter([False] * slices)
+        places = bisected(
+            model, topology, np.random.default_rng(1), over=lambda looks=looks: next(looks, True)
+        )
+        assert np.array_equal(np.bincount(places), topology.slots)
+        costs.append(total_cost(model, places))
+    anyhow = np.random.default_rng(1).permutation(
+        np.repeat(np.arange(topology.nodes), topology.slots)
+    )
+    assert costs[0] < total_cost(model, anyhow) / 2
+    assert costs[2] <= costs[1] <= costs[0]
+
+
+def test_who_talks_most_stands_side_by_side():
+    """Four pairs of weight 9, two of these by 5 with two others, and two free slots."""
+    src, dst = [0, 2, 4, 6, 0, 4], [1, 3, 5, 7, 2, 6]
+    traffic = Traffic.from_pairs(8, src, dst, np.ones(6), [9, 9, 9, 9, 5, 5])
+    model = cost_model(traffic, topology_from_spec("mesh:10"), "hop_bytes")
+    for seed in range(9):
+        order = clustered(model, random(seed))
+        place = np.argsort(order)
+        assert np.array_equal(order[place], np.arange(10))
+        assert all(abs(place[a] - place[a + 1]) == 1 for a in (0, 2, 4, 6))
+        assert np.ptp(place[:4]) == np.ptp(place[4:8]) == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 40), st.integers(0, 9), st.integers(0, 10**6))
+def test_an_order_of_clusters_is_an_order(n, free, seed):
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(rng.random((n, n)) < 0.1)
+    traffic = Traffic.from_pairs(n, src, dst, np.ones(len(src)), rng.integers(0, 9, len(src)))
+    model = cost_model(traffic, topology_from_spec(f"mesh:{n + free}"), "hop_bytes")
+    order = clustered(model, random(seed))
+    assert np.array_equal(np.sort(order), np.arange(n + free))
+    assert np.array_equal(order, clustered(model, random(seed)))
+
+
+def test_a_star_is_not_matched_level_by_level(monkeypatch):
+    """A thousand talk to one: every level would match one pair only."""
+    star = Traffic.from_pairs(1000, np.zeros(999), np.arange(1, 1000), *np.ones((2, 999)))
+    model = cost_model(star, topology_from_spec("mesh:1000"), "hop_bytes")
+    levels = []
+    match = halving_kernels.match
+    monkeypatch.setattr(halving_kernels, "match", lambda *a: levels.append(1) or match(*a))
+    assert np.array_equal(np.sort(clustered(model, random(1))), np.arange(1000))
+    assert len(levels) == 1
 
 
 def test_a_line_ends_up_in_order(compiled):

@@ -82,3 +82,14 @@ def test_who_is_near_is_the_same_in_every_group(spec):
     whole, grouped = (assignment._near_nodes(router, free, s) for s in (None, span))
     assert span is not None
     assert all(np.array_equal(a, b) for a, b in zip(whole, grouped, strict=True))
+
+
+def test_nodes_that_are_near_in_several_ways_are_listed_once():
+    """By a link and by their numbers, and at the ends of the order by themselves."""
+    topology = topology_from_spec("torus:4x4")
+    x, y = assignment._linked_nodes(topology, np.arange(1, 16))
+    pairs = list(zip(x.tolist(), y.tolist(), strict=True))
+    assert pairs == sorted(set(pairs))
+    assert {(a, a) for a in range(1, 16)} <= set(pairs)
+    assert (1, 13) in pairs  # by the link around
+    assert not any(0 in pair for pair in pairs)

@@ -7,9 +7,12 @@ import sys
 import pytest
 from numba.core import event
 
-from hopmap.compilation import cache_folder
+from hopmap.carried import VARIABLE
+from hopmap.compilation import cache_folder, folder_of
+from hopmap.errors import HopmapError
 from hopmap.scenarios.cli import warm_up
 from hopmap.simulator import ENGINES
+from hopmap.source_files import PACKAGE
 from support import DATA
 from support.commands import as_json, failed, hopmap
 
@@ -23,7 +26,7 @@ def stderr_of(cache, *words):
         [sys.executable, "-c", COMMAND, *words],
         capture_output=True,
         text=True,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), VARIABLE: "0"},
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -72,6 +75,24 @@ def test_the_steps_of_warm_up_are_what_users_ask_for():
     names = [name for name, _ in warm_up.steps()]
     assert {f"simulate, {engine}" for engine in ENGINES} <= {*names}
     assert {"reading", "explain", "map, torus:4x4, hop_bytes"} <= {*names}
+
+
+def test_what_is_carried_goes_when_its_sources_are_others(tmp_path):
+    now = folder_of(PACKAGE / "simulator" / "model.py").name
+    for name in (now, "simulator.model-0123456789abcdef", "simulator.gone-0123456789abcdef"):
+        (tmp_path / name).mkdir()
+    warm_up.remove_stale(tmp_path)
+    assert [folder.name for folder in tmp_path.iterdir()] == [now]
+
+
+def test_code_is_carried_only_for_processors_that_are_known(monkeypatch):
+    monkeypatch.setattr("hopmap.carried.portable_cpu", lambda: None)
+    assert "no code can be carried" in failed("warm-up", "--carry")
+
+
+def test_a_first_call_that_fails_says_which():
+    with pytest.raises(HopmapError, match=r"hopmap info gone: .*gone"):
+        warm_up.first_call("info gone")
 
 
 def test_what_compiles_nothing_says_nothing(tmp_path):

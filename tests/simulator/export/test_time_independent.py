@@ -13,6 +13,7 @@ from hopmap.simulator.export.time_independent import FLOPS, write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import TraceError, read_trace
 from hopmap.traces.nas.benchmarks import nas_folded
+from support.made_traces import fence, put, window_trace
 from support.slow import examples
 
 
@@ -172,6 +173,14 @@ def test_what_goes_on_in_the_background_cannot_be_said(tmp_path, data):
     with pytest.raises(TraceError, match=r"rank 0 begins a non-blocking collective: expected"):
         write_tit(tmp_path / "out", program)
     assert (tmp_path / "out" / "kept").read_text() == "as it was"
+
+
+def test_what_others_put_and_get_cannot_be_said_either(tmp_path):
+    program = lower(window_trace([[put(0, 1, 8), fence(0)], [fence(0)]]))
+    said = "made: rank 1 is the target of one-sided operations: expected"
+    puts = "made: 2 puts, and answers of memory, are written as standard"
+    with pytest.warns(HopmapWarning, match=puts), pytest.raises(TraceError, match=said):
+        write_tit(tmp_path / "out", program)
 
 
 def test_modes_that_the_format_lacks_are_told(tmp_path):

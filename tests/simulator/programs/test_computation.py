@@ -270,7 +270,7 @@ class TestMpiIo:
         assert told["recording switched off"] == (1, 3.0, 0.3)
 
 
-def test_one_sided_calls_are_left_out_and_told(made):
+def test_one_sided_calls_without_records_are_left_out_and_told(made):
     def fill(a):
         events = a.events(a.masters[0])
         call(events, 0, region(a, "MPI_Put", region_role=RegionRole.RMA), 500)
@@ -279,7 +279,7 @@ def test_one_sided_calls_are_left_out_and_told(made):
 
     folder = made(fill)
     assert finish_of(folder) == [1.0]
-    assert left_out(folder) == {"one-sided calls, not simulated": (2, 1.0, 0.5)}
+    assert left_out(folder) == {"one-sided calls without records, not simulated": (2, 1.0, 0.5)}
 
 
 class TestClocks:

@@ -12,7 +12,7 @@ from hopmap.simulator.export.goal import write_goal
 from hopmap.simulator.programs.from_schedule import program_of_schedule
 from hopmap.topologies import cluster, mesh
 from hopmap.traces import TraceError
-from hopmap.traces.foreign.goal import read_goal
+from hopmap.traces.foreign.goal.read import read_goal
 from hopmap.traces.nas.benchmarks import nas_folded
 from support.slow import examples
 

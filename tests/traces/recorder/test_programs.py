@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hopmap.simulator import simulate
 from hopmap.simulator.programs.from_trace import lower
+from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, traffic_of
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
 from hopmap.traces.recorder.merge import hosts_of
 from hopmap.traces.regions import Role
 from hopmap.traces.trace import Span
+from hopmap.traces.traffic import one_sided_traffic_of
+from support.recorded_runs import told
 
 HERE = Path(__file__).parent
 BEGIN, END = "COLLECTIVE_END 0/0", "COLLECTIVE_END 0/0"
@@ -280,19 +285,74 @@ def test_what_mpi_4_added_is_recorded(mpi, recorded):
     lower(run.trace)
 
 
-def test_one_sided_operations_are_calls_and_counted(recorded):
+HERE_AND_THERE = "RMA_OP_COMPLETE_BLOCKING t0 RMA_OP_COMPLETE_REMOTE t0"
+FENCE = "RMA_COLLECTIVE_END t0 0/0"
+
+
+def test_one_sided_operations_are_told_as_score_p_tells_them(recorded):
+    """Each rank puts to the next, twice before a fence that completes both at once."""
     run = recorded(4, "windows.c")
     assert run.told(2)[1:-1] == [
-        f"Win_allocate {BEGIN}",
-        *["Win_fence", "Put", "Win_fence", "Get", "Win_fence"],
-        *["Win_lock", "Accumulate", "Win_unlock"],
-        f"Win_free {END}",
+        f"Win_allocate RMA_WIN_CREATE t0 {FENCE}",
+        f"Win_fence {FENCE}",
+        "Put RMA_PUT>3 t0 16",
+        "Put RMA_PUT>3 t0 8",
+        "Put",  # to nobody
+        f"Win_fence {HERE_AND_THERE} {FENCE}",
+        "Get RMA_GET>0 t0 8",
+        f"Win_fence {HERE_AND_THERE} {FENCE}",
+        "Win_lock RMA_REQUEST_LOCK>0 t0",
+        "Accumulate RMA_ATOMIC>0 t0 24/0",
+        f"Win_unlock {HERE_AND_THERE} RMA_RELEASE_LOCK>0 t0",
+        "Win_lock_all RMA_REQUEST_LOCK t0",
+        "Fetch_and_op RMA_ATOMIC>3 t0 8/8",
+        "Win_flush_local RMA_OP_COMPLETE_BLOCKING t0",
+        "Win_flush RMA_OP_COMPLETE_REMOTE t0",
+        "Rput RMA_PUT>3 t0 16",
+        "Wait RMA_OP_COMPLETE_NON_BLOCKING t0",
+        "Win_flush_all RMA_OP_COMPLETE_REMOTE t0",
+        "Win_unlock_all RMA_RELEASE_LOCK t0",
+        f"Win_post RMA_GROUP_SYNC t0 {run.group(1)}",
+        f"Win_start RMA_GROUP_SYNC t0 {run.group(3)}",
+        "Put RMA_PUT>3 t0 32",
+        f"Win_complete {HERE_AND_THERE} RMA_GROUP_SYNC t0 {run.group(3)}",
+        f"Win_wait RMA_GROUP_SYNC t0 {run.group(1)}",
+        f"Win_free RMA_WIN_DESTROY t0 {FENCE}",
     ]
-    assert run.total("one_sided") == 12
-    assert run.total("one_sided_bytes") == 4 * (16 + 8 + 24)
-    one_sided = [role == Role.ONE_SIDED for role in run.trace.roles]
-    assert sum(one_sided) == 8
+    assert run.trace.windows == (0,)
     assert pairs(run.trace) == {}
+    moved = one_sided_traffic_of(run.trace)
+    found = {
+        (s, d): (n, b)
+        for s, d, n, b in zip(
+            *(column.tolist() for column in (moved.src, moved.dst, moved.messages, moved.bytes)),
+            strict=True,
+        )
+    }
+    expected = Counter()
+    for rank in range(4):
+        behind = (rank + 1) % 4
+        for pair, size in (
+            *(((rank, behind), size) for size in (16, 8, 8, 16, 32)),
+            *(((behind, rank), 8), ((rank, 0), 24)),
+            (((rank + 2) % 4, rank), 8),
+        ):
+            expected[pair, "messages"] += 1
+            expected[pair, "bytes"] += size
+    assert found == {
+        pair: (expected[pair, "messages"], expected[pair, "bytes"]) for pair, _ in expected
+    }
+
+
+def test_one_sided_operations_are_replayed_from_their_archive(recorded, tmp_path):
+    run = recorded(4, "windows.c")
+    write_trace(run.trace, tmp_path / "run.otf2")
+    read = read_trace(tmp_path / "run.otf2")
+    assert told(read, 2) == run.told(2)
+    program = lower(read)
+    assert program.left_out == ()
+    assert program.one_sided_traffic().bytes.sum() == one_sided_traffic_of(read).bytes.sum()
+    assert simulate(program, mesh((4,)), range(4)).makespan > 0
 
 
 HALO = [

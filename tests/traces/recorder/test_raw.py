@@ -152,7 +152,7 @@ def test_what_is_missing_is_said(tmp_path):
         (lambda f: [each.unlink() for each in f.glob("*.events")], "no recording in it"),
         (lambda f: (f / "1.events").write_bytes(b"x" * 9), "1.events: not begun by the recorder"),
         (lambda f: one_message(f, run=[5, 6]), "1.events: of another run than 0.events"),
-        (lambda f: one_message(f, version=9), "0.events: version 9, expected 1"),
+        (lambda f: one_message(f, version=9), "0.events: version 9, expected 2"),
         (
             lambda f: (f / "0.names").write_text("comm 0 w 0\ncomm 2 z 0\n"),
             "rank 0, communicator 2",
@@ -191,3 +191,36 @@ def test_functions_that_are_not_known_are_put_through():
     assert "int MPI_Newest_thing(char ** p1[], int p2[][3], MPI_Info p3) {" in functions
     assert "if (rc == MPI_SUCCESS) {  } else count(FAILED_CALLS, 1);" in functions
     assert "REGION_MPI_Newest_thing,\n" in regions
+
+
+def test_windows_and_groups_have_one_number_for_all(tmp_path):
+    """The second window on the world is number 5 of rank 0 and number 1 of rank 1."""
+    about = {"comm": 0, "tag": 5}
+    barrier = {"size": 0, "received": 0, "request": 3, "operation": 0}
+    one = [
+        row(1, 4, SEND, Kind.RMA_PUT, peer=1, size=8, request=4, **about),
+        row(5, 9, PART, Kind.RMA_OP_COMPLETE_REMOTE, request=4, **about),
+        row(5, 9, RECV, Kind.RMA_COLLECTIVE_END, **barrier, **about),
+    ]
+    other = [row(3, 9, RECV, Kind.RMA_GROUP_SYNC, size=-1, operation=1, comm=0, tag=1)]
+    group = "group ffffffffffffffff 1"
+    names = [["window 2 0", "window 5 0"], ["window 0 0", "window 1 0", group]]
+    trace = trace_of(read_processes(written(tmp_path, one, other, names=names)), "run")
+    assert trace.windows == (0, 0)
+    assert [members.tolist() for members in trace.groups] == [[1]]
+    assert told(trace, 0) == [
+        "Send RMA_PUT>1 t1 8",
+        "Recv RMA_OP_COMPLETE_REMOTE t1 RMA_COLLECTIVE_END t1 0/0",
+    ]
+    assert told(trace, 1) == ["Recv RMA_GROUP_SYNC t1 0"]
+    # the fence begins before what it completes
+    begins = trace.kind.tolist().index(Kind.RMA_COLLECTIVE_BEGIN)
+    assert trace.kind[begins + 1] == Kind.RMA_OP_COMPLETE_REMOTE
+    np.testing.assert_allclose(trace.time[begins] * 1e9, 4, atol=1e-6)
+
+
+def test_a_group_that_nobody_wrote_down_is_one_line(tmp_path):
+    sync = row(3, 9, RECV, Kind.RMA_GROUP_SYNC, size=7, operation=1, comm=0, tag=0)
+    processes = read_processes(written(tmp_path, [sync], names=[["window 0 0"]]))
+    with pytest.raises(TraceError, match="run: group 7: nobody left its members"):
+        trace_of(processes, "run")

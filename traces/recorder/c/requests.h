@@ -1,7 +1,7 @@
 /* Messages and requests. Handles of requests that are done at once may be shared by several
  * (Open MPI's empty request, MPICH's lightweight one), so a handle has a queue. */
 
-enum request_kind { NONE, SENDS, RECEIVES, HALF_RECEIVES, MATCHED, COLLECTIVE, NEIGHBOURS, SENDS_PARTS, OTHER };
+enum request_kind { NONE, SENDS, RECEIVES, HALF_RECEIVES, MATCHED, COLLECTIVE, NEIGHBOURS, SENDS_PARTS, ONE_SIDED_REQUEST, OTHER };
 
 struct message {
     int peer;
@@ -184,6 +184,7 @@ static void complete(MPI_Request handle, const MPI_Status *status) {
         case MATCHED: part(IMRECV, -1, -1, -1, arrived(status), r->number); break;
         case COLLECTIVE: completed_collective(r); break;
         case NEIGHBOURS: complete_messages(r); break;
+        case ONE_SIDED_REQUEST: part(RMA_OP_COMPLETE_NON_BLOCKING, r->comm->id, -1, r->tag, -1, r->number); break;
         default: break;
         }
     r->active = r->cancelling = 0;

@@ -1,0 +1,151 @@
+"""Integrated: a graph of many vertices partitioned and mapped in one, for any network.
+
+Sources: Faraj, van der Grinten, Meyerhenke, Traeff and Schulz, High-quality hierarchical process
+mapping, SEA 2020: multilevel, every move valued by what the mapping costs. Schulz and Woydt,
+SharedMap, ACDA 2025: one level of the hierarchy after another, with an adaptive imbalance. Here on
+any network, since subsystems are the halves of `recursive_bisection` where there are no levels, and
+pairs that leave a domain pull by their mean distance.
+
+1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
+   `vcycles`), several for the first level, of which the best is kept.
+2. More V-cycles: of what there is, and of another start combined with it (KaFFPaE, ALENEX 2012).
+
+A node takes as many vertices as it has slots, never more; `imbalance` of `map_ranks` gives them.
+For some tens of vertices a node and more; with as many ranks as slots nothing can move alone, and
+`auto` is the one to call. O(pairs log(nodes)) a cycle; the table of distances holds `MOST` nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers import cost_kernels
+from hopmap.mappers.bisections.recursive_bisection import halves
+from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
+from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
+from hopmap.mappers.objectives import ObjectiveName, cost_model
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.traces import Traffic
+
+from .blocks_kernels import block_cost
+from .vcycles import Machine, Vertices, fronts_of, vcycle
+
+MOST = 2048
+CYCLES = 2  # without a time budget
+
+
+def few_nodes(name: str, _: Traffic, topology: Topology) -> None:
+    """Raise `MappingError` where the table of distances would be too large."""
+    used = int(np.count_nonzero(topology.slots))
+    if used > MOST:
+        raise MappingError(
+            f"mapper {name}: {topology.spec} has {used:,} nodes with slots: expected {MOST:,} "
+            "at most"
+        )
+
+
+@mapper("integrated", source="Faraj and others 2020; Schulz, Woydt 2025", needs=few_nodes)
+def integrated(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping | None = None,
+    objective: ObjectiveName = "hop_bytes",
+    starts: Count = 3,
+    cycles: CountOrZero | None = None,
+    seconds: Seconds = None,
+    clock: Clock = "wall",
+    progress: Progress | None = None,
+) -> Mapping:
+    """Partition and map a graph of many vertices a node in one: multilevel, level by level.
+
+    Parameters
+    ----------
+    traffic, topology, rng
+        See `map_ranks`.
+    initial : ndarray, optional
+        Mapping to refine, which is not worsened; else it is made.
+    objective : str
+        What is minimised or maximised.
+    starts : int
+        Partitions made of the first level, the best of which is kept.
+    cycles : int, optional
+        V-cycles after that; if there is no time budget either 2.
+    seconds, clock, progress
+        Time budget, elapsed or of the processor, and whom to tell. The first mapping is made
+        whatever it takes.
+
+    Raises
+    ------
+    MappingError
+        More than 2,048 nodes with slots.
+    """
+    few_nodes("integrated", traffic, topology)
+    watch = Watch(seconds, progress, clock)
+    model = cost_model(traffic, topology, objective)
+    graph, machine = _vertices(model, traffic.ranks), machine_of(model, topology)
+    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    number = np.full(topology.nodes, -1, dtype=np.int32)
+    number[machine.nodes] = np.arange(len(machine.nodes))
+    last = len(machine.fronts) - 1
+    most = CYCLES if cycles is None and seconds is None else cycles
+    best = None if initial is None else number[initial]
+    done = 0
+    try:
+        if best is None:
+            best = _start(graph, machine, starts, random)
+        cost = block_cost(*graph[:3], best, machine.far)
+        while (most is None or done < most) and not watch.over():
+            watch.report(done, most, f"{objective} {cost:.0f}")
+            other = _start(graph, machine, 1, random) if done % 2 else None
+            if watch.over():
+                break
+            made = vcycle(graph, best.copy(), machine, last, last, random, other)
+            value = block_cost(*graph[:3], made, machine.far)
+            if value < cost:
+                best, cost = made, value
+            done += 1
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        raise Interrupted(machine.nodes[best]) from None
+    return machine.nodes[best]
+
+
+def _start(
+    graph: Vertices, machine: Machine, starts: int, random: NDArray[np.uint64]
+) -> NDArray[np.int32]:
+    """Place all vertices, level by level."""
+    block = np.zeros(len(graph.size), dtype=np.int32)
+    for level in range(len(machine.fronts) - 1):
+        made: list[tuple[float, int, NDArray[np.int32]]] = []
+        for _ in range(starts if level == 0 else 1):
+            split = vcycle(graph, block, machine, level, level + 1, random)
+            first = machine.domains[machine.fronts[level + 1], 0].astype(np.int32)
+            cost = block_cost(*graph[:3], first[split], machine.far)
+            made.append((cost, len(made), split))
+        block = min(made)[2]
+    return block
+
+
+def _vertices(model: CostModel, ranks: int) -> Vertices:
+    """Graph of the ranks, without the pairs that weigh nothing."""
+    keep = model.weight > 0
+    starts = np.concatenate(([0], np.cumsum(keep)))[model.indptr[: ranks + 1]]
+    weight = model.weight[keep].astype(np.float64)
+    return Vertices(starts, model.peer[keep], weight, np.ones(ranks, dtype=np.int64))
+
+
+def machine_of(model: CostModel, topology: Topology) -> Machine:
+    """Halve the network, and measure it."""
+    nodes, domains = halves(model, topology)
+    hops = np.array([topology.distance(node, nodes) for node in nodes])
+    near = np.where(hops <= 1, -1, 0)
+    far = (near if model.kind == cost_kernels.NEAR else hops).astype(np.float64)
+    sums = np.zeros((len(nodes) + 1, len(nodes) + 1))
+    sums[1:, 1:] = far.cumsum(axis=0).cumsum(axis=1)
+    rooms = np.concatenate(([0], np.cumsum(topology.slots[nodes])))
+    return Machine(nodes, domains, fronts_of(topology, nodes, domains), rooms, far, sums)

@@ -1,0 +1,194 @@
+"""V-cycles: a graph coarsened, its blocks split or refined where it is small, refined going back.
+
+Blocks are ranges of nodes, in the order of the halves of the network (`bisections`): a cycle takes
+every vertex from its range to one of a finer front, the last of which are single nodes, or stays
+on one front. What blocks cost each other are mean distances of their nodes.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.bisections.halving_kernels import contract, match
+from hopmap.topologies import Topology, hierarchy
+
+from .blocks_kernels import fit, improve
+from .dual_bisection_kernels import split_domains
+
+COARSEST = 128  # vertices a block where coarsening stops
+SMALLEST = 24  # vertices a block that there are at least
+TRIES = 8  # bisections of the coarsest graph, at every step
+FEW = 16  # blocks whose first cycle is worth longer searches, for they are far apart
+ROUNDS, QUICK = 30, 3  # of local searches on every level, most of them; on the way to many blocks
+PATIENCE, SHORT = 40, 15  # moves of a search that do not gain; with many blocks
+DEPTH = 3  # halvings from one front to the next where the network has no levels
+
+
+class Vertices(NamedTuple):
+    """Undirected graph of sized vertices, every edge listed at both ends, weights above 0."""
+
+    indptr: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    size: NDArray[np.int64]
+
+
+class Machine(NamedTuple):
+    """A network as it is halved.
+
+    Attributes
+    ----------
+    nodes : ndarray(int64, shape=(blocks,))
+        Nodes with slots, every domain a range of them.
+    domains : ndarray(int64, shape=(2 * blocks - 1, 4))
+        As `bisection_kernels.halve_nodes` returns them.
+    fronts : tuple of ndarray(int64)
+        Domains that are split no further for the moment: the whole, finer ones, single nodes.
+    rooms : ndarray(int64, shape=(blocks + 1,))
+        Vertices that the first so many nodes take.
+    far : ndarray(float64, shape=(blocks, blocks))
+        What a pair of weight 1 costs.
+    sums : ndarray(float64, shape=(blocks + 1, blocks + 1))
+        Sum of `far` between the first so many nodes and the first so many.
+    """
+
+    nodes: NDArray[np.int64]
+    domains: NDArray[np.int64]
+    fronts: tuple[NDArray[np.int64], ...]
+    rooms: NDArray[np.int64]
+    far: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+def fronts_of(
+    topology: Topology, nodes: NDArray[np.int64], domains: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], ...]:
+    """Whole network, then its subsystems level by level; without levels, by depth."""
+    sizes = hierarchy(topology)
+    spans = [] if sizes is None else np.cumprod((1, *sizes[:-1]))[::-1].tolist()
+    fronts = [np.zeros(1, dtype=np.int64)]
+    while len(fronts[-1]) < len(nodes):
+        span = spans[len(fronts) - 1] if spans else 0
+        now = [(int(d), 0) for d in fronts[-1]]
+        done: list[int] = []
+        while now:
+            d, depth = now.pop()
+            low, middle, high, first = domains[d].tolist()
+            within = nodes[low] // span == nodes[high - 1] // span if span else depth == DEPTH
+            if middle == high or within:
+                done.append(d)
+            else:
+                now += [(first + 1, depth + 1), (first, depth + 1)]
+        fronts.append(np.array(done))
+    # A level of which every subsystem has one part with slots splits nothing.
+    return (*(a for a, b in pairwise(fronts) if len(a) < len(b)), fronts[-1])
+
+
+def vcycle(
+    graph: Vertices,
+    block: NDArray[np.int32],
+    machine: Machine,
+    begin: int,
+    end: int,
+    random: NDArray[np.uint64],
+    other: NDArray[np.int32] | None = None,
+) -> NDArray[np.int32]:
+    """Take every vertex from its block of one front to one of another, or stay and refine.
+
+    Parameters
+    ----------
+    block : ndarray(int32, shape=(vertices,))
+        Which domain of front `begin`, by its number there.
+    begin, end : int
+        Fronts.
+    other : ndarray(int32, shape=(vertices,)), optional
+        Blocks of another mapping: only what neither cuts is contracted (KaFFPaE's combination).
+    """
+    front, blocks = machine.fronts[end], len(machine.fronts[end])
+    levels, groups = [graph], []
+    within: Any = block if other is None else (block * np.int32(blocks) + other).astype(np.int32)
+    largest = max(len(graph.size) // (SMALLEST * blocks), 1)
+    while len(levels[-1].size) > COARSEST * blocks:
+        fine = levels[-1]
+        # Expansion*2 of Holtgrewe, Sanders and Schulz: weight squared over the sizes.
+        group, count = match(
+            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, within, random
+        )
+        if count > 0.95 * len(fine.size):
+            break
+        pieces = contract(*fine[:3], group, count)
+        size = np.bincount(group, weights=fine.size, minlength=count).astype(np.int64)
+        levels.append(Vertices(*pieces, size))
+        groups.append(group)
+        block, within = (_of_groups(group, count, each) for each in (block, within))
+    if begin != end:
+        block = _split(levels[-1], block, machine, begin, end, random)
+    far, room = _between(machine, front), _room(machine, front, len(graph.size))
+    rounds = QUICK if begin != end and blocks > FEW else ROUNDS
+    patience = PATIENCE if blocks <= FEW else SHORT
+    for k in reversed(range(len(levels))):
+        improve(*levels[k], block, room, far, rounds, patience, random)
+        if k:
+            block = block[groups[k - 1]]
+    if (np.bincount(block, minlength=blocks) > room).any():
+        fit(*graph[:3], block, room, far)
+        improve(*graph, block, room, far, rounds, patience, random)
+    return block
+
+
+def _of_groups(group: NDArray[np.int32], count: int, block: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Block of each group, that of all its members."""
+    coarse = np.empty(count, dtype=np.int32)
+    coarse[group] = block
+    return coarse
+
+
+def _split(
+    graph: Vertices,
+    block: NDArray[np.int32],
+    machine: Machine,
+    begin: int,
+    end: int,
+    random: NDArray[np.uint64],
+) -> NDArray[np.int32]:
+    """Block of the finer front for every vertex, by dual bisection."""
+    domain_of = machine.fronts[begin][block].astype(np.int32)
+    number = np.full(len(machine.domains), -1, dtype=np.int32)
+    number[machine.fronts[end]] = np.arange(len(machine.fronts[end]))
+    split = np.zeros(len(machine.domains), dtype=np.bool_)
+    now = machine.fronts[begin].tolist()
+    while now:
+        d = now.pop()
+        if number[d] < 0:
+            split[d] = True
+            now += [machine.domains[d, 3], machine.domains[d, 3] + 1]
+    split_domains(
+        *graph, domain_of, machine.domains, split, machine.rooms, machine.sums, TRIES, random
+    )
+    return number[domain_of]
+
+
+def _between(machine: Machine, front: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Mean cost of a pair between two domains."""
+    low, high = machine.domains[front, 0], machine.domains[front, 2]
+    rows = machine.sums[high] - machine.sums[low]
+    means: NDArray[np.float64] = rows[:, high] - rows[:, low]
+    return means / np.outer(high - low, high - low)
+
+
+def _room(machine: Machine, front: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
+    """Vertices that each domain takes: its share, and of the slack what finer fronts leave to it.
+
+    Source: Schulz and Woydt, SharedMap, ACDA 2025: the root of the slack for each step.
+    """
+    rooms, low, high = machine.rooms, machine.domains[front, 0], machine.domains[front, 2]
+    room = rooms[high] - rooms[low]
+    part = np.log2(len(front)) / max(np.log2(len(rooms) - 1), 1.0)
+    slack = (rooms[-1] / vertices) ** (part - 1.0)
+    share = -(-room * vertices // rooms[-1])
+    clipped: NDArray[np.int64] = np.clip((room * slack).astype(np.int64), share, room)
+    return clipped

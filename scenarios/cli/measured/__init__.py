@@ -1,0 +1,1 @@
+"""Commands on measured times: calibrate, validate."""

@@ -1,0 +1,74 @@
+"""The command calibrate: fit the model's parameters to ping-pongs or collectives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..arguments import AsJson, Sets, check_options, check_out, settings_given
+from .arguments import Allocations, Ranks
+from .collectives import calibrate_to_collectives
+from .pingpong import calibrate_to_pingpong
+
+
+def calibrate(
+    context: typer.Context,
+    measured: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MEASURED...",
+            help="A ping-pong: CSV size,time[,hops], or what osu_latency or IMB-MPI1 PingPong "
+            "printed. Or collectives: CSV collective,algorithm,buffer_bytes,median_ns[,nodes,"
+            "tasks_per_node].",
+        ),
+    ],
+    topology: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topology", "-t", help="Of collectives: of all files; or repeated, of each."
+        ),
+    ] = None,
+    fit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Of collectives: a parameter to fit; may be repeated."),
+    ] = None,
+    alloc: Allocations = None,
+    ranks: Ranks = 0,
+    set_: Sets = None,
+    out: Annotated[
+        Path | None, typer.Option(help="TOML to write, for scenarios and --set FILE.toml.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Figure to write (.svg, .png, .pdf): fit and errors.")
+    ] = None,
+    hops: Annotated[
+        int, typer.Option(min=0, help="Links between the nodes if the file has no such column.")
+    ] = 1,
+    round_trip: Annotated[
+        bool, typer.Option("--round-trip", help="Times are of whole round trips, not of half.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit parameters of the model to measured ping-pongs or collectives."""
+    from hopmap.simulator.measured.files import is_measured
+
+    if out is not None and out.suffix != ".toml":
+        raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
+    check_out(out, plot)
+    if is_measured(measured[0]):
+        check_options(
+            context, "a fit to collectives", ("topology", "fit", "alloc", "ranks", "set_")
+        )
+        if not topology:
+            raise typer.BadParameter("--topology: a fit to collectives needs one: expected SPEC")
+        settings = settings_given(set_)
+        calibrate_to_collectives(
+            measured, topology, fit or [], alloc, ranks, settings, out, as_json
+        )
+        return
+    check_options(context, "a fit to ping-pongs", ("plot", "hops", "round_trip"))
+    if len(measured) > 1:
+        raise typer.BadParameter(f"{len(measured)} files: expected one of ping-pongs")
+    calibrate_to_pingpong(measured[0], out, plot, hops, round_trip, as_json)

@@ -1,0 +1,187 @@
+"""Compiled walks over what strands do, each message as if it were alone in the network."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.compilation import njit
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# What a step does. Each row of a program has two: what it does at once, and what it waits for.
+NOTHING = 0
+SEND = 1  # message `item`
+POST = 2  # the receive of message `item`
+BEGIN = 3  # strand `item`
+FINISH = 4
+TAKE = 5  # wait for the arrival of message `item`
+LEAVE = 6  # wait until message `item` has left its first server
+ACKNOWLEDGE = 7  # wait for the acknowledgement of message `item`
+JOIN = 8  # wait for the end of strand `item`
+
+
+class Steps(NamedTuple):
+    """What strands do, in an order in which nothing depends on what comes later.
+
+    Attributes
+    ----------
+    action : ndarray(int8)
+    strand, item : ndarray(int64)
+    pause : ndarray(float64)
+        Seconds that the strand is busy: before the step, or behind what it waits for.
+    """
+
+    action: NDArray[np.int8]
+    strand: Ints
+    item: Ints
+    pause: Floats
+
+
+class Messages(NamedTuple):
+    """Messages of `Steps`.
+
+    Attributes
+    ----------
+    pair, back : ndarray(int64)
+        Places of sender and receiver, and of receiver and sender, in `Pairs`.
+    size : ndarray(float64)
+        Bytes.
+    asks : ndarray(bool)
+        Whether its data wait for a grant.
+    late : ndarray(float64)
+        Seconds from its arrival until its target is told.
+    """
+
+    pair: Ints
+    back: Ints
+    size: Floats
+    asks: NDArray[np.bool_]
+    late: Floats
+
+
+class Pairs(NamedTuple):
+    """Directed rank pairs under a mapping.
+
+    Attributes
+    ----------
+    latency : ndarray(float64)
+        Of all servers on the way.
+    slowest, first : ndarray(float64)
+        Bandwidths of the slowest and of the first server on the way.
+    control : ndarray(float64)
+        Seconds that a control message takes.
+    """
+
+    latency: Floats
+    slowest: Floats
+    first: Floats
+    control: Floats
+
+
+@njit
+def dependable_order(
+    offsets: Ints,
+    main: Ints,
+    action: NDArray[np.int8],
+    item: Ints,
+    asks: NDArray[np.bool_],
+    order: Ints,
+) -> int:
+    """Write an order of steps, two a row, that can be walked; return how many can be reached.
+
+    Strand s has steps ``2 * offsets[s]`` to ``2 * offsets[s + 1] - 1``, and goes on until it waits
+    for what has not been walked yet; those of `main` need not be begun.
+    """
+    strands, messages = len(offsets) - 1, len(asks)
+    at = 2 * offsets[:-1]
+    sent, posted = np.zeros(messages, dtype=np.bool_), np.zeros(messages, dtype=np.bool_)
+    ended = np.zeros(strands, dtype=np.bool_)
+    taker, sender = np.full(messages, -1), np.full(messages, -1)
+    joiner = np.full(strands, -1)
+    stack, top, walked = np.empty(strands, dtype=np.int64), len(main), 0
+    stack[:top] = main
+    while top > 0:
+        top -= 1
+        strand = stack[top]
+        while True:
+            step = at[strand]
+            what, which = action[step], item[step]
+            woken = -1
+            if what in (SEND, POST):
+                (sent if what == SEND else posted)[which] = True
+                if posted[which] or not asks[which]:
+                    woken, sender[which] = sender[which], -1
+                    if woken >= 0:
+                        stack[top] = woken
+                        top += 1
+                if sent[which] and posted[which]:
+                    woken, taker[which] = taker[which], -1
+            elif what == BEGIN:
+                woken = which
+            elif what in (TAKE, LEAVE, ACKNOWLEDGE):
+                there = which >= 0 and sent[which]
+                if there and (what != LEAVE or asks[which]):
+                    there = posted[which]
+                if not there:
+                    if which >= 0 and what == TAKE:
+                        taker[which] = strand
+                    elif which >= 0:
+                        sender[which] = strand
+                    break
+            elif what == JOIN and not ended[which]:
+                joiner[which] = strand
+                break
+            elif what == FINISH:
+                ended[strand] = True
+                woken = joiner[strand]
+            if woken >= 0:
+                stack[top] = woken
+                top += 1
+            order[walked] = step
+            walked += 1
+            if what == FINISH:
+                break
+            at[strand] += 1
+    return walked
+
+
+@njit
+def longest_path(steps: Steps, messages: Messages, pairs: Pairs, strands: int) -> float:
+    """When the last strand ends; O(steps)."""
+    now = np.zeros(strands)
+    sent, posted = np.zeros(len(messages.size)), np.zeros(len(messages.size))
+    for k in range(len(steps.action)):
+        action, strand, x = steps.action[k], steps.strand[k], steps.item[k]
+        at, pause = now[strand], steps.pause[k]
+        if action == SEND:
+            at += pause
+            sent[x] = at
+        elif action == POST:
+            at += pause
+            posted[x] = at
+        elif action == BEGIN:
+            at += pause
+            now[x] = at
+        elif action == JOIN:
+            at = max(at, now[x])
+        elif action in (TAKE, LEAVE, ACKNOWLEDGE):
+            pair, back, size = messages.pair[x], messages.back[x], messages.size[x]
+            begun = sent[x]
+            if messages.asks[x]:
+                begun = max(begun + pairs.control[pair], posted[x]) + pairs.control[back]
+            if action == LEAVE:
+                at = max(at, begun + size / pairs.first[pair])
+            else:
+                there = begun + pairs.latency[pair] + size / pairs.slowest[pair]
+                if action == TAKE:
+                    at = max(at, there + messages.late[x]) + pause
+                else:
+                    at = max(at, max(there, posted[x]) + pairs.control[back])
+        else:
+            at += pause
+        now[strand] = at
+    return now.max() if strands else 0.0

@@ -1,0 +1,281 @@
+"""The compiled event loop, finite buffers; see `reference/buffered.py`, step by step the same.
+
+Runs whose buffers are unbounded are told by the type of their packets when code is compiled, and
+have none of this in them. A packet leaves the list of its buffer when a link begins to serve it,
+but its place is free only when its tail has left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import from_dtype
+from numba.extending import overload
+
+from hopmap.compilation import njit
+from hopmap.simulator import model
+from hopmap.simulator.heap_kernels import push
+from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
+from hopmap.simulator.row_pointers import nth, recording
+
+from .nic_kernels import append, drop
+from .server_kernels import (
+    arrived,
+    forward,
+    free,
+    key_of,
+    left,
+    packet_bytes,
+    release,
+    serve_from,
+    server_at,
+    tail_arrival,
+    take,
+    watch,
+)
+from .state import LIMITED, State
+
+credit_arrival = njit(cache=False)(model.credit_arrival)
+
+
+def stand(run: State, slot: int, now: float) -> bool:
+    """Put a message into its node's queue, if buffers are finite."""
+    return run.packets.dtype == LIMITED and _stand(run, slot, now)
+
+
+def join(run: State, slot: int, key: int, now: float) -> bool:
+    """Put a packet into the buffer that it has reached, if buffers are finite."""
+    return run.packets.dtype == LIMITED and _join(run, slot, key, now)
+
+
+def go_by(run: State, kind: int, item: int, now: float) -> bool:
+    """Handle the events that there are where buffers are finite."""
+    return run.packets.dtype == LIMITED and _go_by(run, kind, item, now)
+
+
+def _limited(run: Any) -> bool:
+    return bool(run.types[run.fields.index("packets")] == from_dtype(LIMITED))
+
+
+@overload(stand, strict=False)
+def _compiled_stand(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+    if _limited(run):
+        return lambda run, slot, now: _stand(run, slot, now)
+    return lambda run, slot, now: False  # noqa: ARG005
+
+
+@overload(join, strict=False)
+def _compiled_join(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+    if _limited(run):
+        return lambda run, slot, key, now: _join(run, slot, key, now)
+    return lambda run, slot, key, now: False  # noqa: ARG005
+
+
+@overload(go_by, strict=False)
+def _compiled_go_by(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+    if _limited(run):
+        return lambda run, kind, item, now: _go_by(run, kind, item, now)
+    return lambda run, kind, item, now: False  # noqa: ARG005
+
+
+@njit(cache=False)
+def _stand(run: State, slot: int, now: float) -> bool:
+    message = nth(run.messages, slot)
+    place = nth(run.paths, message["path"])["server"]
+    if place < 0:  # a node's memory: no other path ends where it begins
+        return False
+    number = run.loop["queues"] + place - run.loop["links"]
+    queue = nth(run.limits.buffers, number)
+    message["handed"] = now
+    message["under_way"] = message["packets"]
+    idle = queue["first"] < 0 and not queue["served"]
+    append(queue, run.messages, slot)
+    if idle:
+        _ask(run, number, now)
+    return True
+
+
+@njit(cache=False)
+def _join(run: State, slot: int, key: int, now: float) -> bool:
+    packet = nth(run.packets, slot)
+    number = packet["buffer"]
+    buffer = nth(run.limits.buffers, number)
+    packet["arrival"] = now
+    packet["key"] = key
+    packet["behind"] = -1
+    idle = buffer["first"] < 0 and not buffer["served"]
+    if buffer["first"] < 0:
+        buffer["first"] = slot
+    else:
+        nth(run.packets, buffer["last"])["behind"] = slot
+    buffer["last"] = slot
+    if idle:
+        _ask(run, number, now)
+    return True
+
+
+@njit(cache=False)
+def _go_by(run: State, kind: int, item: int, now: float) -> bool:
+    if kind == PASSED:
+        _passed(run, item, now)
+    elif kind == CREDIT:
+        number = nth(run.packets, item)["buffer"]
+        free(run, item)
+        nth(run.limits.buffers, number)["credits"] += 1
+        _grant(run, number // run.loop["channels"], now)
+    else:
+        return False
+    return True
+
+
+@njit(cache=False)
+def _passed(run: State, place: int, now: float) -> None:
+    """Free the place of a packet whose tail has left, and let others ask for link and place."""
+    link = nth(run.limits.links, place)
+    number = link["serves"]
+    link["serves"] = -1
+    buffer = nth(run.limits.buffers, number)
+    buffer["served"] = False
+    if number < run.loop["queues"]:
+        before = nth(run.servers, number // run.loop["channels"])
+        freed = take(run)
+        nth(run.packets, freed)["buffer"] = number
+        at = credit_arrival(now, before["latency"], run.loop["credit_delay"])
+        push(run.heap, freed, at, key_of(run, CREDIT, number, 0))
+    if buffer["first"] >= 0:
+        _ask(run, number, now)
+    _grant(run, place, now)
+
+
+@njit(cache=False)
+def _next_stop(run: State, number: int) -> int:
+    """Where in `paths` the next link of the first packet of a buffer is."""
+    slot = nth(run.limits.buffers, number)["first"]
+    if number < run.loop["queues"]:
+        return int(nth(run.packets, slot)["at"])
+    return int(nth(run.messages, slot)["path"])
+
+
+@njit(cache=False)
+def _ask(run: State, number: int, now: float) -> None:
+    """Let the packet at the head of a buffer ask for its next link."""
+    place = server_at(nth(run.paths, _next_stop(run, number))["server"])
+    link = nth(run.limits.links, place)
+    nth(run.limits.buffers, number)["next"] = link["asking"]
+    link["asking"] = number
+    _grant(run, place, now)
+
+
+@njit(cache=False)
+def _room(run: State, number: int, place: int) -> int:
+    """Buffer behind a link that the first packet of another would take, or -1 without room."""
+    if place >= run.loop["queues"] // run.loop["channels"]:
+        return 0  # an end that takes everything
+    first = nth(run.limits.classes, _next_stop(run, number))["channel"]
+    best = place * run.loop["channels"] + first
+    for other in range(best + 1, best + run.loop["lanes"]):
+        if nth(run.limits.buffers, other)["credits"] > nth(run.limits.buffers, best)["credits"]:
+            best = other
+    return best if nth(run.limits.buffers, best)["credits"] > 0 else -1
+
+
+@njit(cache=False)
+def _age(run: State, number: int) -> tuple[float, int]:
+    """When the first packet of a buffer entered the network, and its key."""
+    slot = nth(run.limits.buffers, number)["first"]
+    if number < run.loop["queues"]:
+        packet = nth(run.packets, slot)
+        return float(packet["born"]), int(packet["key"])
+    message = nth(run.messages, slot)
+    key = key_of(run, ARRIVE, message["number"], message["packet"])
+    return float(message["handed"]), key
+
+
+@njit(cache=False)
+def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
+    """Whether a buffer's packet is granted before another's."""
+    if run.loop["oldest_first"]:
+        return _age(run, number) < _age(run, other)
+    return (number <= latest, number) < (other <= latest, other)
+
+
+@njit(cache=False)
+def _grant(run: State, place: int, now: float) -> None:
+    """Let an idle link serve one of the packets that ask for it and have room behind it."""
+    link = nth(run.limits.links, place)
+    if link["serves"] >= 0:
+        return
+    best, room, before_best, before, number = -1, -1, -1, -1, link["asking"]
+    while number >= 0:
+        behind = _room(run, number, place)
+        if behind >= 0 and (best < 0 or _goes_first(run, number, best, link["latest"])):
+            best, room, before_best = number, behind, before
+        before, number = number, nth(run.limits.buffers, number)["next"]
+    if best < 0:
+        return
+    after = nth(run.limits.buffers, best)["next"]
+    if before_best < 0:
+        link["asking"] = after
+    else:
+        nth(run.limits.buffers, before_best)["next"] = after
+    link["serves"] = link["latest"] = best
+    nth(run.limits.buffers, best)["served"] = True
+    if place < run.loop["queues"] // run.loop["channels"]:
+        nth(run.limits.buffers, room)["credits"] -= 1
+    run.loop["served"] += 1
+    if best < run.loop["queues"]:
+        end = _serve_packet(run, best, place, room, now)
+    else:
+        end = _serve_message(run, best, place, room, now)
+    push(run.heap, place, end, key_of(run, PASSED, place, 0))
+
+
+@njit(cache=False)
+def _serve_message(run: State, number: int, place: int, room: int, now: float) -> float:
+    """Serve the next packet of a node's queue."""
+    queue = nth(run.limits.buffers, number)
+    slot = queue["first"]
+    message, cargo = nth(run.messages, slot), nth(run.packets, slot)["cargo"]
+    packet, handed = message["packet"], message["handed"]
+    last = packet == message["packets"] - 1
+    size = packet_bytes(message["size"], run.loop["packet_size"], packet)
+    end = serve_from(run, place, handed, now, size, handed, cargo == DATA, last)
+    if recording(run.operation_times) and run.loop["watch"]:
+        watch(run, message["number"], cargo, packet, place, size, handed, now, end)
+    if last:
+        drop(queue, run.messages)
+        if cargo == DATA and message["completion"] == LEFT:
+            left(run, slot, end)
+    taken = nth(run.packets, release(run, slot, now, end, False))
+    taken["buffer"] = room
+    taken["born"] = handed
+    return end
+
+
+@njit(cache=False)
+def _serve_packet(run: State, number: int, place: int, room: int, now: float) -> float:
+    """Serve the first packet of a buffer."""
+    buffer = nth(run.limits.buffers, number)
+    slot = buffer["first"]
+    packet = nth(run.packets, slot)
+    buffer["first"] = packet["behind"]
+    whole, cargo, key = packet["message"], packet["cargo"], packet["key"]
+    arrival, size, last = packet["arrival"], packet["size"], whole == slot
+    stop = nth(run.paths, packet["at"])["server"]
+    end = serve_from(run, place, arrival, now, size, packet["tail"], cargo == DATA, last)
+    if recording(run.operation_times) and run.loop["watch"]:
+        part = key & ((1 << run.loop["packet_bits"]) - 1)
+        watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
+    latency = nth(run.servers, place)["latency"]
+    if stop >= 0:
+        packet["at"] += 1
+        packet["buffer"] = room
+        forward(run, slot, packet, key, latency, now, end)
+        return end
+    message = nth(run.messages, whole)
+    message["under_way"] -= 1
+    if not last:
+        free(run, slot)
+    if message["under_way"] == 0:
+        arrived(run, whole, tail_arrival(end, latency))
+    return end

@@ -1,0 +1,63 @@
+"""The tables of finite buffers: links that are asked for, and the virtual channels behind them.
+
+Buffers are numbered by link and virtual channel; behind them come the queues of nodes, which have
+no end. Lists are linked as in `nic_state`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopmap.simulator.run_plan import RunPlan
+
+LINK = np.dtype(
+    [
+        ("asking", np.int32),  # buffers whose first packet asks for it, in any order
+        ("serves", np.int32),  # the buffer that it serves a packet of, or -1
+        ("latest", np.int32),  # the buffer granted last
+    ]
+)
+BUFFER = np.dtype(
+    [
+        ("credits", np.int64),  # places that are known to be free in it
+        ("first", np.int32),  # packets by slot, those that have left for a link apart; of a node's
+        ("last", np.int32),  # queue messages
+        ("next", np.int32),  # in the list of those that ask for a link
+        ("served", np.bool_),  # a link serves one of its packets
+    ],
+    align=True,
+)
+CLASS = np.dtype([("channel", np.int32)])  # first virtual channel of a class
+
+
+class Buffers(NamedTuple):
+    """Tables of each kind, or in compiled code the first record of each.
+
+    Attributes
+    ----------
+    classes : ndarray(CLASS)
+        Of every stop of `State.paths`.
+    """
+
+    links: Any
+    buffers: Any
+    classes: Any
+
+
+def buffers_of(plan: RunPlan) -> Buffers:
+    """Return buffers that are empty; tables of one row where they are unbounded."""
+    channels = plan.parameters.network_virtual_channels
+    limited = bool(len(plan.classes))
+    number = plan.injection.stop * channels if limited else 0
+    nodes = len(plan.injection) if limited else 1
+    links = np.zeros(len(plan.bandwidth) if limited else 1, dtype=LINK)
+    for column in LINK.names or ():
+        links[column] = -1
+    buffers = np.zeros(number + nodes, dtype=BUFFER)
+    buffers["credits"] = plan.parameters.network_buffer
+    buffers["first"] = -1
+    lanes = channels // (int(plan.classes.max(initial=0)) + 1)
+    classes = (plan.classes * lanes).astype(np.int32) if limited else np.zeros(1, dtype=np.int32)
+    return Buffers(links, buffers, classes.view(CLASS))

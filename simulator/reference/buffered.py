@@ -1,0 +1,150 @@
+"""The reference engine, the network of finite buffers: packets go on when there is room for them.
+
+Every link ends in buffers, one for each of its virtual channels, first come first served. The
+packet at the head of a buffer asks for its next link. A link that is idle grants one of those that
+ask and for which there is room behind it, and takes a credit for that room; the packet's own place
+is free once its tail has left, which the link before learns some time later. Nothing is dropped.
+A node's messages stand in one queue of any length before its injection link, and a node takes
+whatever reaches it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from hopmap.simulator import model
+
+from .events import Buffer, Credit, HeldPacket, Link, Message, Packet
+from .network import Network
+
+
+class BufferedNetwork(Network):
+    """Servers, the buffers between them, and the paths over them; see `Network`."""
+
+    packet = HeldPacket
+    held = True
+
+    def prepare(self) -> None:
+        """Put buffers behind all links but those that end in a node's memory."""
+        plan = self.plan
+        parameters = plan.parameters
+        self.channels = parameters.network_virtual_channels
+        self.lanes = self.channels // (int(plan.classes.max(initial=0)) + 1)
+        self.oldest_first = parameters.network_arbitration == "age"
+        self.credit_delay = parameters.network_credit_delay
+        self.links = [Link(number, server) for number, server in enumerate(self.servers)]
+        self.link_of = dict(zip(self.servers, self.links, strict=True))
+        for link in self.links[: plan.injection.stop]:
+            first = link.number * self.channels
+            link.buffers = [Buffer(first + c, link, c) for c in range(self.channels)]
+            link.credits = [parameters.network_buffer] * self.channels
+        queues = len(self.links) * self.channels
+        self.queues = {
+            self.servers[s]: Buffer(queues + node, None) for node, s in enumerate(plan.injection)
+        }
+        classes = plan.classes.tolist()
+        ends = pairwise(plan.indptr.tolist())
+        self.classes_of = {
+            id(path): classes[a:b] for path, (a, b) in zip(self.paths, ends, strict=True)
+        }
+        self.on_credit, self.on_passed = [self.credit], [self.passed]
+
+    def enter(self, message: Message, packets: list[Any], data: bool) -> None:
+        """Put a message's packets behind all others of its node."""
+        message.under_way = len(packets)
+        classes = self.classes_of[id(packets[0].path)]
+        for packet in packets:
+            packet.arrival = packet.born = self.clock.now
+            packet.classes, packet.buffer = classes, None
+        queue = self.queues.get(packets[0].path[0])
+        if queue is None:
+            super().enter(message, packets, data)
+            return
+        idle = not queue.packets
+        queue.packets.extend(packets)
+        if idle:
+            self.ask(queue)
+
+    def arrive(self, packet: Any) -> None:
+        """Put a packet that has reached the end of a link into its buffer."""
+        if packet.buffer is None:
+            super().arrive(packet)
+            return
+        packet.arrival = self.clock.now
+        packet.buffer.packets.append(packet)
+        if len(packet.buffer.packets) == 1:
+            self.ask(packet.buffer)
+
+    def ask(self, buffer: Buffer) -> None:
+        """Let the packet at the head of a buffer ask for its next link."""
+        packet = buffer.packets[0]
+        link = self.link_of[packet.path[packet.hop]]
+        link.asking.append(buffer)
+        self.grant(link)
+
+    def grant(self, link: Link) -> None:
+        """Let an idle link serve one of the packets that ask for it and have room behind it."""
+        if link.serves is not None:
+            return
+        able = [(buffer, channel) for buffer in link.asking if (channel := self.room(buffer)) >= 0]
+        if not able:
+            return
+        buffer, channel = min(able, key=lambda each: self.turn(link, each[0]))
+        link.asking.remove(buffer)
+        link.serves, link.latest = buffer, buffer.number
+        packet = buffer.packets[0]
+        packet.buffer = None
+        if link.buffers:
+            link.credits[channel] -= 1
+            packet.buffer = link.buffers[channel]
+        end = self.serve(packet, packet.arrival, self.clock.now)
+        link.callbacks = self.on_passed  # type: ignore[assignment]
+        self.clock.schedule_at(link, end, self.key(model.PASSED, link.number))
+
+    def room(self, buffer: Buffer) -> int:
+        """Virtual channel that the packet at the head of a buffer would take, or -1 without room.
+
+        Of those of its class the one with most room, the first among equals.
+        """
+        packet = buffer.packets[0]
+        link = self.link_of[packet.path[packet.hop]]
+        if not link.buffers:
+            return 0
+        first = packet.classes[packet.hop] * self.lanes
+        best = max(range(first, first + self.lanes), key=lambda c: link.credits[c])
+        return best if link.credits[best] > 0 else -1
+
+    def turn(self, link: Link, buffer: Buffer) -> tuple[float, int]:
+        """Place of a buffer among those that ask for a link; the lowest is granted."""
+        if self.oldest_first:
+            packet = buffer.packets[0]
+            return packet.born, packet.key
+        return (buffer.number <= link.latest, buffer.number)
+
+    def passed(self, link: Link) -> None:
+        """Free the place of a packet whose tail has left, and let others ask for link and place."""
+        buffer = link.serves
+        assert buffer is not None
+        link.serves = None
+        buffer.packets.popleft()
+        before = buffer.link
+        if before is not None:
+            freed = Credit(before, buffer.channel)
+            freed.callbacks = self.on_credit  # type: ignore[assignment]
+            at = model.credit_arrival(self.clock.now, before.server.latency, self.credit_delay)
+            self.clock.schedule_at(freed, at, self.key(model.CREDIT, buffer.number))
+        if buffer.packets:
+            self.ask(buffer)
+        self.grant(link)
+
+    def credit(self, freed: Credit) -> None:
+        """Note that there is room behind a link."""
+        freed.link.credits[freed.channel] += 1
+        self.grant(freed.link)
+
+    def end(self, packet: Packet, tail: float) -> None:
+        """Deliver a message when the last one of its packets to come has reached the target."""
+        packet.message.under_way -= 1
+        if packet.message.under_way == 0:
+            super().end(packet, tail)

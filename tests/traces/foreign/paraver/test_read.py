@@ -1,0 +1,223 @@
+"""Paraver's records: calls, messages and collectives where Extrae writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopmap.simulator import lower
+from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
+from hopmap.traces.sources import open_source
+
+from ..read_back import pairs
+
+POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
+PCF = """EVENT_TYPE
+0   50000001    MPI Point-to-point
+VALUES
+0  Outside MPI
+1  MPI_Send
+2  MPI_Recv
+3  MPI_Isend
+4  MPI_Irecv
+5  MPI_Wait
+6  MPI_Waitall
+
+EVENT_TYPE
+0   50000002    MPI Collective Comm
+VALUES
+0  Outside MPI
+7  MPI_Bcast
+10  MPI_Allreduce
+"""
+
+
+class Trace:
+    """Writes records of one application, and of another one beside it."""
+
+    def __init__(self, tasks, unit="_ns"):
+        threads = ",".join(["1:1"] * tasks)
+        self.lines = [
+            f"#Paraver (31/01/2022 at 11:46):1000{unit}:1(4):2:{tasks}({threads}),1(1:1),2",
+            f"c:1:14:{tasks}:" + ":".join(map(str, range(1, tasks + 1))),
+            "c:1:15:1:1",
+        ]
+
+    def event(self, task, time, *pairs, application=1):
+        self.lines.append(f"2:1:{application}:{task + 1}:1:{time}:" + ":".join(map(str, pairs)))
+        return self
+
+    def call(self, task, begin, end, kind, value, *pairs):
+        return self.event(task, begin, kind, value, *pairs).event(task, end, kind, 0)
+
+    def talk(self, source, target, sent, posted, taken, size, tag=0):
+        self.lines.append(
+            f"3:1:1:{source + 1}:1:{sent}:{sent + 1}:"
+            f"1:1:{target + 1}:1:{posted}:{taken}:{size}:{tag}"
+        )
+        return self
+
+    def text(self):
+        return "\n".join(self.lines) + "\n"
+
+
+def write(folder, trace, pcf=PCF):
+    (folder / "run.prv").write_text(trace.text())
+    if pcf:
+        (folder / "run.pcf").write_text(pcf)
+    return open_source(folder / "run.prv")
+
+
+def kinds(trace, rank):
+    mine = slice(trace.offsets[rank], trace.offsets[rank + 1])
+    return [
+        trace.regions[ref] if kind == Kind.ENTER else Kind(kind).name
+        for kind, ref in zip(trace.kind[mine].tolist(), trace.ref[mine].tolist(), strict=True)
+        if kind != Kind.LEAVE
+    ]
+
+
+def talking():
+    trace = Trace(2)
+    trace.call(0, 10, 20, POINT, 3).call(0, 30, 40, POINT, 1).call(0, 50, 60, POINT, 6)
+    trace.call(1, 5, 8, POINT, 4).call(1, 15, 25, POINT, 2).call(1, 30, 33, POINT, 5)
+    trace.talk(0, 1, 12, 6, 32, 100, tag=1).talk(0, 1, 31, 16, 24, 7, tag=2)
+    return trace
+
+
+@pytest.mark.parametrize("pcf", [PCF, ""])
+def test_messages_stand_in_their_calls(tmp_path, pcf):
+    trace = write(tmp_path, talking(), pcf).trace()
+    assert pairs(trace) == [(0, 1, 2, 107)]
+    assert kinds(trace, 0) == ["MPI_Isend", "ISEND", "MPI_Send", "SEND", "MPI_Waitall", "ISEND_COMPLETE"]  # fmt: skip  # noqa: E501
+    assert kinds(trace, 1) == ["MPI_Irecv", "IRECV_REQUEST", "MPI_Recv", "RECV", "MPI_Wait", "IRECV"]  # fmt: skip  # noqa: E501
+    assert trace.time[0] == pytest.approx(10e-9)
+    program = lower(trace)
+    assert program.p2p_traffic().same_as(traffic_of(trace))
+    assert program.left_out == ()
+
+
+def test_times_without_a_unit_are_microseconds(tmp_path):
+    trace = Trace(1, unit="").call(0, 10, 20, POINT, 6)
+    assert write(tmp_path, trace).trace().time.tolist() == pytest.approx([10e-6, 20e-6])
+
+
+def test_communications_outside_of_calls_are_kept_and_told(tmp_path):
+    trace = write(tmp_path, Trace(2).talk(1, 0, 12, 6, 32, 100)).trace()
+    assert pairs(trace) == [(1, 0, 1, 100)]
+    assert trace.ignored == {"communications outside of calls, in": 2}
+
+
+def test_collectives_have_sizes_communicator_and_root(tmp_path):
+    trace = Trace(2)
+    for task in range(2):
+        size = (50100001, 8, 50100002, 8, 50100004, 14)
+        trace.call(task, 10, 20, COLLECTIVE, 10, *size)
+        sizes = (50100001, 40 * (task == 1), 50100002, 40, 50100004, 14)
+        trace.call(task, 30, 40, COLLECTIVE, 7, *sizes, 50100003, int(task == 1))
+    read = write(tmp_path, trace).trace()
+    rows = read.records
+    assert rows.operation.tolist() == [Collective.ALLREDUCE, Collective.BCAST] * 2
+    assert rows.size.tolist() == [16, 0, 16, 80]
+    assert rows.received.tolist() == [16, 40, 16, 40]
+    assert rows.peer.tolist() == [-1, 1, -1, 1]
+    assert lower(read).traffic().messages.sum() > 0
+
+
+def test_what_is_not_of_the_program_is_counted(tmp_path):
+    trace = talking().event(0, 99, 42000050, 7).event(0, 100, 60000019, 1, application=2)
+    trace.lines.append("1:1:1:1:1:0:10:1")
+    read = write(tmp_path, trace).trace()
+    assert read.ignored == {"state": 1, "event": 1, "event and communication of other applications": 1}  # fmt: skip  # noqa: E501
+
+
+def test_the_program_is_the_application_that_communicates(tmp_path):
+    # Tools beside a program are applications, too, and may have more tasks.
+    trace = talking()
+    trace.lines[0] = trace.lines[0].replace(",1(1:1),2", ",4(1:1,1:1,1:1,1:1),2")
+    for task in range(4):
+        trace.event(task, 50, 30000000, 3, application=2)
+    read = write(tmp_path, trace).trace()
+    assert read.ranks == 2
+    assert pairs(read) == [(0, 1, 2, 107)]
+
+
+def test_empty_lines_and_intercommunicators_say_nothing(tmp_path):
+    trace = talking()
+    trace.lines[3:3] = ["", "i:1:16:14:1:15:1"]
+    trace.lines += ["", ""]
+    assert pairs(write(tmp_path, trace).trace()) == [(0, 1, 2, 107)]
+
+
+def test_calls_of_threads_are_calls_of_their_task(tmp_path):
+    trace = Trace(2)
+    for thread, begin, end in ((1, 10, 40), (2, 20, 30)):
+        trace.lines.append(f"2:1:1:1:{thread}:{begin}:{POINT}:1")
+        trace.lines.append(f"2:1:1:1:{thread}:{end}:{POINT}:0")
+    trace.talk(0, 1, 12, 50, 60, 100).talk(0, 1, 25, 61, 62, 7)
+    read = write(tmp_path, trace).trace()
+    assert kinds(read, 0) == ["MPI_Send", "SEND", "MPI_Send", "SEND"]
+    assert read.time[: read.offsets[1]].tolist() == pytest.approx([1e-8, 1e-8, 4e-8, *[4e-8] * 3])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("4:1:1:1:1:0", "a record of kind 1, 2 or 3"),
+        ("2:1:1:3:1:0:50000001:1", "a task from 1 to 2"),
+        ("2:1:1:1:1:0:50000001:1:7", "pairs of type and value"),
+        ("2:1:1:1:1:x:50000001:1", "a time"),
+        ("3:1:1:1:1:0:0:1:1:2:1:5", "at least 15 numbers"),
+        ("3:1:1:1:1:0:0:1:1:2:1:5:6:-7:0", "a size >= 0"),
+        ("2:1:1:1:1:90:50000002:10:50100004:77", "communicator 77"),
+        ("c:1:15:2:1", "expected 2 as line 1 says"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, said):
+    trace = talking()
+    trace.lines.append(line)
+    with pytest.raises(TraceError) as error:
+        write(tmp_path, trace).trace()
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("head", ["#Paraver", "#Paraver (x):1_ns:1(4):2:2(1:1,1:1),0", "#Paraver (x):1_ns:1(4):1:0(),0"])  # fmt: skip  # noqa: E501
+def test_a_wrong_header_is_named(tmp_path, head):
+    trace = talking()
+    trace.lines[0] = head
+    with pytest.raises(TraceError, match=r"line 1 is"):
+        write(tmp_path, trace).trace()
+
+
+def test_a_cut_file_is_one_clear_line(tmp_path):
+    source = write(tmp_path, talking())
+    whole = (tmp_path / "run.prv").read_bytes()
+    for size in range(len(whole)):
+        (tmp_path / "run.prv").write_bytes(whole[:size])
+        if whole[size - 1 : size] == b"\n" and size > whole.index(b"c:1:15"):
+            source.trace()  # whole records
+            continue
+        with pytest.raises(TraceError) as error:
+            source.trace()
+        assert "\n" not in str(error.value)
+
+
+def test_shared_lulesh_has_the_totals_of_its_records(shared):
+    file = shared / "foreign" / "paraver" / "lulesh_7+1.prv"
+    if not file.is_file():
+        pytest.skip("no ../shared/foreign")
+    rows = [line.split(":") for line in file.read_text().splitlines()]
+    talks = [row for row in rows if row[0] == "3"]
+    calls = sum(
+        row[2] == "1" and 50000001 <= int(kind) <= 50000005 and value != "0"
+        for row in rows
+        if row[0] == "2"
+        for kind, value in zip(row[6::2], row[7::2], strict=True)
+    )
+    trace = open_source(file).trace()
+    summary = summarize(trace)
+    assert (summary.messages, summary.bytes) == (len(talks), sum(int(row[13]) for row in talks))
+    assert np.count_nonzero(trace.kind == Kind.ENTER) == calls
+    assert trace.ignored["state"] == sum(row[0] == "1" for row in rows)
+    assert lower(trace).p2p_traffic().same_as(traffic_of(trace))

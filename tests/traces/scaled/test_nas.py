@@ -1,0 +1,96 @@
+"""NAS benchmarks at more ranks, held against their generators: the same program, or a refusal."""
+
+import pytest
+
+from hopmap.traces import TraceError, nas_folded, nas_trace, nas_traffic, traffic_of
+from hopmap.traces.folded import unfolded
+from hopmap.traces.otf2.read import read_trace
+from hopmap.traces.otf2.write import write_trace
+from hopmap.traces.scaled.extrapolate import scaled, traffic_of_folded
+from support.made_traces import differences
+from support.slow import slow
+
+SOURCES = (16, 64)
+LONG = ("lu.B", "lu.C", "cg.C", "cg.E", "sp.A", "sp.B", "sp.C", "bt.B", "bt.C")
+
+
+def from_two(name, target=256, sources=SOURCES):
+    return scaled([nas_folded(f"{name}.{ranks}") for ranks in sources], target)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lu.A", "cg.A", "bt.A", *slow(*LONG)],
+)
+def test_256_ranks_from_16_and_64_are_the_generators_program(name):
+    """Every call, partner, tag, size and loop of every rank; so pairs, messages and bytes too."""
+    found = from_two(name)
+    assert differences(found.program, nas_folded(f"{name}.256")) == []
+    assert traffic_of_folded(found.program).same_as(nas_traffic(f"{name}.256"))
+    assert found.grids == ((4, 4), (8, 8), (16, 16))
+    assert not found.checked
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("mg.A", "loops that grow do not explain it"),  # coarse levels leave ranks idle
+        ("cg.B", "does not divide evenly"),  # 75000 rows: 18750, 9375, then 4687.5
+        ("lu.D", "does not divide evenly"),  # 408 points: 102, 51, then 25.5
+        ("is.A", "not known"),  # keys by their values
+    ],
+)
+def test_what_is_not_known_is_refused(name, why):
+    with pytest.raises(TraceError, match=why):
+        from_two(name)
+
+
+def test_a_program_without_messages_has_its_collectives_at_more_ranks():
+    found = from_two("ep.A")
+    assert differences(found.program, nas_folded("ep.A.256")) == []
+
+
+def test_three_sizes_check_each_other():
+    found = from_two("ep.A", 256, (16, 64, 128))
+    assert found.checked
+    assert differences(found.program, nas_folded("ep.A.256")) == []
+
+
+def test_the_largest_of_three_has_to_be_what_the_others_predict():
+    sources = [nas_folded(f"ep.A.{ranks}") for ranks in (16, 64, 128)]
+    sizes = sources[-1].trace.records.size
+    sizes[sizes > 0] += 128
+    with pytest.raises(
+        TraceError, match=r"128 ranks as predicted from \[16, 64\] are not those of"
+    ):
+        scaled(sources, 256)
+
+
+def test_a_recording_is_a_source(tmp_path):
+    """Written, read back, and with no loops: calls stand one after the other."""
+    sources = []
+    for ranks in (16, 64):
+        path = tmp_path / f"lu{ranks}.otf2"
+        write_trace(nas_trace(f"lu.A.{ranks}", steps=1), path)
+        sources.append(read_trace(path))
+    found = scaled(sources, 256)
+    assert traffic_of_folded(found.program).same_as(nas_traffic("lu.A.256", steps=1))
+    assert traffic_of(unfolded(found.program)).same_as(nas_traffic("lu.A.256", steps=1))
+
+
+def test_a_grid_without_an_inside_says_nothing_of_one_that_has_it():
+    with pytest.raises(TraceError, match="4 ranks"):
+        from_two("lu.A", 64, (4, 16))
+
+
+@pytest.mark.parametrize(
+    ("sources", "target", "why"),
+    [
+        ((16, 64), 64, "expected more than the 64 recorded"),
+        ((16, 16), 64, "expected different numbers"),
+        ((16, 64), 257, "not known"),
+    ],
+)
+def test_rank_counts_that_make_no_sense(sources, target, why):
+    with pytest.raises(TraceError, match=why):
+        from_two("lu.A", target, sources)

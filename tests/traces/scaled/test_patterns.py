@@ -1,0 +1,132 @@
+"""Stencils and butterflies of which the program at more ranks is known: the same, or refused."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopmap.traces import TraceError
+from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
+from hopmap.traces.nas.call_tables import everyone
+from hopmap.traces.scaled.extrapolate import scaled
+from hopmap.traces.scaled.grids import balanced, coordinates, numbered
+from support.made_traces import as_folded, differences
+from support.slow import examples
+
+
+def exchange(to, from_, tag, size):
+    """Irecv, Send, Wait, as far as there are partners."""
+    rows = [calls(Call.IRECV)] if from_ >= 0 else []
+    rows += [calls(Call.SEND, peer=to, tag=tag, size=size)] if to >= 0 else []
+    return rows + ([calls(Call.WAIT, peer=from_, tag=tag, size=size)] if from_ >= 0 else [])
+
+
+def program(ranks, of_rank):
+    def table(rank):
+        start, end = (everyone(call, ranks) for call in (Call.INIT, Call.FINALIZE))
+        return with_requests(np.concatenate([start, *of_rank(rank), end]))
+
+    return trace_of_calls(f"made.{ranks}", ranks, map(table, range(ranks)))
+
+
+def stencil(dims, periodic, vectors, sizes):
+    ranks, at = int(np.prod(dims)), coordinates(dims)
+
+    def neighbour(rank, vector):
+        to = at[rank] + vector
+        if any((c < 0 or c >= n) and not p for c, n, p in zip(to, dims, periodic, strict=True)):
+            return -1
+        return int(numbered(to % dims, dims))
+
+    def of_rank(rank):
+        for tag, (vector, size) in enumerate(zip(vectors, sizes, strict=True)):
+            back = tuple(-v for v in vector)
+            yield from exchange(neighbour(rank, vector), neighbour(rank, back), tag, size)
+
+    return program(ranks, of_rank)
+
+
+def butterfly(ranks, upwards, share):
+    bits = range(ranks.bit_length() - 1)
+
+    def of_rank(rank):
+        for tag, bit in enumerate(bits if upwards else reversed(bits)):
+            yield from exchange(rank ^ 1 << bit, rank ^ 1 << bit, tag, share // ranks)
+
+    return program(ranks, of_rank)
+
+
+@st.composite
+def stencils(draw):
+    """Arguments of `stencil` but for the dims, and how many there are."""
+    dimensions = draw(st.integers(2, 3))
+    steps = [v for v in product((-1, 0, 1), repeat=dimensions) if any(v)]
+    vectors = draw(st.lists(st.sampled_from(steps), min_size=1, max_size=4, unique=True))
+    used = [any(v[axis] for v in vectors) for axis in range(dimensions)]
+    periodic = [draw(st.booleans()) and use for use in used]
+    return dimensions, periodic, vectors, [draw(st.sampled_from([0, 8, 804])) for _ in vectors]
+
+
+def same_or_ambiguous(sources, expected):
+    """Scaled, it is what is expected, unless the sources allow of something else."""
+    try:
+        found = scaled(sources, expected.ranks)
+    except TraceError as error:
+        assert "differ at" in str(error)
+        return
+    assert differences(found.program, as_folded(expected)) == []
+
+
+@examples(60)
+@given(stencils())
+def test_stencils_of_two_sizes(drawn):
+    dimensions, *rest = drawn
+    counts = {2: (16, 36, 64), 3: (27, 64, 125)}[dimensions]
+    made = [stencil(balanced(ranks, dimensions), *rest) for ranks in counts]
+    same_or_ambiguous(made[:2], made[2])
+
+
+@examples(40)
+@given(stencils())
+def test_stencils_of_one_size(drawn):
+    dimensions, *rest = drawn
+    counts = {2: (25, 64), 3: (64, 125)}[dimensions]
+    made = [stencil(balanced(ranks, dimensions), *rest) for ranks in counts]
+    same_or_ambiguous(made[:1], made[1])
+
+
+def test_a_grid_that_is_no_square_goes_on_as_one():
+    made = [stencil(dims, (False, True), [(1, 0), (0, -1)], [8, 16]) for dims in SHAPES]
+    found = scaled(made[:2], 96)
+    assert found.grids == SHAPES
+    assert differences(found.program, as_folded(made[2])) == []
+
+
+SHAPES = ((4, 6), (6, 8), (8, 12))
+
+
+@pytest.mark.parametrize("upwards", [False, True])
+def test_butterflies_have_a_stage_more_for_twice_the_ranks(upwards):
+    made = [butterfly(ranks, upwards, 2**16) for ranks in (8, 16, 128)]
+    found = scaled(made[:2], 128)
+    assert differences(found.program, as_folded(made[2])) == []
+
+
+def test_one_size_of_a_butterfly_does_not_say_where_the_bits_begin():
+    with pytest.raises(TraceError, match="partners follow 2 rules that differ there"):
+        scaled([butterfly(16, True, 2**16)], 64)
+
+
+def test_one_rank_that_does_something_else_is_seen():
+    made = [stencil(dims, (True, True), [(1, 0), (0, 1)], [8, 16]) for dims in SHAPES]
+    sends = np.flatnonzero(made[1].kind == 2)
+    for column, match in (("size", "follow no rule"), ("peer", "partners follow no rule")):
+        values = getattr(made[1].records, column)
+        row = made[1].ref[sends[31]]
+        values[row] += 1
+        with pytest.raises(TraceError, match=match):
+            scaled(made[:2], 96)
+        values[row] -= 1
+    assert differences(scaled(made[:2], 96).program, as_folded(made[2])) == []

@@ -1,0 +1,107 @@
+"""Which class of virtual channels a packet takes on each link, so that none waits in a ring.
+
+With finite buffers a packet holds one buffer while it waits for the next. If those that hold and
+those that are waited for form a cycle, nothing moves again; routes without such a cycle are free of
+deadlock (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks,
+IEEE Trans. Computers 36, 1987). A class is one or more virtual channels of every link.
+
+- **dateline**, rings: class 0 up to the link that wraps around, class 1 behind it, anew in every
+  dimension (the same work). Dimension order needs nothing more, and meshes not even that.
+- **global links crossed**, dragonflies: class 0 up to the global link, class 1 behind it, on
+  minimal routes (Kim, Dally, Scott and Abts, ISCA 2008, section 4.1).
+- **up and down**, fat trees and hierarchies: one class, since no route goes up again.
+- **hops**, any other network whose routes have a cycle: a class for each hop (Merlin and
+  Schweitzer, Deadlock avoidance in store-and-forward networks, IEEE Trans. Comm. 28, 1980).
+
+`waiting_cycle` looks at the routes themselves, whatever rule they come from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .box_kernels import BoxRouter, FoldedRouter
+from .dragonfly_plus_kernels import DragonflyPlusRouter
+from .switch_kernels import DragonflyRouter, FatTreeRouter
+from .topology import Topology
+from .tree_kernels import TreeRouter
+
+Ints = NDArray[np.int64]
+
+
+def channel_classes(topology: Topology, indptr: Ints, links: Ints) -> Ints:
+    """Return the class of virtual channels of every hop of some routes.
+
+    Parameters
+    ----------
+    indptr : ndarray(int64, shape=(routes + 1,))
+        Route r takes ``links[indptr[r]:indptr[r + 1]]``, in order, as of `Topology.routes`.
+
+    Returns
+    -------
+    ndarray(int64, shape=(hops,))
+        From 0 on.
+    """
+    router, route = topology.router, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    if isinstance(router, FatTreeRouter | TreeRouter):
+        return np.zeros(len(links), dtype=np.int64)
+    if isinstance(router, BoxRouter | FoldedRouter):
+        dimension, wraps = _dimensions(topology, router)
+        return _passed(route * len(router.dims) + dimension[links], wraps[links])
+    if isinstance(router, DragonflyRouter | DragonflyPlusRouter):
+        crosses = np.array([kind.name == "global" for kind in topology.kinds])
+        return _passed(route, crosses[topology.link_kind[links]])
+    alone = np.zeros(len(links), dtype=np.int64)
+    if not len(waiting_cycle(indptr, links)):
+        return alone
+    return np.arange(len(links)) - indptr[route]
+
+
+def _dimensions(
+    topology: Topology, router: BoxRouter | FoldedRouter
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Dimension of every link of a box, and whether it wraps around."""
+    step = router.coords[topology.link_to] - router.coords[topology.link_from]
+    # of the HAEC Box' wireless links, which may change all three, only straight ones follow
+    dimension = np.argmax(step != 0, axis=1)
+    far = np.abs(step[np.arange(len(step)), dimension]) > 1
+    return dimension.astype(np.int64), far & router.wraps[dimension]
+
+
+def _passed(group: Ints, mark: NDArray[np.bool_]) -> Ints:
+    """Count the marks before each place within its group; groups are runs of equal numbers."""
+    count: Ints = np.cumsum(mark) - mark
+    first = np.concatenate(([True], group[1:] != group[:-1])) if len(group) else mark
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(group)), 0))
+    return count - count[begin]
+
+
+def waiting_cycle(indptr: Ints, channels: Ints) -> Ints:
+    """Return channels of which each waits for the next, and the last for the first; none if none.
+
+    Parameters
+    ----------
+    indptr, channels : ndarray(int64)
+        Routes as those of `channel_classes`, by channels: a link, or a link and its class.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+    inner = np.ones(len(channels), dtype=np.bool_)
+    inner[indptr[1:][np.diff(indptr) > 0] - 1] = False  # the last one of a route waits for nothing
+    before = np.flatnonzero(inner)
+    size = int(channels.max(initial=-1)) + 1
+    edges = channels[before], channels[before + 1]
+    waits = csr_array((np.ones(len(before), dtype=np.int8), edges), shape=(size, size))
+    _, part = connected_components(waits, directed=True, connection="strong")
+    within = np.flatnonzero(part[edges[0]] == part[edges[1]])
+    if not len(within):
+        return np.empty(0, dtype=np.int64)
+    start, second = edges[0][within[0]], edges[1][within[0]]
+    # the shortest way back from the second to the first
+    _, came_from = breadth_first_order(waits, second, return_predecessors=True)
+    cycle = [int(start)]
+    while cycle[-1] != second:
+        cycle.append(int(came_from[cycle[-1]]))
+    return np.array(cycle[::-1][-1:] + cycle[::-1][:-1], dtype=np.int64)

@@ -1,0 +1,56 @@
+"""Read DUMPI traces. Requests are known, and so is what MPI_Test and MPI_Waitany found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from hopmap.traces.foreign.messages import Messages, acts_of, matched
+from hopmap.traces.foreign.recorded import Calls, trace_of
+from hopmap.traces.trace import Trace
+
+from .collectives import collectives_of
+from .communicators import members_of
+from .handles import made_by
+from .layouts import NAMES
+from .messages import messages_of
+from .rank import read_rank, times
+
+
+def read_dumpi(files: list[Path], name: str) -> Trace:
+    """Read the files of all ranks, in order.
+
+    Raises
+    ------
+    TraceError
+        A file that is cut or foreign, a function or type that is not known, messages on
+        communicators whose members are not; the message names file and place.
+    """
+    ranks = [read_rank(file) for file in files]
+    members, numbers = members_of([made_by(rank) for rank in ranks], files)
+    offsets = np.concatenate(([0], np.cumsum([len(rank.calls) for rank in ranks]))).astype(np.int64)
+    bias = min(rank.bias for rank in ranks)
+    begin, end = zip(*(times(rank, bias) for rank in ranks), strict=True)
+    function = np.concatenate([rank.calls[:, 0] for rank in ranks])
+    calls = Calls(offsets, function, np.concatenate(begin), np.concatenate(end))
+    tables, collectives, cancelled = [], [], 0
+    for own, (rank, first) in enumerate(zip(ranks, offsets.tolist(), strict=False)):
+        table, gone = messages_of(rank, own, numbers[own], members, first)
+        tables.append(table)
+        cancelled += gone
+        collectives.append(collectives_of(rank, own, numbers[own], members, first))
+    messages = Messages(*map(np.concatenate, zip(*tables, strict=True)))
+    of = messages.call
+    messages, guessed, untold = matched(messages, calls.ranks()[of], calls.since_first()[of])
+    ignored = {
+        "Function_enter and Function_exit": sum(rank.profiled for rank in ranks),
+        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
+        "receives that no message fits, left out, in": untold,
+        "cancelled receives, left out, in": cancelled,
+        "MPI_Alltoallw, types taken for bytes, in": int(
+            (function == NAMES.index("MPI_Alltoallw")).sum()
+        ),
+    }
+    parts = (*acts_of(messages), *collectives)
+    return trace_of(name, calls, parts, NAMES, members, ignored=ignored)

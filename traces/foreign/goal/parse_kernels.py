@@ -1,0 +1,284 @@
+"""Compiled: the text of a GOAL schedule, in one pass."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.compilation import njit
+
+from .scan_kernels import MOST, WRAP, is_word, name_at, next_token, number_at
+
+FINE, WRONG_STATEMENT, WRONG_OPERATION, WRONG_NUMBER, WRONG_LABEL, WRONG_END = range(6)
+TOO_LARGE, OUTSIDE, WRONG_RANK = 6, 7, 8
+SEND, RECV, CALC = 1, 2, 3
+
+WIDEST = 2**16 - 1  # of processors and interfaces
+_LINE, _COLON, _OPEN, _CLOSE, _B = ord("\n"), ord(":"), ord("{"), ord("}"), ord("b")
+
+
+def _spelled(word: str) -> NDArray[np.uint8]:
+    return np.frombuffer(word.encode(), dtype=np.uint8)
+
+
+_NUM_RANKS, _RANK = _spelled("num_ranks"), _spelled("rank")
+_SEND, _RECV, _CALC = _spelled("send"), _spelled("recv"), _spelled("calc")
+_REQUIRES, _IREQUIRES = _spelled("requires"), _spelled("irequires")
+_TO, _FROM = _spelled("to"), _spelled("from")
+_TAG, _CPU, _NIC = _spelled("tag"), _spelled("cpu"), _spelled("nic")
+
+
+class Operations(NamedTuple):
+    """Columns of the operations, with room for more; peer and tag are -1 for any.
+
+    `first` and `behind` say where an operation's label stands, or are -1.
+    """
+
+    kind: NDArray[np.uint8]
+    rank: NDArray[np.int64]
+    size: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    tag: NDArray[np.int64]
+    cpu: NDArray[np.uint16]
+    nic: NDArray[np.uint16]
+    first: NDArray[np.int64]
+    behind: NDArray[np.int64]
+
+
+class Edges(NamedTuple):
+    """Columns of the dependencies, with room for more; see `Schedule`."""
+
+    after: NDArray[np.int64]
+    before: NDArray[np.int64]
+    begun: NDArray[np.bool_]
+
+
+@njit(cache=False)
+def _operation(text: NDArray[np.uint8], begin: int, end: int) -> int:
+    """Which operation a word is, or 0."""
+    if end - begin != 4:
+        return 0
+    if is_word(text, begin, end, _SEND):
+        return SEND
+    if is_word(text, begin, end, _RECV):
+        return RECV
+    return CALC if is_word(text, begin, end, _CALC) else 0
+
+
+@njit(cache=False)
+def _slot(
+    text: NDArray[np.uint8],
+    begin: int,
+    end: int,
+    mixed: Any,
+    number: Any,
+    rank: int,
+    table: NDArray[np.int64],
+    rows: Operations,
+) -> Any:
+    """Place of a rank's label in the table of labels, or where it would stand.
+
+    Labels that count up stand beside each other; what meets another one goes far away.
+    """
+    whole = (mixed ^ np.uint64(rank)) * np.uint64(0xD6E8FEB86659FD93)
+    whole ^= whole >> np.uint64(32)
+    mask = np.uint64(len(table) - 1)
+    at = (whole + number) & mask
+    step = ((whole ^ number) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) | np.uint64(1)
+    while table[at] >= 0:
+        row = table[at]
+        first = rows.first[row]
+        if rows.rank[row] == rank and rows.behind[row] - first == end - begin:
+            same = True
+            for k in range(end - begin):
+                if text[first + k] != text[begin + k]:
+                    same = False
+                    break
+            if same:
+                return at
+        at = (at + step) & mask
+    return at
+
+
+@njit
+def room(text: NDArray[np.uint8]) -> tuple[int, int, int]:
+    """Count statements at most (one a line, the last before a bracket), labels, and ranks."""
+    statements, labels, ranks = 2, 0, 0
+    for byte in text:
+        statements += (byte == _LINE) | (byte == _CLOSE)
+        labels += byte == _COLON
+        ranks += byte == _OPEN
+    return statements, labels, ranks
+
+
+@njit
+def parse(
+    text: NDArray[np.uint8],
+    rows: Operations,
+    edges: Edges,
+    table: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+    told: NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Fill operations and edges.
+
+    Parameters
+    ----------
+    rows : Operations
+        Room for one a line or closing bracket, and one more.
+    edges : Edges
+        Likewise.
+    table : ndarray(int64)
+        Of a power of two, filled with -1, for labels.
+    blocks : ndarray(int64)
+        Ranks, in the order in which they stand there.
+    told : ndarray(int64, shape=(5,))
+        Number of ranks that the text says, operations, edges, labels given again, and blocks.
+
+    Returns
+    -------
+    code, place, rank : int
+        `FINE`, or what is wrong at which byte, in which rank (-1 outside).
+    """
+    size = len(text)
+    at, rank, count, dependencies = 0, -1, 0, 0
+    told[:] = 0
+    told[0] = -1
+    while True:
+        start = at = next_token(text, at)
+        if at >= size:
+            break
+        if text[at] == _LINE:
+            at += 1
+            continue
+        if text[at] == _CLOSE and rank >= 0:
+            rank = -1
+            at += 1
+            continue
+        end, mixed, number = name_at(text, at)
+        if end == at:
+            return WRONG_STATEMENT, start, rank
+        if rank < 0:
+            outside = 1 if is_word(text, at, end, _RANK) else 0
+            if not outside and not is_word(text, at, end, _NUM_RANKS):
+                return OUTSIDE, start, rank
+            at = next_token(text, end)
+            end, value = number_at(text, at, False)
+            if end == at or value < 0:
+                return WRONG_RANK, start, rank
+            at = end
+            if not outside:
+                if told[0] >= 0:
+                    return WRONG_RANK, start, rank
+                told[0] = value
+                continue
+            if value >= told[0]:
+                return WRONG_RANK, start, rank
+            rank = value
+            at = next_token(text, at)
+            while at < size and text[at] == _LINE:
+                at = next_token(text, at + 1)
+            if at >= size or text[at] != _OPEN:
+                return WRONG_RANK, start, rank
+            at += 1
+            blocks[told[4]] = rank
+            told[4] += 1
+            continue
+        first: Any = np.int64(-1)
+        behind: Any = np.int64(-1)
+        hashed, last = mixed, number
+        word = _operation(text, at, end)
+        if not word:
+            first, behind = at, end
+            at = next_token(text, end)
+            if at < size and text[at] == _COLON:
+                at = next_token(text, at + 1)
+                end, _, _ = name_at(text, at)
+                word = _operation(text, at, end)
+                if not word:
+                    return WRONG_OPERATION, start, rank
+            else:
+                end, _, _ = name_at(text, at)
+                begun = is_word(text, at, end, _IREQUIRES)
+                if not begun and not is_word(text, at, end, _REQUIRES):
+                    return WRONG_STATEMENT, start, rank
+                at = next_token(text, end)
+                end, mixed, number = name_at(text, at)
+                if end == at:
+                    return WRONG_LABEL, start, rank
+                after = table[_slot(text, first, behind, hashed, last, rank, table, rows)]
+                before = table[_slot(text, at, end, mixed, number, rank, table, rows)]
+                if after < 0 or before < 0:
+                    return WRONG_LABEL, start, rank
+                edges.after[dependencies], edges.before[dependencies] = after, before
+                edges.begun[dependencies] = begun
+                dependencies += 1
+                at = next_token(text, end)
+                if at < size and text[at] != _LINE:
+                    return WRONG_END, start, rank
+                continue
+        at = next_token(text, end)
+        end, value = number_at(text, at, False)
+        if end == at or value < 0:
+            return WRONG_NUMBER, start, rank
+        if value > MOST:
+            return TOO_LARGE, start, rank
+        rows.kind[count], rows.rank[count], rows.size[count] = word, rank, value
+        rows.peer[count], rows.tag[count] = -1, 0
+        rows.cpu[count], rows.nic[count] = 0, 0
+        at = end
+        if word != CALC:
+            at = next_token(text, at)
+            end, _, _ = name_at(text, at)
+            if end - at != 1 or text[at] != _B:
+                return WRONG_OPERATION, start, rank
+            at = next_token(text, end)
+            end, _, _ = name_at(text, at)
+            if not is_word(text, at, end, _TO if word == SEND else _FROM):
+                return WRONG_OPERATION, start, rank
+            at = next_token(text, end)
+            end, value = number_at(text, at, False)
+            if end == at or value < (0 if word == SEND else -1):
+                return WRONG_NUMBER, start, rank
+            if value >= told[0]:
+                return WRONG_RANK, start, rank
+            rows.peer[count] = value
+            at = end
+        at = next_token(text, at)
+        end, _, _ = name_at(text, at)
+        while end > at:
+            is_tag, is_nic = is_word(text, at, end, _TAG), is_word(text, at, end, _NIC)
+            if not (is_tag or is_nic or is_word(text, at, end, _CPU)) or (
+                word == CALC and (is_tag or is_nic)
+            ):
+                return WRONG_END, start, rank
+            at = next_token(text, end)
+            end, value = number_at(text, at, is_tag)
+            if end == at or value < (-1 if is_tag and word == RECV else 0):
+                return WRONG_NUMBER, start, rank
+            if not is_tag and value > WIDEST:
+                return TOO_LARGE, start, rank
+            if is_tag:
+                rows.tag[count] = -1 if word == RECV and value == WRAP - 1 else value
+            elif is_nic:
+                rows.nic[count] = value
+            else:
+                rows.cpu[count] = value
+            at = next_token(text, end)
+            end, _, _ = name_at(text, at)
+        if at < size and text[at] != _LINE and text[at] != _CLOSE:
+            return WRONG_END, start, rank
+        rows.first[count], rows.behind[count] = first, behind
+        if first >= 0:
+            slot = _slot(text, first, behind, hashed, last, rank, table, rows)
+            if table[slot] >= 0:
+                told[3] += 1  # the first one counts, as for txt2bin
+            else:
+                table[slot] = count
+        count += 1
+    told[1], told[2] = count, dependencies
+    if rank >= 0:
+        return WRONG_END, size, rank
+    return FINE, 0, -1

@@ -1,0 +1,1 @@
+"""liballprof's text, one file a rank."""

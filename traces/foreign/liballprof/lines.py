@@ -1,0 +1,157 @@
+"""Lines of one rank's file, by the function that each is a call of.
+
+A line is a call: ``MPI_Send:begin:arguments:end``, times in microseconds, see `signatures.py`;
+lines that begin with # are comments, and empty ones are allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.foreign.text import Fields, read_fields
+from hopmap.traces.foreign.text_kernels import TEXT
+from hopmap.traces.trace import TraceError
+
+from .signatures import SIGNATURES, place, widths
+
+Ints = NDArray[np.int64]
+
+_LINE = re.compile(rb"MPI_[A-Za-z_]+:(-|\d+(\.\d+)?):")
+
+
+def is_liballprof(start: bytes) -> bool:
+    """Whether a file that begins like this is one."""
+    lines = [line for line in start.splitlines()[:50] if line and not line.startswith(b"#")]
+    return bool(lines) and _LINE.match(lines[0]) is not None
+
+
+class Rank(NamedTuple):
+    """What one file holds."""
+
+    fields: Fields
+    rows: Ints  # lines that are calls
+    names: tuple[str, ...]
+    function: Ints  # of each call, among these names
+
+
+def read_rank(file: Path) -> Rank:
+    """Read one file and find its calls."""
+    fields = read_fields(file, ":,")
+    first = fields.lines[:-1]
+    marks = np.frombuffer(fields.text, dtype=np.uint8)
+    blank = fields.ends[first] == fields.begins[first]
+    comment = ~blank
+    comment[~blank] = marks[fields.begins[first[~blank]]] == ord("#")
+    rows = np.flatnonzero(~blank & ~comment)
+    odd = rows[(fields.kinds[first[rows]] != TEXT) | (fields.counts[rows] < 3)]
+    expected = "a call like MPI_Send:begin:arguments:end"
+    if b":0x" in fields.text:
+        raise TraceError(
+            f"{file}: of liballprof2, which tells no sizes of types: expected liballprof's"
+        )
+    if odd.size:
+        raise fields.wrong(int(odd[0]), expected)
+    if not rows.size:
+        raise TraceError(f"{file}: no calls in it: expected lines like MPI_Send:begin:...:end")
+    if not fields.text.endswith(b"\n"):
+        raise fields.wrong(int(rows[-1]), "a whole line, which ends: the file is cut")
+    _, example, function = np.unique(
+        fields.values[first[rows]], return_index=True, return_inverse=True
+    )
+    names = tuple(fields.word(int(first[rows[k]])) for k in example)
+    for name, k in zip(names, example, strict=True):
+        if not re.fullmatch(r"(MPI|NBC)_\w+", name):
+            raise fields.wrong(int(rows[k]), expected)
+    return Rank(fields, rows, names, function.reshape(-1))
+
+
+def times(rank: Rank) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Begin and end of each call in seconds; MPI_Init has no begin, MPI_Finalize no end."""
+    fields, rows = rank.fields, rank.rows
+    marks = np.frombuffer(fields.text, dtype=np.uint8)
+    begin, end = fields.lines[rows] + 1, fields.lines[rows + 1] - 1
+    dash = []
+    for at in (begin, end):
+        single = fields.ends[at] - fields.begins[at] == 1
+        dash.append(single & (marks[np.minimum(fields.begins[at], len(marks) - 1)] == ord("-")))
+    both = np.flatnonzero(dash[0] & dash[1])
+    if both.size:
+        raise fields.wrong(int(rows[both[0]]), "a time, in microseconds, of the call")
+    begin, end = np.where(dash[0], end, begin), np.where(dash[1], begin, end)
+    what = "times in microseconds"
+    columns = (fields.micros(rows, at - fields.lines[rows], what) for at in (begin, end))
+    first, last = (np.multiply(column, 1e-9, dtype=np.float64) for column in columns)
+    return first, last
+
+
+def calls_of(rank: Rank, name: str) -> Ints:
+    """Find the calls of a function in a rank's file."""
+    if name not in rank.names:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(rank.function == rank.names.index(name))
+
+
+class Lines:
+    """The calls of one function in one file, and their arguments."""
+
+    def __init__(self, rank: Rank, function: str) -> None:
+        self.function, self.fields, self.calls = function, rank.fields, calls_of(rank, function)
+        self.rows = rank.rows[self.calls]
+        fixed, lists = widths(function)
+        # The name, two times and the arguments.
+        spare = self.fields.counts[self.rows] - 3 - fixed
+        bad = (spare != 0) if not lists else (spare < lists) | (spare % lists != 0)
+        if bad.any():
+            raise self.wrong(int(np.flatnonzero(bad)[0]))
+        self.members = spare // lists if lists else np.zeros_like(spare)
+
+    def wrong(self, call: int) -> TraceError:
+        """Return the error of a call among these."""
+        arguments = ", ".join(name for name, _ in SIGNATURES[self.function])
+        return self.fields.wrong(
+            int(self.rows[call]), f"{self.function} with {arguments} between two times"
+        )
+
+    def get(self, argument: str, offset: int = 0) -> Ints:
+        """Return a number of each call; of a type, the second is its size."""
+        at = place(self.function, argument)
+        step = place(self.function, argument, 1)
+        assert at is not None and step is not None
+        where = 2 + at + (step - at) * self.members + offset
+        what = f"{self.function} with a whole number for {argument}"
+        return self.fields.numbers(self.rows, where, what)
+
+    def sums(self, argument: str) -> Ints:
+        """Return the sum of counts of each call."""
+        return np.array([int(row.sum()) for row in self.counts(argument)], dtype=np.int64)
+
+    def counts(self, argument: str) -> list[Ints]:
+        """Return the counts of each call, one a member."""
+        at, step = place(self.function, argument), place(self.function, argument, 1)
+        assert at is not None and step is not None
+        lists = []
+        for row, members in zip(self.rows.tolist(), self.members.tolist(), strict=True):
+            first = 2 + at + (step - at) * members + 1
+            line = np.full(members, row)
+            what = f"{self.function} with counts for {argument}"
+            lists.append(self.fields.numbers(line, first + np.arange(members), what))
+        return lists
+
+    def sizes(self, count: str, kind: str) -> Ints:
+        """Bytes of a buffer.
+
+        Raises
+        ------
+        TraceError
+            Below 0, or beyond 2^53.
+        """
+        number, width = self.get(count), self.get(kind, 1)
+        bad = np.flatnonzero((number < 0) | (width < 0) | (number * width.astype(float) > 2**53))
+        if bad.size:
+            raise self.wrong(int(bad[0]))
+        return number * width

@@ -1,0 +1,146 @@
+"""Members of communicators that each process knows by a handle, its own rank and the size.
+
+Handles are addresses or numbers of the process: what they have in common is found by what fits. All
+of the world, each in its own place, is MPI_COMM_WORLD; of one member, MPI_COMM_SELF. Of others, the
+processes that use the same handle, or the k-th of their handles, are one communicator if their
+ranks are 0 to size - 1, each once; else a call of MPI_Comm_split decides whose colours do fit. If
+all say that they are rank 0 of the world, they are copies of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Key = tuple[int, int, int]  # handle, own rank and size
+
+
+class Resolved(NamedTuple):
+    """What handles mean.
+
+    Attributes
+    ----------
+    members : list of ndarray(int64)
+        World ranks, in the communicator's order; the first is MPI_COMM_WORLD, and the second, which
+        is empty, MPI_COMM_SELF.
+    number : list of mapping
+        By process, the communicator of each handle that was found.
+    copies : bool
+        Whether all processes say that they are rank 0 of the world.
+    """
+
+    members: list[Ints]
+    number: list[dict[Key, int]]
+    copies: bool = False
+
+
+def resolve(
+    used: Sequence[Sequence[Key]], splits: Sequence[Sequence[tuple[Key, int, int]]]
+) -> Resolved:
+    """Find out who is in which communicator.
+
+    Parameters
+    ----------
+    used : sequence of sequence of (handle, rank, size)
+        By process, communicators in the order in which they first appear.
+    splits : sequence of sequence of (parent, colour, key)
+        By process, calls of MPI_Comm_split in order.
+    """
+    ranks = len(used)
+    found = Resolved([np.arange(ranks), np.zeros(0, dtype=np.int64)], [{} for _ in used])
+    whole = [[key for key in keys if key[1:] == (rank, ranks)] for rank, keys in enumerate(used)]
+    handles = [sorted({key[0] for key in keys}) for keys in whole]
+    alike = all(each == handles[0] for each in handles) and len(handles[0]) > 1
+    open_: list[list[Key]] = []
+    for rank, keys in enumerate(used):
+        numbers = found.number[rank]
+        for key in keys:
+            if key in whole[rank]:
+                numbers[key] = 0
+            elif key[2] == 1:
+                numbers[key] = 1
+        open_.append([key for key in keys if key not in numbers])
+    if alike:  # copies of the world: the same handle is the same communicator
+        first = whole[0][0][0]
+        for handle in handles[0]:
+            if handle != first:
+                found.members.append(np.arange(ranks))
+                for rank in range(ranks):
+                    found.number[rank][handle, rank, ranks] = len(found.members) - 1
+    for of in (_by_handle, _by_turn):
+        for together in of(open_, found.number):
+            _settle(together, splits, found)
+    whose = zip(open_, found.number, strict=True)
+    strange = {key for keys, known in whose for key in keys if key not in known}
+    for copied in strange if len(strange) == 1 else ():
+        if all(copied in keys for keys in used) and found.number[0].get(copied) == 0:
+            for known in found.number:
+                known[copied] = 0
+            return found._replace(copies=True)
+    return found
+
+
+def _by_handle(
+    open_: Sequence[Sequence[Key]], known: Sequence[Mapping[Key, int]]
+) -> Iterator[list[tuple[int, Key]]]:
+    """Put together what has the same handle and size."""
+    groups: dict[tuple[int, int], list[tuple[int, Key]]] = {}
+    for rank, keys in enumerate(open_):
+        for key in keys:
+            if key not in known[rank]:
+                groups.setdefault((key[0], key[2]), []).append((rank, key))
+    yield from groups.values()
+
+
+def _by_turn(
+    open_: Sequence[Sequence[Key]], known: Sequence[Mapping[Key, int]]
+) -> Iterator[list[tuple[int, Key]]]:
+    """Put together what comes at the same turn among a process's handles."""
+    groups: dict[tuple[int, int], list[tuple[int, Key]]] = {}
+    for rank, keys in enumerate(open_):
+        for turn, key in enumerate(keys):
+            if key not in known[rank]:
+                groups.setdefault((turn, key[2]), []).append((rank, key))
+    yield from groups.values()
+
+
+def _settle(
+    together: list[tuple[int, Key]],
+    splits: Sequence[Sequence[tuple[Key, int, int]]],
+    found: Resolved,
+) -> None:
+    """Note the communicators that these are, if they can be."""
+    size = together[0][1][2]
+    own = dict(together)
+    places = sorted(key[1] for key in own.values())
+    if len(together) == len(own) == size and places == list(range(size)):
+        _add(sorted(own, key=lambda rank: own[rank][1]), own, found)
+        return
+    for turn in range(max(map(len, splits), default=0)):
+        groups: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        for rank, calls in enumerate(splits):
+            if turn < len(calls) and calls[turn][0] in found.number[rank]:
+                parent, colour, key = calls[turn]
+                group = (found.number[rank][parent], colour)
+                groups.setdefault(group, []).append((key, parent[1], rank))
+        sides = [[rank for *_, rank in sorted(group)] for group in groups.values()]
+        fits = [
+            side
+            for side in sides
+            if len(side) == size
+            and all(rank in own and own[rank][1] == at for at, rank in enumerate(side))
+        ]
+        if sum(map(len, fits)) == len(own):
+            for side in fits:
+                _add(side, own, found)
+            return
+
+
+def _add(side: list[int], own: Mapping[int, Key], found: Resolved) -> None:
+    found.members.append(np.array(side, dtype=np.int64))
+    for rank in side:
+        found.number[rank][own[rank]] = len(found.members) - 1

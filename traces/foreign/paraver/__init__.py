@@ -1,0 +1,1 @@
+"""Paraver's traces (.prv), as Extrae writes them."""

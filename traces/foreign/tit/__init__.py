@@ -1,0 +1,1 @@
+"""SimGrid's time-independent traces, as its replay reads them."""

@@ -1,0 +1,139 @@
+"""Sends and receives of a rank, and the calls that complete them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.foreign.text import Fields
+
+from .actions import sizes_of, whole_at, widths_of
+
+Ints = NDArray[np.int64]
+
+
+def messages_of(
+    own: int, fields: Fields, rows: Ints, lines: Any, number: Ints, width: int, ranks: int
+) -> tuple[Any, ...]:
+    """List sends and receives of a rank, and the calls that complete them."""
+    parts: list[tuple[Any, ...]] = []  # place, sends, peer, tag, size, blocking
+    for word in ("send", "isend", "recv", "irecv"):
+        which = lines(word)
+        at = rows[which]
+        what = f"{word} partner tag bytes"
+        sizes = sizes_of(fields, at, 4, widths_of(fields, at, 5, width), what)
+        peer, tag = (whole_at(fields, at, k, what) for k in (2, 3))
+        parts.append(
+            (
+                which,
+                np.full(len(which), "send" in word),
+                peer,
+                tag,
+                sizes,
+                np.full(len(which), word[0] != "i"),
+            )
+        )
+    which = lines("sendrecv")
+    at = rows[which]
+    what = "sendrecv bytes target bytes source"
+    for out, first, other, kind in ((True, 2, 3, 6), (False, 4, 5, 7)):
+        sizes = sizes_of(fields, at, first, widths_of(fields, at, kind, width), what)
+        none = np.zeros(len(which), dtype=np.int64)
+        parts.append(
+            (
+                which,
+                np.full(len(which), out),
+                whole_at(fields, at, other, what),
+                none,
+                sizes,
+                np.full(len(which), True),
+            )
+        )
+    place, sends, peer, tag, size, blocking = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    order = np.argsort(place, kind="stable")
+    place, sends, peer, tag, size, blocking = (
+        c[order] for c in (place, sends, peer, tag, size, blocking)
+    )
+    bad = np.flatnonzero((peer >= ranks) | (sends & (peer < -2)))
+    if bad.size:
+        raise fields.wrong(int(rows[place[bad[0]]]), f"a partner below {ranks}")
+    done = np.where(blocking, number[place], -1)
+    open_ = np.flatnonzero(~blocking)
+    if open_.size or len(lines("wait")) or len(lines("test")):
+        done[open_] = _completed(
+            own, fields, rows, lines, number, place[open_], sends[open_], peer[open_], tag[open_]
+        )
+    real: Any = (peer >= -1) & ~(sends & (peer < 0))
+    zeros = np.zeros(len(place), dtype=np.int64)
+    return tuple(c[real] for c in (number[place], done, sends, peer, tag, zeros, size))
+
+
+def _completed(
+    own: int,
+    fields: Fields,
+    rows: Ints,
+    lines: Any,
+    number: Ints,
+    place: Ints,
+    sends: Any,
+    peer: Ints,
+    tag: Ints,
+) -> Ints:
+    """Call that completes each request: the waits of its ends and tag in order, or a waitall."""
+    waits, tests, alls = lines("wait"), lines("test"), lines("waitall")
+    some = np.sort(np.concatenate((waits, tests)))
+    what = "source, target and tag of a request"
+    source, target, label = (whole_at(fields, rows[some], k, what) for k in (2, 3, 4))
+    done = np.full(len(place), -1, dtype=np.int64)
+    out = source == own
+    ends = {
+        "keys": np.stack((np.where(out, 1, 0), np.where(out, target, source), label)),
+        "begun": np.stack((np.where(sends, 1, 0), peer, tag)),
+    }
+    # To oneself both a send and a receive may be meant: the receive is, if it is open.
+    both = np.concatenate((ends["begun"], ends["keys"]), axis=1)
+    _, key = np.unique(both, axis=1, return_inverse=True)
+    key = key.reshape(-1)
+    events = sorted(
+        [(int(at), 0, k) for k, at in enumerate(place)]
+        + [(int(at), 1, k) for k, at in enumerate(some)]
+        + [(int(at), 2, k) for k, at in enumerate(alls)]
+    )
+    queues: dict[int, list[int]] = {}
+    heads: dict[int, int] = {}
+    for at, what_, k in events:
+        if what_ == 0:
+            queues.setdefault(int(key[k]), []).append(k)
+        elif what_ == 1:
+            mine = int(key[len(place) + k])
+            if own == source[k] == target[k]:
+                mine = _of_self(both, key, mine, queues, heads, own, int(label[k]))
+            head, queue = heads.get(mine, 0), queues.get(mine, [])
+            if head < len(queue):
+                done[queue[head]] = number[at]
+                heads[mine] = head + 1
+        else:
+            for mine, queue in queues.items():
+                done[queue[heads.get(mine, 0) :]] = number[at]
+            queues.clear()
+            heads.clear()
+    return done
+
+
+def _of_self(
+    both: Ints,
+    key: Ints,
+    mine: int,
+    queues: dict[int, list[int]],
+    heads: dict[int, int],
+    own: int,
+    label: int,
+) -> int:
+    """Key of the receive of a message to oneself, if one is open."""
+    same = np.flatnonzero((both[0] == 0) & (both[1] == own) & (both[2] == label))
+    other = int(key[same[0]]) if same.size else mine
+    return other if heads.get(other, 0) < len(queues.get(other, [])) else mine

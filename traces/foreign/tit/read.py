@@ -1,0 +1,165 @@
+"""Read SimGrid's time-independent traces: an index of the ranks' files, or one file of all ranks.
+
+A line is ``rank action arguments``. Computation is in floating point operations, at 10^9 a second
+as hopmap writes them; sizes are bytes, or numbers of a type behind them (`TYPES`), which is
+double if ``init`` has an argument. A rank's ``wait`` and ``test`` name source, target and tag, and
+are for the oldest such request; ``waitall`` is for all that are open. All collectives are of
+MPI_COMM_WORLD; ``init`` and ``finalize`` wait for nobody.
+
+Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp; documentation,
+"Replaying traces".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.foreign.messages import Messages, acts_of, matched
+from hopmap.traces.foreign.recorded import Acts, Calls, trace_of
+from hopmap.traces.foreign.text import Fields, read_fields
+from hopmap.traces.trace import Trace, TraceError
+
+from .actions import REGIONS, SILENT, TYPES, reals
+from .collectives import collectives_of
+from .messages import messages_of
+
+Ints = NDArray[np.int64]
+
+FLOPS = 1e9  # a second, as hopmap writes computation
+_ACTIONS = (*REGIONS, *SILENT)
+
+
+def read_tit(files: list[Path], name: str) -> Trace:
+    """Read the files of all ranks.
+
+    Raises
+    ------
+    TraceError
+        An action that is not understood, ranks that are missing, a file that is cut; the message
+        names file and line.
+    """
+    tables = [_table(file) for file in files]
+    rank = np.concatenate([table[0] for table in tables])
+    ranks = int(rank.max()) + 1
+    present = np.bincount(rank, minlength=ranks) if ranks <= len(rank) else np.zeros(1)
+    if (present == 0).any():
+        missing = int(np.argmin(present))
+        raise TraceError(f"{name}: rank {missing} has no actions: expected all below {ranks}")
+    parts = []
+    for r, of in _by_rank(tables, ranks):
+        parts.append(_rank(r, of, ranks))
+    regions = tuple(REGIONS.values())
+    offsets = np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))).astype(np.int64)
+    region, time = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    calls = Calls(offsets, region, time, time)
+    rows = []
+    for part, first in zip(parts, offsets.tolist(), strict=False):
+        call, done, *others = part[2]
+        rows.append((call + first, np.where(done >= 0, done + first, -1), *others))
+    messages = Messages(*map(np.concatenate, zip(*rows, strict=True)))
+    messages, guessed, untold = matched(messages, calls.ranks()[messages.call], time[messages.call])
+    collectives = [
+        acts_
+        for part, first in zip(parts, offsets.tolist(), strict=False)
+        for acts_ in _shifted(part[3], first)
+    ]
+    ignored = {
+        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
+        "receives that no message fits, left out, in": untold,
+        "comm_size, comm_split and comm_dup action": sum(part[4] for part in parts),
+    }
+    finalize = list(REGIONS).index("finalize")
+    ended = sum(bool((part[0] == finalize).any()) for part in parts)
+    told = "ends of ranks (no finalize: cut or killed), which are not among the"
+    ignored[told] = (ranks - ended) * bool(ended)
+    everybody = [np.arange(ranks), np.zeros(0, dtype=np.int64)]
+    return trace_of(
+        name, calls, (*acts_of(messages), *collectives), regions, everybody, ignored=ignored
+    )
+
+
+def _shifted(parts: list[Acts], first: int) -> list[Acts]:
+    return [each._replace(call=each.call + first) for each in parts]
+
+
+def _table(file: Path) -> tuple[Ints, Fields, Ints]:
+    """Rank of each action of a file, its fields, and the lines of the actions."""
+    fields = read_fields(file, " \t", squeeze=True)
+    if fields.text and not fields.text.endswith((b"\n", b" finalize")):
+        raise fields.wrong(len(fields.lines) - 2, "a whole line, which ends: the file is cut")
+    rows = np.flatnonzero(fields.counts > 0)
+    marks = np.frombuffer(fields.text, dtype=np.uint8)
+    rows = rows[marks[fields.begins[fields.lines[rows]]] != ord("#")]
+    if not rows.size:
+        raise TraceError(f"{file}: no actions: expected lines like 0 send 1 0 100")
+    expected = "a rank and an action"
+    short = np.flatnonzero(fields.counts[rows] < 2)
+    if short.size:
+        raise fields.wrong(int(rows[short[0]]), expected)
+    rank = fields.numbers(rows, 0, expected)
+    bad = np.flatnonzero((rank < 0) | (rank >= 2**24))
+    if bad.size:
+        raise fields.wrong(int(rows[bad[0]]), "a rank below 2^24")
+    return rank, fields, rows
+
+
+def _by_rank(tables: list[tuple[Ints, Fields, Ints]], ranks: int) -> Any:
+    """Go through ranks: each with its fields and lines.
+
+    Raises
+    ------
+    TraceError
+        Actions of a rank in several files.
+    """
+    where: dict[int, tuple[Fields, Ints]] = {}
+    for rank, fields, rows in tables:
+        present = np.flatnonzero(np.bincount(rank))
+        order = np.argsort(rank, kind="stable") if len(present) > 1 else np.arange(len(rank))
+        edges = np.searchsorted(rank[order], np.append(present, ranks))
+        for k, r in enumerate(present.tolist()):
+            if r in where:
+                raise TraceError(
+                    f"{fields.file}: rank {r}, as in {where[r][0].file.name}: expected it once"
+                )
+            where[r] = fields, rows[order[edges[k] : edges[k + 1]]]
+    for r in range(ranks):
+        yield r, where[r]
+
+
+def _rank(own: int, of: tuple[Fields, Ints], ranks: int) -> tuple[Any, ...]:
+    """Region and time of each call of a rank, its messages, its collectives, actions left out."""
+    fields, rows = of
+    action = fields.values[fields.lines[rows] + 1]
+    _, example, inverse = np.unique(action, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    words = [fields.word(int(fields.lines[rows[k]]) + 1).lower() for k in example]
+    for word, k in zip(words, example.tolist(), strict=True):
+        if word not in _ACTIONS:
+            raise fields.wrong(int(rows[k]), f"one of {', '.join(REGIONS)}, compute or sleep")
+    # Old traces have capitals within: what is spelled in two ways is one action.
+    region = np.array([_ACTIONS.index(word) for word in words], dtype=np.int8)[inverse]
+    order = np.argsort(region, kind="stable")
+    edges = np.searchsorted(region[order], np.arange(len(_ACTIONS) + 1))
+
+    def lines(word: str) -> Ints:
+        return order[edges[_ACTIONS.index(word)] : edges[_ACTIONS.index(word) + 1]]
+
+    pause = np.zeros(len(rows))
+    for word, unit in (("compute", 1 / FLOPS), ("sleep", 1.0)):
+        which = lines(word)
+        pause[which] = reals(fields, rows[which], 2, word) * unit
+    passed = np.cumsum(pause)
+    is_call = region < len(REGIONS)
+    number = np.cumsum(is_call) - 1
+    width = 1
+    inits = lines("init")
+    if inits.size and (fields.counts[rows[inits]] > 2).any():
+        width = TYPES[0]
+    messages = messages_of(own, fields, rows, lines, number, width, ranks)
+    collectives = collectives_of(own, fields, rows, lines, number, width, ranks)
+    left = sum(len(lines(word)) for word in ("comm_size", "comm_split", "comm_dup"))
+    return region[is_call].astype(np.int64), passed[is_call], messages, collectives, left

@@ -1,0 +1,264 @@
+"""Compiled callbacks for one-sided operations: those that fill a trace, and those that add up.
+
+Only archives with windows take them. What is about a window of no communicator of MPI (copies to a
+GPU, say) is counted and left out.
+"""
+# Compiled code: numba infers the types.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import register_jitable
+
+from hopmap.traces.trace import NO_OPERATION, Kind
+
+from .pointer_kernels import carray, load_int32, load_int64, store
+from .read_kernels import EVENTS, ONE_SIDED, address_of, count, record
+from .state_kernels import (
+    COMMON,
+    CONTINUE,
+    GROUP,
+    INTERRUPT,
+    SIZE,
+    TOTAL,
+    U8,
+    U32,
+    U64,
+    UNDEFINED,
+    WINDOW,
+    fail,
+    partner_of,
+    row_of,
+)
+from .total_kernels import note_time
+
+_NO_OPERATION = np.uint8(NO_OPERATION)
+_FOREIGN = np.int64(-2)
+
+
+@register_jitable
+def _window(state, position, window):
+    """Row of a window; `_FOREIGN` if it is not MPI's, -1 with the error noted if there is none."""
+    row = row_of(state.window_reference, state.windows, window)
+    if row < 0:
+        fail(state, WINDOW, position, window)
+        return np.int64(-1)
+    return row if load_int32(state.window_comm, row) >= 0 else _FOREIGN
+
+
+@register_jitable
+def _told(state, kind, time, position, window, remote, operation, size, received, request, name):
+    """Append a record about a window, or count it."""
+    row = _window(state, position, window)
+    if row == _FOREIGN:
+        return count(state, name)
+    if row < 0:
+        return INTERRUPT
+    of = np.int64(load_int32(state.window_comm, row))
+    peer = np.int32(-1)
+    if remote != UNDEFINED:
+        peer = partner_of(state, position, of, remote)
+        if peer < 0:
+            return INTERRUPT
+    if np.int64(size) < -1 or np.int64(received) < -1:
+        return fail(state, SIZE, position, min(np.int64(size), np.int64(received)))
+    comm = load_int32(state.number, of)
+    return record(state, kind, time, position, peer, comm, row, operation, size, received, request)
+
+
+def _of_window(kind, name):
+    def callback(_location, time, position, states, _attributes, window):
+        state = carray(states, 1)[0]
+        return _told(
+            state, kind, time, position, window, UNDEFINED, _NO_OPERATION, -1, -1, -1, name
+        )
+
+    return callback
+
+
+def _collective_begin(kind, _name):
+    def callback(_location, time, position, states, _attributes):
+        state = carray(states, 1)[0]
+        return record(state, kind, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, -1)
+
+    return callback
+
+
+def _collective_end(kind, name):
+    def callback(
+        _location, time, position, states, _attributes, operation, level, window, root, sent, got
+    ):
+        state = carray(states, 1)[0]
+        if np.int64(sent) < 0 or np.int64(got) < 0:
+            return fail(state, SIZE, position, max(sent, got))
+        # A root of no rank is OTF2_UNDEFINED_UINT32, or one of OTF2_CollectiveRoot below it.
+        given = root if root < UNDEFINED - 2 else np.uint32(UNDEFINED)
+        return _told(state, kind, time, position, window, given, operation, sent, got, level, name)
+
+    return callback
+
+
+def _group_sync(kind, name):
+    def callback(_location, time, position, states, _attributes, level, window, group):
+        state = carray(states, 1)[0]
+        row = row_of(state.group_reference, state.groups, group)
+        if row < 0:
+            return fail(state, GROUP, position, group)
+        return _told(
+            state, kind, time, position, window, UNDEFINED, np.uint8(level), row, -1, -1, name
+        )
+
+    return callback
+
+
+def _sync(kind, name):
+    def callback(_location, time, position, states, _attributes, window, remote, sort):
+        state = carray(states, 1)[0]
+        return _told(state, kind, time, position, window, remote, sort, -1, -1, -1, name)
+
+    return callback
+
+
+def _lock(kind, name):
+    def callback(_location, time, position, states, _attributes, window, remote, number, sort):
+        state = carray(states, 1)[0]
+        return _told(state, kind, time, position, window, remote, sort, -1, -1, number, name)
+
+    return callback
+
+
+def _release(kind, name):
+    def callback(_location, time, position, states, _attributes, window, remote, number):
+        state = carray(states, 1)[0]
+        return _told(
+            state, kind, time, position, window, remote, _NO_OPERATION, -1, -1, number, name
+        )
+
+    return callback
+
+
+def _moves(kind, name):
+    def callback(_location, time, position, states, _attributes, window, remote, size, number):
+        state = carray(states, 1)[0]
+        if np.int64(size) < 0:
+            return fail(state, SIZE, position, size)
+        return _told(
+            state, kind, time, position, window, remote, _NO_OPERATION, size, -1, number, name
+        )
+
+    return callback
+
+
+def _atomic(kind, name):
+    def callback(
+        _location, time, position, states, _attributes, window, remote, sort, sent, got, number
+    ):
+        state = carray(states, 1)[0]
+        if np.int64(sent) < 0 or np.int64(got) < 0:
+            return fail(state, SIZE, position, max(sent, got))
+        return _told(state, kind, time, position, window, remote, sort, sent, got, number, name)
+
+    return callback
+
+
+def _completion(kind, name):
+    def callback(_location, time, position, states, _attributes, window, number):
+        state = carray(states, 1)[0]
+        return _told(
+            state, kind, time, position, window, UNDEFINED, _NO_OPERATION, -1, -1, number, name
+        )
+
+    return callback
+
+
+def _adds_up(name):
+    """Make what adds an operation of this name up: to the receiver's totals, the sender's, both."""
+    puts, gets = name != "RmaGet", name != "RmaPut"
+
+    @register_jitable
+    def add(state, time, position, window, remote, sent, got):
+        note_time(state, time)
+        row = _window(state, position, window)
+        if row == _FOREIGN:
+            return CONTINUE
+        if row < 0:
+            return INTERRUPT
+        of = np.int64(load_int32(state.window_comm, row))
+        peer = np.int64(partner_of(state, position, of, remote))
+        if peer < 0:
+            return INTERRUPT
+        if np.int64(sent) < 0 or np.int64(got) < 0:
+            return fail(state, SIZE, position, max(sent, got))
+        if puts:
+            total = load_int64(state.put_bytes, peer) + np.int64(sent)
+            if total < 0:
+                return fail(state, TOTAL, position, peer)
+            store(state.put_bytes, peer, total)
+            store(state.put_messages, peer, load_int64(state.put_messages, peer) + 1)
+        if gets and (got > 0 or not puts):
+            total = load_int64(state.got_bytes, peer) + np.int64(got)
+            if total < 0:
+                return fail(state, TOTAL, position, peer)
+            store(state.got_bytes, peer, total)
+            store(state.got_messages, peer, load_int64(state.got_messages, peer) + 1)
+        return CONTINUE
+
+    number = EVENTS.index(name)
+    if name == "RmaAtomic":
+
+        def atomic(_location, time, position, states, _attributes, window, remote, _sort, out, got):
+            state = carray(states, 1)[0]
+            count(state, number)
+            return add(state, time, position, window, remote, out, got)
+
+        return atomic
+
+    def other(_location, time, position, states, _attributes, window, remote, size):
+        state = carray(states, 1)[0]
+        count(state, number)
+        return add(state, time, position, window, remote, size, size)
+
+    return other
+
+
+_LOCK = types.int32(*COMMON, U32, U32, U64, U8)
+_MOVES = types.int32(*COMMON, U32, U32, U64, U64)
+_COMPLETION = types.int32(*COMMON, U32, U64)
+_SHAPES: dict[str, tuple[Any, Callable[..., Any]]] = {
+    "RmaCollectiveBegin": (types.int32(*COMMON), _collective_begin),
+    "RmaCollectiveEnd": (types.int32(*COMMON, U8, U32, U32, U32, U64, U64), _collective_end),
+    "RmaGroupSync": (types.int32(*COMMON, U32, U32, U32), _group_sync),
+    "RmaSync": (types.int32(*COMMON, U32, U32, U8), _sync),
+    "RmaReleaseLock": (types.int32(*COMMON, U32, U32, U64), _release),
+    "RmaAtomic": (types.int32(*COMMON, U32, U32, U8, U64, U64, U64), _atomic),
+    **dict.fromkeys(("RmaRequestLock", "RmaAcquireLock", "RmaTryLock"), (_LOCK, _lock)),
+    **dict.fromkeys(("RmaPut", "RmaGet"), (_MOVES, _moves)),
+}
+
+
+@cache
+def program_callbacks() -> dict[str, int]:
+    """Addresses of the callbacks that append one-sided records."""
+    found = {}
+    for kind, name in enumerate(ONE_SIDED, Kind.RMA_WIN_CREATE):
+        of_window = (types.int32(*COMMON, U32), _of_window)
+        other = (_COMPLETION, _completion) if name.startswith("RmaOp") else of_window
+        signature, shape = _SHAPES.get(name, other)
+        found[name] = address_of(signature, shape(np.uint8(kind), EVENTS.index(name)))
+    return found
+
+
+@cache
+def total_callbacks() -> dict[str, int]:
+    """Addresses of the callbacks that add up what one-sided operations move."""
+    atomic = types.int32(*COMMON, U32, U32, U8, U64, U64)
+    return {
+        name: address_of(atomic if name == "RmaAtomic" else types.int32(*COMMON, U32, U32, U64), of)
+        for name, of in ((name, _adds_up(name)) for name in ("RmaPut", "RmaGet", "RmaAtomic"))
+    }

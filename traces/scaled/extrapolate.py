@@ -1,0 +1,213 @@
+"""A program at more ranks, from the same program at fewer.
+
+Ranks are put into grids; ranks in the same place of theirs (corner, edge, inside) are to take the
+same steps at all sizes, but for loops that grow. Partners and numbers of every step then have to
+follow a rule exactly, for all ranks at all sizes, or there is no answer. After Wu and Mueller,
+"ScalaExtrap: Trace-Based Communication Extrapolation for SPMD Programs", PPoPP 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.folded import Folded
+from hopmap.traces.trace import Kind, Trace, TraceError
+from hopmap.traces.traffic import Traffic
+
+from .grids import Dims, coordinates, families, place_name, places
+from .groups import Group, Refused, Told
+from .numbers import Known
+from .steps import NUMBERS, Steps, Word, folded_of, steps_of
+
+Ints = NDArray[np.int64]
+
+PASSES = 3  # what one message tells may be what another one needs
+
+
+class Scaled(NamedTuple):
+    """A program at more ranks, and what it was concluded from.
+
+    Attributes
+    ----------
+    program : Folded
+    grids : tuple of tuple of int
+        Of the sources, in the order of their ranks, and of the program.
+    checked : bool
+        Whether a third size was predicted from the others and is the same.
+    """
+
+    program: Folded
+    grids: tuple[Dims, ...]
+    checked: bool
+
+
+def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
+    """Extrapolate a program.
+
+    Parameters
+    ----------
+    sources : sequence of Trace or Folded
+        One program at one or more rank counts, all different.
+    ranks : int
+        More than these.
+
+    Raises
+    ------
+    TraceError
+        The steps of the program, its partners or its numbers follow no rule, several, or at three
+        sizes one that does not predict the largest; which step it is.
+    """
+    vocabulary: dict[Word, int] = {}
+    known = sorted((steps_of(each, vocabulary) for each in sources), key=lambda s: s.ranks)
+    counts = [each.ranks for each in known]
+    name = f"{', '.join(each.name for each in known)}: {ranks} ranks"
+    if len(set(counts)) < len(counts):
+        raise TraceError(f"{name}: recorded on {counts} ranks: expected different numbers")
+    if not counts or ranks <= counts[-1]:
+        raise TraceError(f"{name}: expected more than the {max(counts, default=0)} recorded")
+    words = list(vocabulary)
+    if len(known) > 2:
+        told, _ = _best(known[:-1], counts[-1], words, name)
+        different = _difference(told, known[-1], words)
+        if different:
+            raise TraceError(
+                f"{name}: {counts[-1]} ranks as predicted from {counts[:-1]} are not those of "
+                f"{known[-1].name}: {different}"
+            )
+    steps, grids = _best(known, ranks, words, name)
+    return Scaled(folded_of(steps, vocabulary), grids, len(known) > 2)
+
+
+def _best(
+    known: list[Steps], ranks: int, words: list[Word], name: str
+) -> tuple[Steps, tuple[Dims, ...]]:
+    """Program of the family of grids that fits; all that fit have to say the same."""
+    found: list[tuple[Steps, tuple[Dims, ...]]] = []
+    reasons: list[str] = []
+    for grids in families([*(each.ranks for each in known), ranks]):
+        axes = range(len(grids[0]))
+        refusal: Refused | None = None
+        for split in (s for count in range(len(axes) + 1) for s in combinations(axes, count)):
+            try:
+                found.append((_at(known, grids, split, words, name), grids))
+                break
+            except Refused as error:
+                if refusal is None or error.progress > refusal.progress:
+                    refusal = error
+        else:
+            reasons.append(str(refusal))
+    if not found:
+        raise TraceError(f"{name}: not known: {'; '.join(reasons)}")
+    for other, grids in found[1:]:
+        if _difference(found[0][0], other, words):
+            raise TraceError(
+                f"{name}: follows {_grid(found[0][1])} as well as {_grid(grids)}, which differ at "
+                f"{ranks} ranks: expected recordings at more rank counts"
+            )
+    return found[0]
+
+
+def _grid(grids: tuple[Dims, ...]) -> str:
+    return "grids " + ", ".join("x".join(map(str, dims)) for dims in grids)
+
+
+def _difference(one: Steps, other: Steps, words: list[Word]) -> str:
+    """Where two programs differ in what ranks do; nothing if they do not."""
+    for rank, (a, b) in enumerate(zip(np.diff(one.offsets), np.diff(other.offsets), strict=True)):
+        if a != b:
+            return f"rank {rank} takes {a} steps, not {b}"
+    differs = (one.word != other.word) | (one.peer != other.peer)
+    differs |= (one.numbers != other.numbers).any(axis=1)
+    if not differs.any():
+        return ""
+    at = int(differs.argmax())
+    rank = int(np.searchsorted(one.offsets, at, side="right")) - 1
+    return (
+        f"step {at - one.offsets[rank]} of rank {rank} is {_said(one, at, words)}, not "
+        f"{_said(other, at, words)}"
+    )
+
+
+def _said(steps: Steps, at: int, words: list[Word]) -> str:
+    kind, region, *_ = words[steps.word[at]]
+    what = region or (Kind(kind).name if kind < len(Kind) else "a loop")
+    numbers = zip(NUMBERS, steps.numbers[at].tolist(), strict=True)
+    told = [f"{key} {value}" for key, value in numbers if value >= 0]
+    peer = [f"rank {steps.peer[at]}"] if steps.peer[at] >= 0 else []
+    return " ".join([what, *peer, *told])
+
+
+def _at(
+    known: list[Steps],
+    grids: tuple[Dims, ...],
+    split: tuple[int, ...],
+    words: list[Word],
+    name: str,
+) -> Steps:
+    """Program on the last of these grids, ranks at the ends of `split` dimensions apart."""
+    coords = [coordinates(dims) for dims in grids]
+    place = [places(c, dims, split) for c, dims in zip(coords, grids, strict=True)]
+    groups = []
+    for number in np.unique(place[-1]).tolist():
+        where = place_name(number, split)
+        members = [np.flatnonzero(p == number) for p in place]
+        groups.append(Group(known, grids, coords, members, f"{_grid(grids)}, {where}", words))
+    facts = Known()
+    for last in range(PASSES):
+        before = facts.counted()
+        refusal: Refused | None = None
+        parts = []
+        for done, group in enumerate(groups):
+            try:
+                parts.append(group.at(facts, words))
+            except Refused as error:
+                error.progress += done / len(groups)
+                refusal = refusal or error
+                if error.progress < 2:
+                    raise
+        if refusal is None and last:
+            break
+        if refusal and before == facts.counted():
+            raise refusal
+    if refusal:
+        raise refusal
+    return _joined(parts, groups, grids[-1], f"{name}")
+
+
+def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str) -> Steps:
+    """Put the ranks of all places in order."""
+    ranks = int(np.prod(dims))
+    lengths = np.zeros(ranks, dtype=np.int64)
+    for told, group in zip(parts, groups, strict=True):
+        lengths[group.members[-1]] = sum(t.word[0].size for t in told)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    word, peer = np.zeros(offsets[-1], dtype=np.int64), np.zeros(offsets[-1], dtype=np.int64)
+    numbers, gap = np.zeros((offsets[-1], len(NUMBERS)), dtype=np.int64), np.zeros(offsets[-1])
+    for told, group in zip(parts, groups, strict=True):
+        begin = offsets[group.members[-1]]
+        for part in told:
+            count = part.word[0].size
+            rows = begin[:, None] + np.arange(count)
+            word[rows] = part.word.reshape(len(rows), count)
+            peer[rows] = part.peer.reshape(len(rows), count)
+            numbers[rows] = part.numbers.reshape(len(rows), count, len(NUMBERS))
+            gap[rows] = part.gap.reshape(len(rows), count)
+            begin = begin + count
+    return Steps(name, ranks, offsets, word, peer, numbers, gap)
+
+
+def traffic_of_folded(program: Folded) -> Traffic:
+    """Point-to-point traffic of a program with loops, from its sends."""
+    trace = program.trace
+    sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
+    rows, trips = trace.ref[sends], program.trips(sends)
+    src = np.searchsorted(trace.offsets, sends, side="right") - 1
+    size = trace.records.size[rows]
+    return Traffic.from_pairs(
+        trace.ranks, src, trace.records.peer[rows], trips, trips * size, name=trace.name
+    )

@@ -1,0 +1,213 @@
+"""Ranks in one place of their grids: the steps that all of them take, at all sizes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.trace import Kind
+
+from .grids import Dims
+from .growth import Line, Part, matched
+from .numbers import Known, Unknown, counted_at, size_at, tag_at, trips_at
+from .partners import Place, fitting
+from .steps import LOOP, NUMBERS, Steps, Word
+
+Ints = NDArray[np.int64]
+
+TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
+
+
+class Refused(Exception):  # noqa: N818
+    """Why a family of grids is not the program's, and how far it came."""
+
+    def __init__(self, reason: str, progress: float) -> None:
+        super().__init__(reason)
+        self.progress = progress
+
+
+class Group:
+    """Ranks in one place, at all sizes: matched once, then asked as often as more is known."""
+
+    def __init__(
+        self,
+        known: list[Steps],
+        grids: tuple[Dims, ...],
+        coords: list[Ints],
+        members: list[Ints],
+        where: str,
+        words: list[Word],
+    ) -> None:
+        self.known, self.where, self.members = known, where, members
+        self.places = [
+            Place(dims, c[m], 1) for dims, c, m in zip(grids, coords, members, strict=True)
+        ]
+        self.rows: list[Ints] = []
+        lines = []
+        brackets = np.array([word[0] >= LOOP for word in words])
+        for steps, ranks, place in zip(known, members, self.places, strict=False):
+            if not len(ranks):
+                raise Refused(f"{where}: no rank is there at {steps.ranks} ranks", 0.0)
+            counts = np.diff(steps.offsets)[ranks]
+            rows = steps.offsets[ranks][:, None] + np.arange(counts[0])
+            if (counts != counts[0]).any() or (steps.word[rows] != steps.word[rows[:1]]).any():
+                raise Refused(
+                    f"{where}: not all ranks take the same steps at {steps.ranks} ranks", 0.5
+                )
+            self.rows.append(rows)
+            word, peer, tag = steps.word[rows[0]], steps.peer[rows], steps.numbers[rows, TAG]
+            lines.append(Line(word, peer, tag, brackets[word], place))
+        found = matched(lines)
+        if found is None:
+            taken = ", ".join(str(len(line.word)) for line in lines)
+            raise Refused(
+                f"{where}: {taken} steps at {', '.join(str(s.ranks) for s in known)} ranks, and "
+                "loops that grow do not explain it",
+                1.0,
+            )
+        self.parts: list[Part] = found
+
+    def at(self, facts: Known, words: list[Word]) -> list[Told]:
+        """Say what these ranks do at the target, part by part."""
+        told, refusal = [], None
+        seen: dict[bytes, Ints] = {}
+        for part in self.parts:
+            try:
+                trips = trips_at(list(part.trips), self.places)
+            except Unknown as error:
+                raise Refused(f"{self.where}: {error}", 1.5) from None
+            each = [
+                p._replace(trips=n) for p, n in zip(self.places, (*part.trips, trips), strict=True)
+            ]
+            columns = [
+                rows[:, begin : begin + n * part.length].reshape(len(rows), n, part.length)
+                for rows, begin, n in zip(self.rows, part.begin, part.trips, strict=True)
+            ]
+            result = Told.empty(len(each[-1].coords), trips, part.length)
+            for step in range(part.length):
+                at = [rows[:, :, step] for rows in columns]
+                word = int(self.known[0].word[at[0][0, 0]])
+                result.word[:, :, step] = word
+                try:
+                    self._step(result, step, at, each, words[word], facts, seen)
+                except Unknown as error:
+                    step_of = f"step {part.begin[0] + step} of rank {self.members[0][0]}"
+                    refusal = refusal or Refused(
+                        f"{self.where}: {step_of}, {words[word][1] or Kind(words[word][0]).name}: "
+                        f"{error}",
+                        2.0,
+                    )
+                result.gap[:, :, step] = _seconds(
+                    [s.gap[rows].mean() for s, rows in zip(self.known, at, strict=True)],
+                    [s.ranks for s in self.known],
+                    each[-1].ranks,
+                )
+            told.append(result)
+        if refusal:
+            raise refusal
+        return told
+
+    def _step(
+        self,
+        result: Told,
+        step: int,
+        at: list[Ints],
+        each: list[Place],
+        word: Word,
+        facts: Known,
+        seen: dict[bytes, Ints],
+    ) -> None:
+        """Fill in one step of a body."""
+        peers = [s.peer[rows] for s, rows in zip(self.known, at, strict=True)]
+        collective = word[0] in (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE)
+
+        def once(what: str, values: list[Ints], rule) -> Ints:  # type: ignore[no-untyped-def]
+            sizes = "".join(f"{p.trips},{len(p.coords)}," for p in each)
+            key = (what + sizes).encode() + b"".join(v.tobytes() for v in values)
+            if key not in seen:
+                seen[key] = rule()
+            return seen[key]
+
+        def partner() -> Ints:
+            told = [rule.at(each[-1]) for rule in fitting(peers, each[:-1])]
+            different = {t.tobytes(): t for t in told if t is not None}
+            if len(different) != 1:
+                raise Unknown(
+                    f"partners follow {len(different) or 'no'} rule"
+                    f"{'s that differ there' if different else ' that is known'}"
+                )
+            return next(iter(different.values()))
+
+        result.peer[:, :, step] = once("peer", peers, partner)
+        for number in range(len(NUMBERS)):
+            values = [s.numbers[rows, number] for s, rows in zip(self.known, at, strict=True)]
+            if all((v == values[0].flat[0]).all() for v in values) and not (
+                collective and len(values) == 1
+            ):
+                result.numbers[:, :, step, number] = values[0].flat[0]
+                continue
+            if number in (SIZE, RECEIVED):
+                roots = [
+                    (p == m[:, None]) & collective
+                    for p, m in zip([*peers, result.peer[:, :, step]], self.members, strict=True)
+                ]
+                for is_root in (False, True):
+                    chosen = [(r == is_root).all(axis=1) for r in roots]
+                    if not chosen[-1].any():
+                        continue
+                    if not all(c.any() for c in chosen):
+                        raise Unknown("a root's bytes, and no root is there at fewer ranks")
+                    some = [
+                        p._replace(coords=p.coords[c]) for p, c in zip(each, chosen, strict=True)
+                    ]
+                    kept = [v[c] for v, c in zip(values, chosen, strict=False)]
+                    result.numbers[chosen[-1], :, step, number] = once(
+                        f"size{is_root}{collective}",
+                        kept,
+                        lambda kept=kept, some=some: size_at(
+                            kept, some, facts, everyone=collective
+                        ),
+                    )
+                continue
+            if number == TAG:
+                told = once("tag", values, lambda values=values: tag_at(values, each))
+            else:
+                counted = counted_at(values, each)
+                if counted is None:
+                    raise Unknown(
+                        "requests are named in another order"
+                        if number == REQUEST
+                        else "a loop's trips change with the number of ranks"
+                    )
+                told = counted
+            result.numbers[:, :, step, number] = told
+
+
+class Told(NamedTuple):
+    """Steps of ranks in one place at the target, shapes (ranks, trips, length of the body)."""
+
+    word: Ints
+    peer: Ints
+    numbers: Ints
+    gap: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, ranks: int, trips: int, length: int) -> Told:
+        """Return room for what so many ranks do in each trip."""
+        shape = (ranks, trips, length)
+        return cls(
+            np.zeros(shape, dtype=np.int64),
+            np.full(shape, -1, dtype=np.int64),
+            np.full((*shape, len(NUMBERS)), -1, dtype=np.int64),
+            np.zeros(shape),
+        )
+
+
+def _seconds(gaps: list[float], ranks: list[int], target: int) -> float:
+    """Return the computation between two steps: a power of the ranks, through the largest two."""
+    if len(gaps) < 2 or min(gaps[-2:]) <= 0:
+        return gaps[-1]
+    power = np.log(gaps[-1] / gaps[-2]) / np.log(ranks[-1] / ranks[-2])
+    return float(gaps[-1] * (target / ranks[-1]) ** min(max(power, -2.0), 1.0))

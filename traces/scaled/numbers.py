@@ -1,0 +1,263 @@
+"""Numbers of steps (bytes, tags, requests, trips) as functions of the grid of ranks.
+
+A rule counts if it gives every number of every rank at every size that is known, exactly. Where
+several do, and do not say the same at more ranks, nothing is said. Rules with fewer free numbers
+come first: a constant, a product of powers of the grid's dimensions, shares of points. A line
+through two points is no rule, but where its slope is known from other messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from math import gcd, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .partners import Place
+from .shares import Factor, cell_sums, cells, divides, factors, points_from, products
+
+Ints = NDArray[np.int64]
+
+ELEMENT = 8  # bytes: sizes are taken to be of elements as large, if all that are known could be
+POWERS = (-2, -1, 0, 1)
+
+
+class Unknown(Exception):  # noqa: N818 - no error yet: it may be known later
+    """Why a number is not known at more ranks."""
+
+
+@dataclass
+class Known:
+    """What other messages of a program have told.
+
+    Attributes
+    ----------
+    slopes : set of Fraction
+        Bytes that are shared out evenly along a dimension.
+    points : set of int
+        Edges of the grid of points that is cut into blocks.
+    units : set of (int, int)
+        Bytes of a share's point in messages that show who has more, and the edge.
+    tables : dict
+        Factors that were made.
+    """
+
+    slopes: set[Fraction] = field(default_factory=set)
+    points: set[int] = field(default_factory=set)
+    units: set[tuple[int, int]] = field(default_factory=set)
+    tables: dict[object, list[Factor]] = field(default_factory=dict)
+
+    def counted(self) -> tuple[int, ...]:
+        """How much is known."""
+        return len(self.slopes), len(self.points), len(self.units)
+
+    def factors(self, points: int, places: list[Place], diagonal: bool) -> list[Factor]:
+        """See `shares.factors`; made once."""
+        key = (points, diagonal, *((p.dims, p.trips, p.coords.tobytes()) for p in places))
+        if key not in self.tables:
+            self.tables[key] = factors(points, places, diagonal)
+        return self.tables[key]
+
+
+def trips_at(trips: list[int], places: list[Place]) -> int:
+    """Trips at the target, the last of `places`, of a loop that has these at the sizes before.
+
+    Raises
+    ------
+    Unknown
+        No rule fits, or several that differ.
+    """
+    if len(set(trips)) == 1:
+        return trips[0]
+    told = set()
+    for axis in range(len(places[-1].dims)):
+        lengths = [p.dims[axis] for p in places]
+        for counts in (lengths, [_bits(n) for n in lengths]):
+            more = {n - count for n, count in zip(trips, counts, strict=False)}
+            if len(more) == 1 and abs(min(more)) <= 2 and min(counts) > 0:
+                told.add(counts[-1] + min(more))
+    return int(_only(told, f"a loop of {_listed(trips)} trips"))
+
+
+def _bits(length: int) -> int:
+    """Logarithm of a power of two, 0 of other numbers."""
+    return 0 if length & (length - 1) else length.bit_length() - 1
+
+
+def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
+    """Numbers that are constant, or count trips up or down, at the target; None if they do not."""
+    *sources, target = places
+    for up, down in product((0, 1, -1), (0, 1)):
+        rest = [v - up * p.t - down * p.trips for v, p in zip(values, sources, strict=True)]
+        base = int(rest[0].flat[0])
+        if all((each == base).all() for each in rest):
+            shape = (len(target.coords), target.trips)
+            return np.broadcast_to(base + up * target.t + down * target.trips, shape).copy()
+    return None
+
+
+def tag_at(values: list[Ints], places: list[Place]) -> Ints:
+    """Tags at the target: also coordinates of cells, c + first + p * second.
+
+    Raises
+    ------
+    Unknown
+        As `trips_at`.
+    """
+    plain = counted_at(values, places)
+    if plain is not None:
+        return plain
+    if not _square(places):
+        raise Unknown("tags differ between ranks")
+    told: dict[bytes, Ints] = {}
+    for pairs in zip(*map(cells, places), strict=True):
+        label = [one + p.dims[0] * other for (one, other), p in zip(pairs, places, strict=True)]
+        base = int(values[0].flat[0] - label[0].flat[0])
+        if all((v == base + each).all() for v, each in zip(values, label, strict=False)):
+            told.setdefault(label[-1].tobytes(), base + label[-1])
+    return _one_of(list(told.values()), "tags")
+
+
+def size_at(
+    values: list[Ints], places: list[Place], known: Known, *, everyone: bool = False
+) -> Ints:
+    """Bytes at the target.
+
+    Parameters
+    ----------
+    everyone : bool
+        Whether these are of a collective, where OTF2 counts a rank's bytes for each member: with
+        one size they are taken to be as many a member.
+
+    Raises
+    ------
+    Unknown
+        As `trips_at`.
+    """
+    target = places[-1]
+    shape = (len(target.coords), target.trips)
+    single = all((v == v.flat[0]).all() for v in values)
+    first = int(values[0].flat[0])
+    one = single and all(v.flat[0] == first for v in values)
+    if one and (len(values) > 1 or not everyone or first <= 0):
+        return np.full(shape, first)
+    if len(values) == 1:
+        if single and everyone:
+            each, rest = divmod(first, places[0].ranks)
+            if rest == 0:
+                return np.full(shape, each * target.ranks)
+        raise Unknown(
+            "sizes differ between ranks in the same place, and one rank count says not how"
+        )
+    even: set[int] = set()
+    if single:
+        sizes = [int(v.flat[0]) for v in values]
+        told = _proportional(sizes, places, known) or _affine(sizes, places, known)
+        unit = gcd(ELEMENT, *sizes)
+        even = {int(size) for size in told if size.denominator == 1 and size % unit == 0}
+        if told and not even and not known.points:
+            raise Unknown(
+                f"sizes of {_listed(sizes)} bytes would be {float(max(told)):g} at "
+                f"{target.ranks} ranks: expected multiples of {unit}, so what is shared out does "
+                "not divide evenly there, and nothing says who has the rest"
+            )
+    shares, alike = _of_shares(values, places, known) if known.points or not even else ([], False)
+    if not alike:  # what is shared out like other messages is not shared out evenly
+        shares += [np.full(shape, size) for size in even if size >= 0]
+    told_there = {each.tobytes(): each for each in shares}
+    shown = ", ".join(_listed(np.unique(v).tolist()) for v in values)
+    return _one_of(list(told_there.values()), f"sizes of {shown} bytes")
+
+
+def _proportional(sizes: list[int], places: list[Place], known: Known) -> set[Fraction]:
+    """Constants times powers of the grid's dimensions, of the fewest powers that fit."""
+    fits: dict[int, set[Fraction]] = {}
+    sides = len(places[-1].dims)
+    for powers in product(POWERS, repeat=sides):
+        base = [_powers(p.dims, powers) for p in places]
+        each = {size / b for size, b in zip(sizes, base[:-1], strict=True)}
+        if len(each) == 1:
+            unit = each.pop()
+            all_ranks = len(set(powers)) == 1  # a power of the ranks is one, not one of each side
+            fits.setdefault(sum(map(abs, powers)) // (sides if all_ranks else 1), set()).add(
+                unit * base[-1]
+            )
+            if min(powers) == -1 and sum(map(abs, powers)) == 1:
+                known.slopes.add(unit)
+    return fits[min(fits)] if fits else set()
+
+
+def _powers(dims: tuple[int, ...], powers: tuple[int, ...]) -> Fraction:
+    """Return the product of these powers."""
+    each = [n ** abs(k) for n, k in zip(dims, powers, strict=True)]
+    up, down = (
+        prod(n for n, k in zip(each, powers, strict=True) if (k > 0) == above)
+        for above in (True, False)
+    )
+    return Fraction(up, down)
+
+
+def _affine(sizes: list[int], places: list[Place], known: Known) -> set[Fraction]:
+    """Lines in one over a dimension, whose slope is known or which three sizes lie on."""
+    told: set[Fraction] = set()
+    for axis in range(len(places[-1].dims)):
+        x = [Fraction(1, p.dims[axis]) for p in places]
+        if x[0] == x[1]:
+            continue
+        slope = (sizes[1] - sizes[0]) / (x[1] - x[0])
+        base = sizes[0] - slope * x[0]
+        fits = all(slope * a + base == size for a, size in zip(x, sizes, strict=False))
+        if fits and (len(sizes) > 2 or slope in known.slopes):
+            told.add(slope * x[-1] + base)
+    return told
+
+
+def _of_shares(values: list[Ints], places: list[Place], known: Known) -> tuple[list[Ints], bool]:
+    """Products of shares, or faces of cells, that fit, and whether a unit of theirs is known."""
+    square = _square(places)
+    told: dict[bytes, Ints] = {}
+    alike: list[Ints] = []
+    for points in sorted(known.points | points_from(values, places)):
+        if divides(points, places):
+            fits = products(values, known.factors(points, places, square))
+            if fits:
+                known.points.add(points)
+            told |= {each.tobytes(): each for each, _ in fits}
+            if any((v != v.flat[0]).any() for v in values):
+                known.units |= {(unit, points) for _, unit in fits}
+            alike += [each for each, unit in fits if (unit, points) in known.units]
+    if len(told) > 1 and len({each.tobytes() for each in alike}) == 1:
+        return alike[:1], True
+    if not told and square and all(v.shape[1] == 1 for v in values):
+        sums, edges = cell_sums(values, places)
+        known.points |= edges
+        told |= {each.tobytes(): each for each in sums}
+    return list(told.values()), len(alike) > 0
+
+
+def _square(places: list[Place]) -> bool:
+    """Whether these are all ranks of squares, which multi-partitions have."""
+    return all(
+        len(p.dims) == 2 and p.dims[0] == p.dims[1] and len(p.coords) == p.ranks for p in places
+    )
+
+
+def _one_of(told: list[Ints], what: str) -> Ints:
+    return told[int(_only(set(range(len(told))), what))]
+
+
+def _only(told: set[Fraction] | set[int], what: str) -> Fraction | int:
+    if not told:
+        raise Unknown(f"{what} follow no rule that is known")
+    if len(told) > 1:
+        raise Unknown(f"{what} follow {len(told)} rules that differ there")
+    return told.pop()
+
+
+def _listed(numbers: list[int]) -> str:
+    """Write a few numbers."""
+    few = [str(n) for n in numbers[:3]]
+    return " ".join(few) + (" ..." if len(numbers) > 3 else "")

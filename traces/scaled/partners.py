@@ -1,0 +1,154 @@
+"""Partners as functions of a rank's coordinates in a grid.
+
+Vectors that wrap around (stencils, pipelines, tori), single bits of a coordinate (butterflies,
+recursive doubling and halving), the transpose, the mirror, one rank for all. Wu and Mueller,
+"ScalaExtrap", PPoPP 2011, take the first of these; bits and the transpose are what CG adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .grids import Dims, numbered
+
+Ints = NDArray[np.int64]
+
+
+class Place(NamedTuple):
+    """Ranks of one size whose steps are compared, and how often each takes the step.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        The grid.
+    coords : ndarray(int64, shape=(ranks, dimensions))
+        Of these ranks.
+    trips : int
+        Times that the step is taken: trips of a loop that grows with the grid, else 1.
+    """
+
+    dims: Dims
+    coords: Ints
+    trips: int
+
+    @property
+    def ranks(self) -> int:
+        """Processes of this size."""
+        return int(np.prod(self.dims))
+
+    @property
+    def t(self) -> Ints:
+        """Trips, counted from 0; shape (trips,)."""
+        return np.arange(self.trips, dtype=np.int64)
+
+
+class Partner(NamedTuple):
+    """A rule for partners.
+
+    Attributes
+    ----------
+    kind : str
+        "vector", "bit", "transpose", "mirror", "rank", "none".
+    axis : int
+        Of a bit.
+    values : tuple of int
+        The vector; of a bit, the first trip's, and what each trip adds; of a rank, that.
+    from_top : bool
+        Whether the bit is counted from that of the dimension's length; the rank from the last.
+    """
+
+    kind: str
+    axis: int = 0
+    values: tuple[int, ...] = ()
+    from_top: bool = False
+
+    def at(self, place: Place) -> Ints | None:
+        """World ranks, shape (ranks, trips); None where the rule makes no sense."""
+        dims, coords = np.array(place.dims), place.coords
+        shape = (len(coords), place.trips)
+        if self.kind == "none":
+            return np.full(shape, -1, dtype=np.int64)
+        if self.kind == "rank":
+            rank = self.values[0] + (place.ranks - 1 if self.from_top else 0)
+            return np.full(shape, rank) if 0 <= rank < place.ranks else None
+        if self.kind == "bit":
+            length = place.dims[self.axis]
+            if length & (length - 1):
+                return None
+            bit = self.values[0] + self.values[1] * place.t
+            bit = bit + (length.bit_length() - 1 if self.from_top else 0)
+            if bit.min() < 0 or bit.max() >= length.bit_length() - 1:
+                return None
+            to = np.repeat(coords[:, None, :], place.trips, axis=1)
+            to[:, :, self.axis] ^= 1 << bit
+            return numbered(to, place.dims)
+        if self.kind == "transpose":
+            if len(set(place.dims)) > 1:
+                return None
+            to = coords[:, ::-1]
+        elif self.kind == "mirror":
+            to = dims - 1 - coords
+        else:
+            if (np.abs(self.values) >= dims).any():
+                return None
+            to = (coords + self.values) % dims
+        return np.repeat(numbered(to, place.dims)[:, None], place.trips, axis=1)
+
+
+def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
+    """Rules that the first rank's partners could follow.
+
+    Parameters
+    ----------
+    peers : ndarray(int64, shape=(ranks, trips))
+    """
+    first, dims = int(peers[0, 0]), place.dims
+    if first < 0:
+        yield Partner("none")
+        return
+    me = place.coords[0]
+    strides = np.concatenate(([1], np.cumprod(dims)[:-1]))
+    to = first // strides % dims
+    for wrap in product((0, 1), repeat=len(dims)):
+        vector = (to - me) % dims - np.array(wrap) * dims
+        if (2 * np.abs(vector) <= np.array(dims)).all():
+            yield Partner("vector", values=tuple(int(v) for v in vector))
+    differs = np.flatnonzero(to != me)
+    if len(differs) == 1:
+        axis = int(differs[0])
+        mask, top = int(to[axis] ^ me[axis]), dims[axis].bit_length() - 1
+        if mask & (mask - 1) == 0:
+            bit = mask.bit_length() - 1
+            for step in (-1, 0, 1) if place.trips > 1 else (0,):
+                yield Partner("bit", axis, (bit, step))
+                yield Partner("bit", axis, (bit - top, step), from_top=True)
+    yield Partner("transpose")
+    yield Partner("mirror")
+    yield Partner("rank", values=(first,))
+    yield Partner("rank", values=(first - place.ranks + 1,), from_top=True)
+
+
+def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
+    """Rules that all ranks of all sizes follow; of one size, those of the simplest kind.
+
+    Parameters
+    ----------
+    peers : list of ndarray(int64, shape=(ranks, trips))
+        One of each size.
+    """
+    found = []
+    for rule in dict.fromkeys(candidates(peers[0], places[0])):
+        told = [rule.at(place) for place in places]
+        if all(
+            is_ is not None and np.array_equal(is_, was)
+            for is_, was in zip(told, peers, strict=True)
+        ):
+            found.append(rule)
+    if len(places) == 1:
+        return [rule for rule in found if rule.kind == found[0].kind]
+    return found

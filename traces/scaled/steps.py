@@ -1,0 +1,238 @@
+"""Programs as steps: what ranks do one after the other, in a form that rank counts can share.
+
+A step is an event, or the begin or end of a loop. What it is has a number in a vocabulary that all
+programs share; what it carries stands in columns. Requests are counted back from where they are
+named, so that they mean the same wherever a rank is in its program.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.folded import Folded
+from hopmap.traces.regions import is_call
+from hopmap.traces.trace import (
+    NO_OPERATION,
+    RECORD_TYPES,
+    Kind,
+    Records,
+    Trace,
+    TraceError,
+)
+
+Ints = NDArray[np.int64]
+
+LOOP, LOOP_END = 254, 255  # kinds beside those of `Kind`
+NUMBERS = ("tag", "size", "received", "request", "times")
+
+_POSTS = (Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST)
+_ENDS = (Kind.ISEND_COMPLETE, Kind.IRECV, Kind.COLLECTIVE_COMPLETE)
+_STRANGE = (
+    (Kind.REQUEST_TEST, "tests for requests"),
+    (Kind.REQUEST_CANCELLED, "cancelled requests"),
+    (Kind.PROBE, "probes"),
+    (Kind.MRECV, "matched receives"),
+    (Kind.IMRECV_REQUEST, "matched receives"),
+    (Kind.IMRECV, "matched receives"),
+)
+
+Word = tuple[int, str, int, int]  # kind, region, operation, communicator
+
+
+class Steps(NamedTuple):
+    """A program of `ranks` processes.
+
+    Attributes
+    ----------
+    name : str
+    ranks : int
+    offsets : ndarray(int64, shape=(ranks + 1,))
+        Steps of rank r are rows ``offsets[r]:offsets[r + 1]``.
+    word : ndarray(int64)
+        What a step is: its place in the vocabulary.
+    peer : ndarray(int64)
+        World rank, or -1.
+    numbers : ndarray(int64, shape=(steps, len(NUMBERS)))
+        What else it carries, -1 where that does not apply.
+    gap : ndarray(float64)
+        Seconds outside of MPI since the step before.
+    """
+
+    name: str
+    ranks: int
+    offsets: Ints
+    word: Ints
+    peer: Ints
+    numbers: Ints
+    gap: NDArray[np.float64]
+
+
+def steps_of(program: Trace | Folded, vocabulary: dict[Word, int]) -> Steps:
+    """Turn a trace into steps; new words are added to the vocabulary.
+
+    Raises
+    ------
+    TraceError
+        What depends on timing, like probes, or a communicator that is not everyone in order.
+    """
+    trace = program.trace if isinstance(program, Folded) else program
+    for kind, what in _STRANGE:
+        if (trace.kind == kind).any():
+            raise TraceError(
+                f"{trace.name}: {what} depend on timing: expected a program without them"
+            )
+    brackets = trace.kind <= Kind.LEAVE
+    records = np.where(brackets, 0, trace.ref)
+
+    def column(name: str) -> Ints:
+        values = getattr(trace.records, name)
+        if not len(values):
+            return np.full(trace.events, -1, dtype=np.int64)
+        return np.where(brackets, -1, values[records]).astype(np.int64)
+
+    comm = column("comm")
+    _check_communicators(trace, comm)
+    region = np.where(brackets, trace.ref, -1)
+    operation = np.where(brackets, NO_OPERATION, column("operation"))
+    rows = np.stack([trace.kind.astype(np.int64), region, operation, comm], axis=1)
+    different, word = np.unique(rows, axis=0, return_inverse=True)
+    known = [
+        vocabulary.setdefault(
+            (int(kind), trace.regions[at] if at >= 0 else "", int(op), int(of)), len(vocabulary)
+        )
+        for kind, at, op, of in different
+    ]
+    numbers = np.stack(
+        [
+            *(column(name) for name in ("tag", "size", "received")),
+            _counted_back(trace, column("request")),
+            np.full(trace.events, -1),
+        ],
+        axis=1,
+    )
+    calls = is_call(trace.roles)
+    outside = brackets & ((trace.kind == Kind.ENTER) | ~calls[np.where(brackets, trace.ref, 0)])
+    gap = np.diff(trace.time, prepend=0.0)
+    gap[trace.offsets[:-1][np.diff(trace.offsets) > 0]] = 0.0
+    first = np.isin(np.arange(trace.events), trace.offsets[:-1])
+    gap[first] = trace.time[first] - (trace.time.min() if trace.events else 0.0)
+    steps = Steps(
+        *(trace.name, trace.ranks, trace.offsets),
+        *(np.array(known, dtype=np.int64)[word.ravel()], column("peer"), numbers),
+        np.where(outside, gap, 0.0),
+    )
+    return _with_loops(steps, program, vocabulary) if isinstance(program, Folded) else steps
+
+
+def _check_communicators(trace: Trace, comm: Ints) -> None:
+    everyone = np.arange(trace.ranks)
+    for used in np.unique(comm[comm >= 0]):
+        members = trace.communicators[used]
+        if not np.array_equal(members, everyone):
+            raise TraceError(
+                f"{trace.name}: communicator {used} has {len(members) or 1} of {trace.ranks} "
+                "ranks, or all in another order than MPI_COMM_WORLD: who would be in it at more "
+                "ranks is not known"
+            )
+
+
+def _counted_back(trace: Trace, request: Ints) -> Ints:
+    """How many requests were posted since the one that a step names, that one included."""
+    posts: NDArray[np.bool_] = np.isin(trace.kind, _POSTS)
+    named = posts | np.isin(trace.kind, _ENDS)
+    number: Ints = np.cumsum(posts)
+    events = np.flatnonzero(named)
+    rank = trace.rank_of_event()[events]
+    order = np.lexsort((events, request[events], rank))
+    posted: Ints = np.where(posts[events][order], number[events][order], 0)
+    # Within a rank and a number, a post comes before what names it.
+    latest: Ints = np.maximum.accumulate(np.where(posts[events][order], np.arange(len(order)), 0))
+    back: Ints = np.full(trace.events, -1, dtype=np.int64)
+    ends = ~posts[events][order]
+    back[events[order][ends]] = (number[events][order] - posted[latest] + 1)[ends]
+    return back
+
+
+def _with_loops(steps: Steps, folded: Folded, vocabulary: dict[Word, int]) -> Steps:
+    """Put begins and ends of loops between the events."""
+    begin_word = vocabulary.setdefault((LOOP, "", NO_OPERATION, -1), len(vocabulary))
+    end_word = vocabulary.setdefault((LOOP_END, "", NO_OPERATION, -1), len(vocabulary))
+    length = folded.end - folded.begin
+    count = len(length)
+    # Before an event: ends of loops, inner ones first, then begins, outer ones first.
+    at = np.concatenate([folded.end, folded.begin, np.arange(len(steps.word))])
+    what = np.repeat([0, 1, 2], [count, count, len(steps.word)])
+    inner = np.concatenate([length, -length, np.zeros(len(steps.word), dtype=np.int64)])
+    order = np.lexsort((inner, what, at))
+    numbers = np.full((2 * count, len(NUMBERS)), -1, dtype=np.int64)
+    numbers[count:, NUMBERS.index("times")] = folded.times
+    nothing = np.full(2 * count, -1, dtype=np.int64)
+    rank = np.searchsorted(steps.offsets, folded.begin, side="right") - 1
+    added = np.cumsum(np.concatenate(([0], 2 * np.bincount(rank, minlength=steps.ranks))))
+    return steps._replace(
+        offsets=steps.offsets + added,
+        word=np.concatenate([np.full(count, end_word), np.full(count, begin_word), steps.word])[
+            order
+        ],
+        peer=np.concatenate([nothing, steps.peer])[order],
+        numbers=np.concatenate([numbers, steps.numbers])[order],
+        gap=np.concatenate([np.zeros(2 * count), steps.gap])[order],
+    )
+
+
+def folded_of(steps: Steps, vocabulary: dict[Word, int]) -> Folded:
+    """Turn steps into a folded trace: the way back."""
+    words = list(vocabulary)
+    regions = tuple(dict.fromkeys(word[1] for word in words if word[1]))
+    place = {name: at for at, name in enumerate(regions)}
+    kinds = np.array([word[0] for word in words])[steps.word]
+    event = kinds < LOOP
+    rank = np.repeat(np.arange(steps.ranks), np.diff(steps.offsets))
+    before = np.concatenate(([0], np.cumsum(event)))  # events before each step
+    stack: list[int] = []
+    loops = []
+    for step in np.flatnonzero(~event).tolist():
+        if kinds[step] == LOOP:
+            stack.append(step)
+        else:
+            at = stack.pop()
+            loops.append((before[at], before[step], steps.numbers[at, 4]))
+    rows = np.array(loops, dtype=np.int64).reshape(-1, 3)
+    word, numbers, kind = steps.word[event], steps.numbers[event], kinds[event].astype(np.uint8)
+    recorded = kind > Kind.LEAVE
+    ref = np.array([place.get(each[1], -1) for each in words])[word]
+    ref[recorded] = np.arange(np.count_nonzero(recorded))
+    posts, ends = np.isin(kind, _POSTS), np.isin(kind, _ENDS)
+    # Requests count from 1 and clocks from 0, at every rank; whole nanoseconds, as a clock's are.
+    first = before[steps.offsets[:-1]]
+    posted, seconds = (
+        total[1:] - total[first][rank[event]]
+        for total in (np.append(0, np.cumsum(posts)), np.append(0, np.cumsum(steps.gap[event])))
+    )
+    request = np.where(posts, posted, np.where(ends, posted - numbers[:, 3] + 1, -1))
+    time = np.rint(seconds * 1e9) / 1e9
+    told = np.array([(each[2], each[3]) for each in words])[word]
+    columns = {
+        "peer": steps.peer[event],
+        "operation": told[:, 0],
+        "comm": told[:, 1],
+        "request": request,
+        **{name: numbers[:, at] for at, name in enumerate(("tag", "size", "received"))},
+    }
+    world = np.arange(steps.ranks, dtype=np.int32)
+    trace = Trace(
+        name=steps.name,
+        offsets=before[steps.offsets].astype(np.int64),
+        kind=kind,
+        time=time,
+        ref=ref.astype(np.int32),
+        records=Records(
+            **{name: columns[name][recorded].astype(RECORD_TYPES[name]) for name in Records._fields}
+        ),
+        regions=regions,
+        communicators=(world,) * (1 + max(each[3] for each in words)),
+    )
+    return Folded(trace, rows[:, 0], rows[:, 1], rows[:, 2])
