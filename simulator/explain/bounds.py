@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.simulator.model import HARDWARE, PUT, receive_overhead
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import RunPlan, plan_run
 from hopmap.simulator.server_names import ENDS, server_name
 from hopmap.topologies import Topology, check_mapping
+
+from .overheads import overheads
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,16 +109,7 @@ def _largest(of_rank: Floats) -> Bound:
 def _rank_seconds(ready: RunPlan) -> Floats:
     """Add up computation and overheads of each rank's own strand."""
     program, parameters = ready.program, ready.parameters
-    kind = program.kind
-    # Overheads of receiving are paid where a rank waits: at RECV, or at the WAIT of an IRECV.
-    begun = np.where(kind == Op.WAIT, program.target, 0)
-    receiving = (kind == Op.RECV) | ((kind == Op.WAIT) & (kind[begun] == Op.IRECV))
-    sending = (kind == Op.SEND) | (kind == Op.ISEND)
-    of_put = receive_overhead(PUT, parameters.overhead_recv, parameters.overhead_put_latency)
-    mode = np.where(kind == Op.WAIT, program.mode[begun], program.mode)
-    taking = receiving * np.where(mode == PUT, of_put, parameters.overhead_recv)
-    taking[mode == HARDWARE] = 0.0
-    once = ready.compute + sending * parameters.overhead_send + taking
+    once = ready.compute + sum(overheads(program, parameters))
     of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
     return of_strand[program.main()].astype(np.float64)
 

@@ -21,6 +21,7 @@ from hopmap.simulator.run_plan import RunPlan, flat
 
 from . import longest_path_kernels as kernels
 from .longest_path_kernels import Messages, Pairs, Steps
+from .overheads import overheads
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -128,19 +129,12 @@ def _two_a_row(plan: RunPlan, message: Ints) -> tuple[NDArray[np.int8], Ints, Fl
     joins = waits & (kind[of] == Op.START)
     action[joins, 1] = kernels.JOIN
     item[:, 1] = np.where(joins, program.target[of], message[of])
-    sending = (kind == Op.SEND) | (kind == Op.ISEND)
     completes = np.where(waits, kind[of] == Op.ISEND, kind == Op.SEND)
     action[completes, 1] = _completions(program, parameters)[of[completes]]
 
-    small = program.size < parameters.eager_limit
-    of_bytes = small * program.size * parameters.overhead_per_byte
-    copied = (program.mode == model.BUFFERED) * program.size * parameters.copy_per_byte
-    pause[:, 0] += sending * (parameters.overhead_send + of_bytes + copied)
-    of_put = model.receive_overhead(
-        model.PUT, parameters.overhead_recv, parameters.overhead_put_latency
-    )
-    overhead = np.where(program.mode == model.PUT, of_put, parameters.overhead_recv)
-    pause[:, 1] = takes * (overhead + of_bytes)[of]
+    busy = overheads(program, parameters)
+    pause[:, 0] += busy.sending
+    pause[:, 1] = busy.receiving
     return action.ravel(), item.ravel(), pause.ravel()
 
 
