@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hopmap.simulator import Parameters, SendMode, program_of
+from hopmap.simulator import Parameters, program_of
 from hopmap.simulator.explain.overheads import overheads
+from hopmap.simulator.programs.send_modes import SendMode
 
 GIVEN = Parameters(
     overhead_send=2e-6, overhead_recv=3e-6, overhead_per_byte=1e-9, copy_per_byte=1e-10,
