@@ -98,6 +98,11 @@ class RunPlan:
         nodes = (len(self.bandwidth) - self.links) // 3
         return range(self.links, self.links + nodes)
 
+    @property
+    def lanes(self) -> int:
+        """Virtual channels of each class, of which a packet takes the one with most room."""
+        return self.parameters.network_virtual_channels // (int(self.classes.max(initial=0)) + 1)
+
     def first_entry(self) -> Ints:
         """Place of each strand's first operation among all of them, loops written out."""
         return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]

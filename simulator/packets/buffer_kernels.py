@@ -33,53 +33,53 @@ from .server_kernels import (
     take,
     watch,
 )
-from .state import LIMITED, State
+from .state import HELD_PACKET, State
 
 credit_arrival = njit(cache=False)(model.credit_arrival)
 
 
-def stand(run: State, slot: int, now: float) -> bool:
+def queue_up(run: State, slot: int, now: float) -> bool:
     """Put a message into its node's queue, if buffers are finite."""
-    return run.packets.dtype == LIMITED and _stand(run, slot, now)
+    return run.packets.dtype == HELD_PACKET and _queue_up(run, slot, now)
 
 
-def join(run: State, slot: int, key: int, now: float) -> bool:
+def enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     """Put a packet into the buffer that it has reached, if buffers are finite."""
-    return run.packets.dtype == LIMITED and _join(run, slot, key, now)
+    return run.packets.dtype == HELD_PACKET and _enter_buffer(run, slot, key, now)
 
 
-def go_by(run: State, kind: int, item: int, now: float) -> bool:
+def make_room(run: State, kind: int, item: int, now: float) -> bool:
     """Handle the events that there are where buffers are finite."""
-    return run.packets.dtype == LIMITED and _go_by(run, kind, item, now)
+    return run.packets.dtype == HELD_PACKET and _make_room(run, kind, item, now)
 
 
 def _limited(run: Any) -> bool:
-    return bool(run.types[run.fields.index("packets")] == from_dtype(LIMITED))
+    return bool(run.types[run.fields.index("packets")] == from_dtype(HELD_PACKET))
 
 
-@overload(stand, strict=False)
-def _compiled_stand(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+@overload(queue_up, strict=False)
+def _compiled_queue_up(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
-        return lambda run, slot, now: _stand(run, slot, now)
+        return lambda run, slot, now: _queue_up(run, slot, now)
     return lambda run, slot, now: False  # noqa: ARG005
 
 
-@overload(join, strict=False)
-def _compiled_join(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+@overload(enter_buffer, strict=False)
+def _compiled_enter_buffer(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
-        return lambda run, slot, key, now: _join(run, slot, key, now)
+        return lambda run, slot, key, now: _enter_buffer(run, slot, key, now)
     return lambda run, slot, key, now: False  # noqa: ARG005
 
 
-@overload(go_by, strict=False)
-def _compiled_go_by(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+@overload(make_room, strict=False)
+def _compiled_make_room(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
-        return lambda run, kind, item, now: _go_by(run, kind, item, now)
+        return lambda run, kind, item, now: _make_room(run, kind, item, now)
     return lambda run, kind, item, now: False  # noqa: ARG005
 
 
 @njit(cache=False)
-def _stand(run: State, slot: int, now: float) -> bool:
+def _queue_up(run: State, slot: int, now: float) -> bool:
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
     if place < 0:  # a node's memory: no other path ends where it begins
@@ -96,7 +96,7 @@ def _stand(run: State, slot: int, now: float) -> bool:
 
 
 @njit(cache=False)
-def _join(run: State, slot: int, key: int, now: float) -> bool:
+def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
     number = packet["buffer"]
     buffer = nth(run.limits.buffers, number)
@@ -115,7 +115,7 @@ def _join(run: State, slot: int, key: int, now: float) -> bool:
 
 
 @njit(cache=False)
-def _go_by(run: State, kind: int, item: int, now: float) -> bool:
+def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
         _passed(run, item, now)
     elif kind == CREDIT:

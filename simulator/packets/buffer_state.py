@@ -58,6 +58,7 @@ def buffers_of(plan: RunPlan) -> Buffers:
     buffers = np.zeros(number + nodes, dtype=BUFFER)
     buffers["credits"] = plan.parameters.network_buffer
     buffers["first"] = -1
-    lanes = channels // (int(plan.classes.max(initial=0)) + 1)
-    classes = (plan.classes * lanes).astype(np.int32) if limited else np.zeros(1, dtype=np.int32)
+    classes = (
+        (plan.classes * plan.lanes).astype(np.int32) if limited else np.zeros(1, dtype=np.int32)
+    )
     return Buffers(links, buffers, classes.view(CLASS))

@@ -39,16 +39,16 @@ from .loop_kernels import advance
 from .nic_state import nics_of
 from .state import (
     CHANNEL,
+    HELD_MESSAGE,
+    HELD_PACKET,
     HOP,
     LATEST,
-    LIMITED,
     LOOP,
     MESSAGE,
     PACKET,
     QUEUED,
     ROW,
     SERVER,
-    STANDING,
     STOP,
     USE,
     WATCHED,
@@ -205,10 +205,8 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["tracked"] = plan.links if record.bins else 0
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
-    channels_of = plan.parameters.network_virtual_channels
-    loop["channels"] = channels_of
-    loop["lanes"] = channels_of // (int(plan.classes.max(initial=0)) + 1)
-    loop["queues"] = plan.injection.stop * channels_of
+    loop["channels"], loop["lanes"] = plan.parameters.network_virtual_channels, plan.lanes
+    loop["queues"] = plan.injection.stop * loop["channels"]
     loop["oldest_first"] = plan.parameters.network_arbitration == "age"
     loop["credit_delay"] = plan.parameters.network_credit_delay
     state = State(
@@ -218,9 +216,9 @@ def _state(plan: RunPlan, record: Record) -> State:
         ranks=np.zeros(program.ranks, dtype=RANK),
         servers=servers,
         channels=channels,
-        packets=np.zeros(program.strands, dtype=LIMITED if limited else PACKET),
+        packets=np.zeros(program.strands, dtype=HELD_PACKET if limited else PACKET),
         messages=np.zeros(
-            program.strands, dtype=STANDING if limited else QUEUED if turns else MESSAGE
+            program.strands, dtype=HELD_MESSAGE if limited else QUEUED if turns else MESSAGE
         ),
         heap=heap,
         factors=plan.noise.factors.view(FACTOR),

@@ -35,7 +35,7 @@ from hopmap.simulator.strand_kernels import (
     strand_machine,
 )
 
-from .buffer_kernels import go_by
+from .buffer_kernels import make_room
 from .network_kernels import arrive, transmit
 from .nic_kernels import next_turn
 from .server_kernels import free, key_of, left, take
@@ -87,7 +87,7 @@ def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
     """Handle a kind of event that only some parameters bring about."""
     if kind == ANSWER:
         _answer(run, item, now)
-    elif not go_by(run, kind, item, now):
+    elif not make_room(run, kind, item, now):
         next_turn(run, item, now)
 
 

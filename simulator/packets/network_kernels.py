@@ -12,7 +12,7 @@ from hopmap.simulator import model
 from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT
 from hopmap.simulator.row_pointers import nth, recording
 
-from .buffer_kernels import join, stand
+from .buffer_kernels import enter_buffer, queue_up
 from .nic_kernels import enter
 from .server_kernels import (
     arrived,
@@ -53,7 +53,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     message["size"] = size
     message["packet"] = 0
     message["packets"] = count
-    if enter(run, slot, now) or stand(run, slot, now):
+    if enter(run, slot, now) or queue_up(run, slot, now):
         return -1.0
     loop["served"] += count
     first_start = first_end = end = 0.0
@@ -74,7 +74,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
 @njit(cache=False)
 def arrive(run: State, slot: int, key: int, now: float) -> None:
     """Serve a packet at the next server of its path."""
-    if join(run, slot, key, now):
+    if enter_buffer(run, slot, key, now):
         return
     packet = nth(run.packets, slot)
     whole, leads = packet["message"], packet["leads"]

@@ -86,7 +86,7 @@ _PACKET: Columns = [
 PACKET = np.dtype(_PACKET, align=True)
 # Among finite buffers, besides: the one that it is in or comes to, or that an event makes room in;
 # when it came there, and the packet behind it; when it entered the network, and its key.
-LIMITED = np.dtype(
+HELD_PACKET = np.dtype(
     [
         *_PACKET,
         ("buffer", np.int32),
@@ -116,7 +116,7 @@ MESSAGE = np.dtype(_MESSAGE, align=True)
 # Where queues take turns, besides: when it was handed to the network, and who stands behind it.
 QUEUED = np.dtype([*_MESSAGE, ("handed", np.float64), ("next", np.int32)], align=True)
 # Among finite buffers the same in a node's queue, and how many of its packets are under way.
-STANDING = np.dtype(
+HELD_MESSAGE = np.dtype(
     [*_MESSAGE, ("handed", np.float64), ("next", np.int32), ("under_way", np.int64)], align=True
 )
 STOP = np.dtype([("server", np.int32)])
@@ -147,8 +147,8 @@ class State(NamedTuple):
     Attributes
     ----------
     packets, messages : ndarray(PACKET), ndarray(MESSAGE)
-        One row per slot; messages are QUEUED where queues take turns, packets LIMITED and messages
-        STANDING among finite buffers.
+        One row per slot; messages are QUEUED where queues take turns; HELD_PACKET and HELD_MESSAGE
+        among finite buffers.
     heap : Heap
         As long as they are, and for every rail one event more, or for every link that has buffers.
         A strand's, a packet's or a message's event has its slot as item, that of a rail the queue,

@@ -30,7 +30,7 @@ class BufferedNetwork(Network):
         plan = self.plan
         parameters = plan.parameters
         self.channels = parameters.network_virtual_channels
-        self.lanes = self.channels // (int(plan.classes.max(initial=0)) + 1)
+        self.lanes = plan.lanes
         self.oldest_first = parameters.network_arbitration == "age"
         self.credit_delay = parameters.network_credit_delay
         self.links = [Link(number, server) for number, server in enumerate(self.servers)]
