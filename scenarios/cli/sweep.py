@@ -115,7 +115,7 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
     """
-    from hopmap.scenarios.results.plan_file import read_plan
+    from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_runs
     from hopmap.scenarios.study.study import left_out, outweighed
     from hopmap.scenarios.sweep.fit import possible
@@ -136,7 +136,7 @@ def run(
     loaded = load_scenario(path, changes)
     results = out or Path("results") / path.stem
     if dry_run or slurm_array:
-        runs = plan(loaded, path.parent)
+        runs = plan(loaded, path.parent, known_auto_expanded(results))
         traffic = new_traffic(runs, results)
         runs, impossible = possible(runs, results, traffic)
         if not as_json:

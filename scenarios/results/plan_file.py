@@ -22,6 +22,7 @@ class Plan(NamedTuple):
     networks: dict[str, str]
     impossible: dict[str, int]
     expanded: list[str]
+    auto_expanded: dict[str, bool]
 
 
 def save_plan(
@@ -33,6 +34,7 @@ def save_plan(
     networks: Mapping[str, str] | None = None,
     impossible: Mapping[str, int] | None = None,
     expanded: Sequence[str] = (),
+    auto_expanded: Mapping[str, bool] | None = None,
 ) -> None:
     """Write which runs the scenario consists of, in order.
 
@@ -50,6 +52,8 @@ def save_plan(
         How many runs were left out since they cannot be, by the reason.
     expanded : sequence of str
         Traces of which what collectives send is mapped, too.
+    auto_expanded : mapping of str to bool, optional
+        See `sweep.plan.auto_expanded`.
     """
     plan = {
         "runs": list(run_ids),
@@ -59,6 +63,7 @@ def save_plan(
         "networks": dict(networks or {}),
         "impossible": dict(impossible or {}),
         "expanded": list(expanded),
+        "auto_expanded": dict(auto_expanded or {}),
     }
     with replacing(folder / "plan.json") as partial:
         partial.write_text(json.dumps(plan, indent=1) + "\n")
@@ -83,6 +88,15 @@ def read_plan(folder: Path) -> Plan:
             dict(plan.get("networks", {})),
             dict(plan.get("impossible", {})),
             list(plan.get("expanded", [])),
+            dict(plan.get("auto_expanded", {})),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
+
+
+def known_auto_expanded(folder: Path) -> dict[str, bool]:
+    """Return what the plan of a folder says of traces' collectives; nothing if it has none yet."""
+    try:
+        return read_plan(folder).auto_expanded
+    except StoreError:
+        return {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -132,7 +132,7 @@ class Run:
     def traffic_of(self) -> str:
         """What determines the traffic that is mapped: trace, collectives' algorithms, and code."""
         algorithms = f" {sorted(self.algorithms.items())}" if self.expanded else ""
-        return f"{self.digest}{algorithms} by {reading_code()}"
+        return _reading(f"{self.digest}{algorithms}")
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.called or self.topology, self.variant)))
@@ -140,8 +140,13 @@ class Run:
         return f"{self.trace.name} on {where} by {mapper}, seed {self.seed}"
 
 
-def plan(scenario: Scenario, folder: Path) -> list[Run]:
+def plan(scenario: Scenario, folder: Path, known: Mapping[str, bool] | None = None) -> list[Run]:
     """Return the runs of a scenario, in its order; `folder` is where the scenario file lies.
+
+    Parameters
+    ----------
+    known : mapping of str to bool, optional
+        What `auto_expanded` returned before, so that traces need not be read again.
 
     Raises
     ------
@@ -150,10 +155,21 @@ def plan(scenario: Scenario, folder: Path) -> list[Run]:
     TraceError, OSError
         A trace or the file of a network cannot be read.
     """
-    runs = {run.run_id: run for run in _runs(scenario, folder.absolute())}
+    runs = {run.run_id: run for run in _runs(scenario, folder.absolute(), known or {})}
     if not runs:
         raise ScenarioError(f"scenario {scenario.name!r}: exclude leaves nothing to run")
     return list(runs.values())
+
+
+def auto_expanded(scenario: Scenario, runs: Sequence[Run]) -> dict[str, bool]:
+    """Return of which traces collectives outweigh the messages, where "auto" asks; see `plan`."""
+    if scenario.collectives != "auto" or _varies_algorithms(scenario):
+        return {}
+    return {_reading(run.digest): run.expanded for run in runs}
+
+
+def _reading(digest: str) -> str:
+    return f"{digest} by {reading_code()}"
 
 
 HERE = Path(__file__).parent
@@ -177,15 +193,22 @@ def reading_code() -> str:
     return digest_of(sources_of(HERE / "inputs.py", whole=True))
 
 
-def _runs(scenario: Scenario, folder: Path) -> Iterator[Run]:
+def _varies_algorithms(scenario: Scenario) -> bool:
+    return any(names_algorithm(key) for vary in scenario.vary for key in vary.axis.parameters)
+
+
+def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterator[Run]:
     axes = [vary.axis for vary in scenario.vary]
     rules = [_rule(exclude) for exclude in scenario.exclude]
     sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
     digests = {trace: source.digest() for trace, source in sources.items()}
-    varied = any(names_algorithm(key) for axis in axes for key in axis.parameters)
-    how = "ignore" if varied else scenario.collectives
+    how = "ignore" if _varies_algorithms(scenario) else scenario.collectives
+    known = known if how == "auto" else {}
     counted = {
-        trace: counts_collectives(source, digests[trace], how) for trace, source in sources.items()
+        trace: known[read]
+        if (read := _reading(digests[trace])) in known
+        else counts_collectives(source, digests[trace], how)
+        for trace, source in sources.items()
     }
     for group in scenario.groups():
         built = [topology_from_spec(spec) for spec in group.topologies]

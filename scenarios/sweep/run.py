@@ -22,7 +22,7 @@ from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.plan_file import known_auto_expanded, save_plan
 from hopmap.scenarios.results.store_index import error_of, finished
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing
@@ -31,7 +31,7 @@ from .fit import possible
 from .inputs import planned_traffic
 from .lock_file import write_lock
 from .measure import measure
-from .plan import Run, plan, reading_code
+from .plan import Run, auto_expanded, plan, reading_code
 from .scenario import Scenario, ScenarioError
 from .scenario_files import changed, read_toml
 from .workers import WorkerError, share
@@ -150,7 +150,7 @@ def run_scenario(
         The folder cannot be written.
     """
     results = results.absolute()  # for workers elsewhere
-    runs = plan(scenario, path.parent)
+    runs = plan(scenario, path.parent, known_auto_expanded(results))
     traffic = new_traffic(runs, results)
     runs, impossible = possible(runs, results, traffic)
     if impossible and warn is not None:
@@ -258,6 +258,7 @@ def save_inputs(
         {run.called: run.topology for run in runs if run.network},
         impossible,
         list(dict.fromkeys(run.trace.name for run in runs if run.expanded)),
+        auto_expanded(scenario, runs),
     )
 
 

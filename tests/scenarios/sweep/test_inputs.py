@@ -11,6 +11,7 @@ from hopmap import source_files
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import read_plan
+from hopmap.scenarios.sweep import inputs
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import code_of, plan
 from hopmap.scenarios.sweep.run import run_scenario, save_inputs
@@ -183,6 +184,19 @@ def test_expanded_collectives_are_mapped_and_measured(tmp_path):
     assert sweep(write(tmp_path, "is.S.4"), "auto").skipped == 1
     more = 'collectives = "expand"\nparameters."collective.alltoallv" = "linear"\n'
     assert sweep(write(tmp_path, "is.S.4", more=more), "expand").done == 1
+
+
+def test_a_trace_is_asked_once_whether_its_collectives_outweigh_its_messages(tmp_path, monkeypatch):
+    sweep(write(tmp_path, "is.S.4", more='collectives = "ignore"\n'))
+    assert sweep(write(tmp_path, "is.S.4")).done == 1  # the answer to "ignore" is none to "auto"
+    inputs.counts_collectives.cache_clear()  # as in a new process
+    with monkeypatch.context() as patch:
+        patch.setattr(inputs, "messages_of_source", None)
+        assert sweep(write(tmp_path, "is.S.4")).skipped == 1
+    assert read_plan(tmp_path / "out").expanded == ["is.S.4"]
+    shutil.copytree(DATA / "lu.S.4", tmp_path / "lu.S.4")
+    sweep(write(tmp_path, "lu.S.4"))
+    assert read_plan(tmp_path / "out").expanded == []
 
 
 def test_where_algorithms_vary_messages_are_mapped(tmp_path):
