@@ -2,8 +2,8 @@
 
 A Delaunay triangulation of 2^18 random points (`viem_graphs`) on networks of 128 nodes, 3 % above
 the mean at most: J, and processor seconds after compiling, by `integrated`, and in the same run by
-SharedMap 1.1 (chszlablib) and KaHIP's multisection, in whichever Python has them, and Scotch's
-gmap. Reading counts for nobody; for us all of `map_ranks` does.
+SharedMap 1.1 and KaHIP's global_multisection, of the packages chszlablib and kahip of whichever
+Python has them, and Scotch's gmap. Reading counts for nobody; for us all of `map_ranks` does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -45,34 +46,15 @@ made = c.Decomposition.process_map(
 print(time.process_time() - begin)
 np.save(sys.argv[3], made.assignment)
 """
-KAHIP = """
-import sys, time, numpy as np, kahip
-from math import prod
-g = np.load(sys.argv[1])
-sizes, mode = g["sizes"].tolist(), ["fast", "eco", "strong"].index(sys.argv[2])
-n, k = len(g["indptr"]) - 1, prod(sizes)
-begin = time.process_time()
-parts = [(np.arange(n), 0)]
-src = np.repeat(np.arange(n), np.diff(g["indptr"]))
-for level in reversed(range(len(sizes))):
-    below, span = [], prod(sizes[:level])
-    for part, first in parts:
-        inside = np.full(n, -1); inside[part] = np.arange(len(part))
-        keep = (inside[src] >= 0) & (inside[g["peer"]] >= 0)
-        rows, peer, weight = inside[src[keep]], inside[g["peer"][keep]], g["weight"][keep]
-        starts = np.searchsorted(rows, np.arange(len(part) + 1))
-        below_k = sizes[level] * span
-        slack = (1.03 * below_k * n / (k * len(part))) ** (1 / (level + 1)) - 1
-        made = kahip.kaffpa([1] * len(part), starts.tolist(), weight.tolist(), peer.tolist(),
-                            sizes[level], max(slack, 0.001), True, 1, mode)[1]
-        below += [(part[np.array(made) == b], first + b * span) for b in range(sizes[level])]
-    parts = below
-node_of = np.empty(n, dtype=np.int64)
-for part, node in parts:
-    node_of[part] = node
-print(time.process_time() - begin)
-np.save(sys.argv[3], node_of)
-"""
+
+
+def _run(words: list[object]) -> tuple[str, float, float]:
+    """Return what a program printed, its processor seconds, and those of the clock."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    after, end = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return text, spent, end - begin
 
 
 def scotch(traffic: Traffic, spec: str, folder: Path, strategy: str) -> tuple[np.ndarray, float]:
@@ -87,15 +69,31 @@ def scotch(traffic: Traffic, spec: str, folder: Path, strategy: str) -> tuple[np
             lines.append(f"{len(some)} " + " ".join(f"{weight[i]} {peer[i]}" for i in some) + "\n")
         graph.write_text("".join(lines))
     machine.write_text(target(spec))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [program, graph, machine, made, "-b0.03", "-vt", strategy]
-    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    text, spent, _ = _run([program, graph, machine, made, "-b0.03", "-vt", strategy])
     parts = {line.split()[1]: float(line.split()[2]) for line in text.splitlines()}
     return np.loadtxt(made, skiprows=1, dtype=np.int64)[:, 1], (
         spent * parts["Mapping"] / parts["Total"]
     )
+
+
+def multisection(
+    program: Path, traffic: Traffic, spec: str, folder: Path, mode: str
+) -> tuple[np.ndarray, float]:
+    """Map by KaHIP's global_multisection."""
+    indptr, peer, weight = csr(traffic)
+    graph, made = folder / "a.graph", folder / "a.parts"
+    if not graph.exists():
+        lines = [f"{traffic.ranks} {len(peer) // 2} 1\n"]
+        for begin, end in pairwise(indptr.tolist()):
+            lines.append(" ".join(f"{peer[i] + 1} {weight[i]}" for i in range(begin, end)) + "\n")
+        graph.write_text("".join(lines))
+    sizes, costs = (":".join(map(str, each)) for each in levels(spec))
+    words = [program, graph, f"--preconfiguration={mode}", "--imbalance=3", "--online_distances"]
+    words += [f"--hierarchy_parameter_string={sizes}", f"--distance_parameter_string={costs}"]
+    words += [f"--output_filename={made}"]
+    text, spent, wall = _run(words)
+    share = float(text.split("multisectioning took")[1].split()[0]) / wall
+    return np.loadtxt(made, dtype=np.int64), spent * share
 
 
 def show(
@@ -139,14 +137,15 @@ def main() -> None:
             sizes, costs = levels(spec)
             graph, made = folder / "a.npz", folder / "a.npy"
             np.savez(graph, indptr=indptr, peer=peer, weight=weight, sizes=sizes, costs=costs)
-            for tool, script in (("SharedMap", SHAREDMAP), ("KaHIP multisection", KAHIP)):
-                for mode in options.modes:
-                    words = [options.peers, "-c", script, graph, mode, made]
-                    done = subprocess.run(words, check=True, capture_output=True, text=True)
-                    seconds = float(done.stdout.split()[-1])
-                    show(
-                        f"{tool} {mode}", traffic, network, np.load(made).astype(np.int64), seconds
-                    )
+            for mode in options.modes:
+                words = [options.peers, "-c", SHAREDMAP, graph, mode, made]
+                done = subprocess.run(words, check=True, capture_output=True, text=True)
+                node_of = np.load(made).astype(np.int64)
+                show(f"SharedMap {mode}", traffic, network, node_of, float(done.stdout))
+            (kahip,) = Path(options.peers).parents[1].glob("lib/*/site-packages/bin/global_multi*")
+            for mode in options.modes:
+                found = multisection(kahip, traffic, spec, folder, mode)
+                show(f"KaHIP multisection {mode}", traffic, network, *found)
 
 
 if __name__ == "__main__":
