@@ -57,7 +57,7 @@ def together(
     if not number:
         raise ParameterError("jobs: expected at least one")
     starts = [0.0] * number if starts is None else starts
-    names = _named([program.name for program in programs]) if names is None else names
+    names = numbered_names([program.name for program in programs]) if names is None else names
     others = [False] * number if background is None else background
     for program, start in zip(programs, starts, strict=True):
         if program.jobs:
@@ -102,7 +102,7 @@ def together(
     )
 
 
-def _named(names: Sequence[str]) -> list[str]:
+def numbered_names(names: Sequence[str]) -> list[str]:
     """Return names with a number behind those that are not alone."""
     often, seen = Counter(names), Counter[str]()
     named = []
