@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.scenarios.given import mapping_given
 from hopmap.scenarios.launchers.node_names import expand, read_hosts
-from hopmap.topologies import Mapping, MappingError, Topology, TopologyError
-from hopmap.topologies.allocation import allocated
+from hopmap.topologies import Mapping, MappingError, Topology, TopologyError, did_you_mean
+from hopmap.topologies.allocation import POLICIES, allocated
 from hopmap.topologies.readers.hosts import nodes_of
 
 from .asked import Background, Job
@@ -58,6 +59,11 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
             )
         return slots[:ranks]
     assert job.mapping is not None
+    if isinstance(job.mapping, str) and not Path(job.mapping).exists():
+        raise MappingError(
+            f"{job.mapping}: no such file or policy{did_you_mean(job.mapping, POLICIES)}: expected "
+            f"a mapping's file, or one of {', '.join(POLICIES)}"
+        )
     return mapping_given(job.mapping, network, ranks)
 
 
