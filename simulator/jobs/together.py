@@ -102,6 +102,14 @@ def together(
     )
 
 
+def beside(program: Program, others: Program) -> Program:
+    """Let a program run beside jobs that are one program already; its ranks come first."""
+    bare = together([program, replace(others, jobs=())])
+    first, rest = bare.jobs
+    moved = [job._replace(first=rest.first + job.first) for job in others.jobs]
+    return replace(bare, jobs=(first, *moved))
+
+
 def numbered_names(names: Sequence[str]) -> list[str]:
     """Return names with a number behind those that are not alone."""
     often, seen = Counter(names), Counter[str]()
