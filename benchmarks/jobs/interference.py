@@ -26,6 +26,7 @@ from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 LINKS = {"link.node.bandwidth": 50e9, "link.local.bandwidth": 25e9, "link.global.bandwidth": 25e9}
 ENDS = {"injection.bandwidth": 24.6e9, "ejection.bandwidth": 24.6e9, "nic": "fifo"}
 VICTIMS = {"all-gather": "allgather=ring", "all-to-all": "alltoall=pairwise"}
+SLOWED = 1.1  # from here on a call counts as slowed
 PIECE = 2**20  # bytes of a message of the incast
 
 
@@ -79,9 +80,12 @@ def main() -> None:
             found = [slowed(network, nodes, call, settings, given.size) for nodes in lists]
             spent = time.process_time() - begin
             low, high = np.percentile(found, [10, 90])
+            hit = [each for each in found if each > SLOWED] or [1.0]
             print(
-                f"buffer {buffer}: {name}: median {statistics.median(found):.2f}, 10th to 90th "
-                f"percentile {low:.2f} to {high:.2f}, most {max(found):.2f}; {spent:.0f} s",
+                f"buffer {buffer}: {name}: median {statistics.median(found):.2f}, mean "
+                f"{np.mean(found):.2f}, 10th to 90th percentile {low:.2f} to {high:.2f}, most "
+                f"{max(found):.2f}; slowed {np.mean(np.array(found) > SLOWED):.0%}, these by a "
+                f"median of {statistics.median(hit):.2f}; {spent:.0f} s",
                 flush=True,
             )
 

@@ -29,7 +29,7 @@ from .placed import expect_room, free_nodes, nodes_named, placed
 if TYPE_CHECKING:
     import pandas as pd
 
-TRIES = 8  # lengths of background traffic, each at least twice the one before
+TRIES = 4  # times that background traffic is made longer than the jobs took beside it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,7 +209,7 @@ def simulate_jobs(
         last = float(result.finish[:own].max(initial=0.0))
         if last <= seconds or all(each.duration is not None for each in background):
             break
-        seconds = 2 * last
+        seconds = 1.5 * last
         program, result = run(seconds)
     else:
         raise JobsError(
