@@ -154,7 +154,9 @@ def map_ranks(
     others = neighbours(beside, network, settings) if beside else None
     if others is not None:
         network = around(others, network)
-        objective = _beside(objective, mapper)
+        first = pipeline[0]
+        alone = len(pipeline) == 1 and first.info.name == "auto"
+        objective = _beside(objective, alone and "objective" not in first.parameters)
     if initial is not None and imbalance is None:
         mapping_given(initial, network, None)  # before anything takes long
     goal: str | Function | None = objective
@@ -237,9 +239,12 @@ def map_ranks(
     )
 
 
-def _beside(objective: str | Function | None, mapper: str) -> str | Function | None:
-    """Return the objective of a job beside others, and say what it does not count of them."""
-    if objective is None and mapper.strip() == "auto":
+def _beside(objective: str | Function | None, free: bool) -> str | Function | None:
+    """Return the objective of a job beside others, and say what it does not count of them.
+
+    `free` is whether the mapper takes any and names none.
+    """
+    if objective is None and free:
         return LOAD
     if objective != LOAD and not callable(objective) and objective not in SIMULATED:
         warnings.warn(

@@ -101,8 +101,10 @@ def test_background_lasts_as_long_as_the_jobs_and_changes_nothing_afterwards():
 def test_a_load_that_no_job_gets_through_is_said_to_be_one():
     """It is more than the links pass, and what waits for them grows as long as it lasts."""
     load = Background("uniform", 22e9)
+    there, back = (("send", 1, 100), ("recv", 1, 100)), (("recv", 0, 100), ("send", 0, 100))
+    pings = program_of("pings", [[("repeat", 9, there)], [("repeat", 9, back)]])
     with pytest.raises(JobsError, match="expected a lower rate"):
-        simulate_jobs([Job("lu.S.2", mapping=[1, 4], steps=1)], "mesh:6", background=[load])
+        simulate_jobs([Job(pings, mapping=[1, 4])], "mesh:6", background=[load])
 
 
 ON_ONE_SLOT = "node 1 takes 2 ranks, 1 of message #1 and 1 of message #2, but has 1 slots"
