@@ -154,9 +154,9 @@ def map_ranks(
     others = neighbours(beside, network, settings) if beside else None
     if others is not None:
         network = around(others, network)
-        first = pipeline[0]
-        alone = len(pipeline) == 1 and first.info.name == "auto"
-        objective = _beside(objective, alone and "objective" not in first.parameters)
+        stage = pipeline[0]
+        alone = len(pipeline) == 1 and stage.info.name == "auto"
+        objective = _beside(objective, alone and "objective" not in stage.parameters)
     if initial is not None and imbalance is None:
         mapping_given(initial, network, None)  # before anything takes long
     goal: str | Function | None = objective
