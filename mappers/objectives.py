@@ -5,7 +5,7 @@
 | cardinality | unordered rank pairs that talk and are at most one hop apart | higher |
 | hop_messages | messages times hops, over all directed pairs | lower |
 | hop_bytes | bytes times hops, over all directed pairs | lower |
-| max_link_load | bytes on the busiest directed link | lower |
+| max_link_load | bytes on the busiest directed link, those of other jobs with them | lower |
 
 Cardinality is Bokhari's (1981) and counts a pair once, whichever direction talks. He places one
 rank a node; where nodes take more, a pair on one node counts as well, as in the weak homomorphism
@@ -149,7 +149,7 @@ def objective_value(
     mapping = check_mapping(node_of, topology, traffic.ranks)
     if objective == LOAD:
         loads = topology.loads(mapping[traffic.src], mapping[traffic.dst], traffic.bytes)
-        return int(loads.max(initial=0))
+        return int((loads + topology.carried if len(topology.carried) else loads).max(initial=0))
     if objective not in OBJECTIVES:
         raise unknown_objective(objective, (*OBJECTIVES, LOAD))
     chosen = objective_named(objective)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,8 @@ from .given import (
     replay_given,
     traffic_given,
 )
+from .jobs.asked import Job
+from .jobs.neighbours import around, neighbours
 from .mistaken import TRACE, expect
 from .placement import Placement
 from .replays import expect_engine
@@ -66,6 +69,7 @@ def map_ranks(
     nodelist: str | None = None,
     spread: bool = False,
     imbalance: float | None = None,
+    beside: Sequence[Job] = (),
     collectives: str = "auto",
     rma: str = "include",
     settings: GivenSettings = None,
@@ -108,6 +112,10 @@ def map_ranks(
         For a graph of more vertices than slots: every node takes (1 + imbalance) times its share of
         the vertices at most, 0.03 is 3 %. "auto" is "integrated" from 16,384 vertices
         and 1 % on, up to 2,048 nodes.
+    beside : sequence of Job, optional
+        Jobs that are on the machine already: their nodes are not free, "max_link_load" counts what
+        they have on links, in all of their run, and "makespan" replays them, too. The objective of
+        "auto" is "max_link_load" then, unless another is asked for.
     rma : {"include", "ignore"}
         Whether to count what one-sided operations move.
     collectives : {"auto", "ignore", "expand"}
@@ -141,6 +149,14 @@ def map_ranks(
     network = on_job(configured(topology)[0], names, hosts, nodelist)
     if imbalance is not None and spread:
         raise MappingError("imbalance: expected spread=False with it, it says what a node takes")
+    if beside and imbalance is not None:
+        raise MappingError("imbalance: expected no jobs beside with it")
+    others = neighbours(beside, network, settings) if beside else None
+    if others is not None:
+        network = around(others, network)
+        stage = pipeline[0]
+        alone = len(pipeline) == 1 and stage.info.name == "auto"
+        objective = _beside(objective, alone and "objective" not in stage.parameters)
     if initial is not None and imbalance is None:
         mapping_given(initial, network, None)  # before anything takes long
     goal: str | Function | None = objective
@@ -150,10 +166,12 @@ def map_ranks(
         expect_engine(engine)
         run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
         network = on_job(run.network, names, hosts, nodelist)
+        if others is not None:
+            network = around(others, network)
         if objective == BOUND:
             goal = bound_of(run)
         else:
-            goal = simulated(objective, run, engine or DEFAULT_ENGINE)
+            goal = simulated(objective, run, engine or DEFAULT_ENGINE, others)
         if collectives == "expand":
             traffic = traffic_given(run.program, collectives, rma=rma).traffic
         elif (found := traffic_given(given, collectives, rma=rma)).expanded:
@@ -219,6 +237,23 @@ def map_ranks(
         interrupted=interrupted,
         stopped=reasons[-1] if reasons else None,
     )
+
+
+def _beside(objective: str | Function | None, free: bool) -> str | Function | None:
+    """Return the objective of a job beside others, and say what it does not count of them.
+
+    `free` is whether the mapper takes any and names none.
+    """
+    if objective is None and free:
+        return LOAD
+    if objective != LOAD and not callable(objective) and objective not in SIMULATED:
+        warnings.warn(
+            f"objective {objective or 'of each mapper'}: it counts nothing of the jobs beside but "
+            f"the nodes that they have ({LOAD} and makespan do)",
+            HopmapWarning,
+            stacklevel=3,
+        )
+    return objective
 
 
 def _of_many(

@@ -6,13 +6,16 @@ once and replayed at every evaluation.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from hopmap.topologies import Mapping, MappingError
 
 if TYPE_CHECKING:
-    from hopmap.simulator import MakespanBound
+    from hopmap.simulator import MakespanBound, Program
 
     from .given import ReplayInput
 
@@ -20,8 +23,17 @@ SIMULATED = ("makespan", "energy")
 BOUND = "makespan_bound"
 
 
+class Others(NamedTuple):
+    """Other jobs as one program, and the node of each of their ranks."""
+
+    program: Program
+    node_of: Mapping
+
+
 class Simulated:
     """The function from a mapping to its makespan in seconds, or its energy in joules.
+
+    Beside other jobs it is its own makespan, and the energy of all of them.
 
     Attributes
     ----------
@@ -34,7 +46,9 @@ class Simulated:
         Energy without any figures of what links and nodes draw.
     """
 
-    def __init__(self, name: str, run: ReplayInput, engine: str) -> None:
+    def __init__(
+        self, name: str, run: ReplayInput, engine: str, others: Others | None = None
+    ) -> None:
         if name == "energy" and not run.parameters.energy:
             raise MappingError(
                 "objective energy: nothing draws any: expected a setting like "
@@ -43,6 +57,13 @@ class Simulated:
         self.name, self.run, self.engine = name, run, engine
         self.replays = 0
         self._known: dict[bytes, float] = {}
+        self._program, self._parameters = run.program, run.parameters
+        self._fixed = np.zeros(0, dtype=np.int64)
+        if others is not None:
+            from hopmap.simulator.jobs.together import beside
+
+            self._program, self._fixed = beside(run.program, others.program), others.node_of
+            self._parameters = replace(run.parameters, algorithms={})
 
     def __call__(self, node_of: Mapping) -> float:
         """Replay a mapping."""
@@ -58,12 +79,15 @@ class Simulated:
     def _replayed(self, node_of: Mapping) -> float:
         from hopmap.simulator import simulate
 
-        run = self.run
         result = simulate(
-            run.program, run.network, node_of, parameters=run.parameters, engine=self.engine
+            self._program,
+            self.run.network,
+            np.concatenate((node_of, self._fixed)),
+            parameters=self._parameters,
+            engine=self.engine,
         )
         if self.name == "makespan":
-            return result.makespan
+            return float(result.finish[: len(node_of)].max(initial=0.0))
         assert result.energy is not None
         return result.energy.total
 
@@ -84,6 +108,6 @@ def bound_of(run: ReplayInput) -> MakespanBound:
     return MakespanBound(run.program, run.network, run.parameters)
 
 
-def simulated(name: str, run: ReplayInput, engine: str) -> Simulated:
-    """Return the function that replays."""
-    return (SimulatedTime if name == "makespan" else Simulated)(name, run, engine)
+def simulated(name: str, run: ReplayInput, engine: str, others: Others | None = None) -> Simulated:
+    """Return the function that replays, beside other jobs if there are any."""
+    return (SimulatedTime if name == "makespan" else Simulated)(name, run, engine, others)

@@ -48,7 +48,7 @@ class Noise(NamedTuple):
     stream : ndarray(int64, shape=(strands,))
         What the draws of each strand are hashed with.
     delay : ndarray(float64, shape=(ranks,))
-        Seconds by which each rank starts late.
+        When each rank starts, in seconds: when its job does, and by how much it is late.
     """
 
     noisy: bool
@@ -67,7 +67,7 @@ def noise_of(parameters: Parameters, program: Program) -> Noise:
         noisy=max(deviations) > 0,
         factors=np.concatenate([quantiles(shape, each) for each in deviations]),
         stream=stream,
-        delay=parameters.noise_start * quantiles("gamma", 1.0)[quantile],
+        delay=program.begins() + parameters.noise_start * quantiles("gamma", 1.0)[quantile],
     )
 
 

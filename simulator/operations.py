@@ -66,7 +66,7 @@ def operations_of(program: Program, times: OperationTimestamps) -> Operations:
 
     begin = np.empty(len(row))
     begin[1:] = times.ended[:-1]
-    begin[first] = 0.0
+    begin[first] = program.begins()[program.rank_of]
     starts = np.flatnonzero(kind == Op.START)
     # All strands have rows, since they finish: the n-th of `first` is strand n's.
     begin[first[program.target[row[starts]]]] = times.ended[starts]

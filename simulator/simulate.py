@@ -228,6 +228,8 @@ def _watch(
         return None, ""
     if record != NOTHING:
         return None, "what it keeps is of all steps"
+    if len(plan.program.jobs) > 1:
+        return None, "its jobs have steps of their own"
     if plan.parameters != without_noise(plan.parameters):
         return None, "with noise no two steps are alike"
     if not ENGINES[engine].packets:

@@ -105,7 +105,7 @@ class LinkKind:
         return bandwidth if bandwidth == latency else f"bandwidth: {bandwidth}; latency: {latency}"
 
 
-def _no_order() -> NDArray[np.int64]:
+def _nothing() -> NDArray[np.int64]:
     return np.empty(0, dtype=np.int64)
 
 
@@ -135,6 +135,8 @@ class Topology:
         What it says of the model's parameters, by key ("injection.bandwidth").
     order : ndarray(int64)
         Nodes in the order in which a job lists them; empty where that is their numbers'.
+    carried : ndarray(int64)
+        Bytes that other jobs have on each link; empty where there are none. `loads` are without.
     """
 
     spec: str
@@ -147,7 +149,8 @@ class Topology:
     switches: int = 0
     names: tuple[str, ...] = field(default=(), repr=False)
     parameters: Mapping[str, float | str] = field(default_factory=dict, repr=False)
-    order: NDArray[np.int64] = field(default_factory=_no_order, repr=False)
+    order: NDArray[np.int64] = field(default_factory=_nothing, repr=False)
+    carried: NDArray[np.int64] = field(default_factory=_nothing, repr=False)
 
     @property
     def nodes(self) -> int:

@@ -35,13 +35,16 @@ def loads_and_assignment(
         return np.where(key[at] == wanted, volume[at], 0).astype(np.int64)
 
     links = topology.links
+    load = topology.loads(initial[directed.src], initial[directed.dst], directed.bytes)
+    if len(topology.carried):
+        load += topology.carried
     loads = LinkLoads(
         router=topology.router,
         indptr=model.indptr,
         peer=model.peer,
         sent=bytes_of(source * slots + model.peer),
         got=bytes_of(model.peer * slots + source),
-        load=topology.loads(initial[directed.src], initial[directed.dst], directed.bytes),
+        load=load,
         change=np.zeros(links, dtype=np.int64),
         touched=np.zeros(links, dtype=np.int64),
         marked=np.zeros(links, dtype=np.bool_),
@@ -50,14 +53,16 @@ def loads_and_assignment(
 
 
 def load_bound(traffic: Traffic, topology: Topology) -> int:
-    """Highest load that no mapping can undercut, where every node takes one rank; else 0.
+    """Highest load that no mapping can undercut: what other jobs have on a link stays there.
 
-    The heaviest pair takes one route, and what a rank sends or gets shares the links of its node.
+    Where every node takes one rank, the heaviest pair takes one route besides, and what a rank
+    sends or gets shares the links of its node.
     """
+    bound = int(topology.carried.max(initial=0))
     if topology.slots.max(initial=0) > 1:
-        return 0
+        return bound
     directed = traffic.without_self()
-    bound = int(directed.bytes.max(initial=0))
+    bound = max(bound, int(directed.bytes.max(initial=0)))
     for ranks, ends in ((directed.src, topology.link_from), (directed.dst, topology.link_to)):
         volume = np.zeros(traffic.ranks, dtype=np.int64)
         np.add.at(volume, ranks, directed.bytes)

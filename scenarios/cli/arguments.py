@@ -30,6 +30,12 @@ class Rma(StrEnum):
     IGNORE = "ignore"
 
 
+TRACE_HELP = (
+    "An OTF2 archive, a benchmark like lu.C.64, traffic (.npz, .mtx, .csv, .graph, .grf, .prof), "
+    "or stencil:12x11x8,7pt,periodic=y; - reads a .csv, .npz or .mtx from stdin."
+)
+MAPPING_HELP = "Mapping file: rank,node, MapLib's format, or a launcher's file; - is stdin."
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Topology = Annotated[
     str,
@@ -69,8 +75,7 @@ TraceOrTraffic = Annotated[
     str,
     typer.Argument(
         metavar="TRACE",
-        help="An OTF2 archive, a benchmark like lu.C.64, traffic (.npz, .mtx, .csv, .graph, .grf, "
-        ".prof), or stencil:12x11x8,7pt,periodic=y; - reads a .csv, .npz or .mtx from stdin.",
+        help=TRACE_HELP,
         callback=from_stdin,
     ),
 ]
@@ -78,7 +83,7 @@ MappingArgument = Annotated[
     Path,
     typer.Argument(
         metavar="MAPPING",
-        help="Mapping file: rank,node, MapLib's format, or a launcher's file; - is stdin.",
+        help=MAPPING_HELP,
         callback=from_stdin,
     ),
 ]

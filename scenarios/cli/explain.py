@@ -33,6 +33,7 @@ SEGMENTS = {
     "serialization": "bytes / bandwidth",
     "latency": "latency",
     "queue": "queues",
+    "job_start": "before its job starts",
 }
 SHOWN_PAIRS = 3  # that fit a line
 

@@ -103,6 +103,15 @@ def map_(
             autocompletion=complete_engines,
         ),
     ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACE,MAPPING",
+            help="A job that is on the machine already, as simulate --job has it: its nodes are "
+            "not free; max_link_load (then the objective of auto) and makespan count it. May be "
+            "repeated.",
+        ),
+    ] = None,
     collectives: CollectivesOption = Collectives.AUTO,
     rma: RmaOption = Rma.INCLUDE,
     settings: MapSets = None,
@@ -114,6 +123,7 @@ def map_(
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """
+    from hopmap.scenarios.jobs.asked import job_of
     from hopmap.scenarios.launchers.mapping_files import mapping_text, write_mapping
     from hopmap.scenarios.questions import map_ranks
 
@@ -134,6 +144,7 @@ def map_(
             nodelist=nodelist,
             spread=spread,
             imbalance=imbalance,
+            beside=[job_of(text) for text in beside or ()],
             collectives=collectives,
             rma=rma,
             settings=settings_given(settings),

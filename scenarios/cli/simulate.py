@@ -13,28 +13,43 @@ from hopmap.scenarios.quantities import joules
 from hopmap.units import show_seconds
 
 from .arguments import (
+    MAPPING_HELP,
+    TRACE_HELP,
     AsJson,
     Engine,
-    MappingArgument,
     OfMapping,
     Repeat,
     Rounds,
     Sets,
     Steps,
-    TraceOrTraffic,
+    check_options,
     check_out,
     settings_given,
 )
 from .console import chosen_rows, left_out_lines, print_json, print_table, say, warn_of, working
 from .explain import bound_label, link_lines
+from .jobs import (
+    OPTIONS,
+    AloneOption,
+    BackgroundOption,
+    JobOption,
+    JobsOption,
+    simulate_several,
+)
+from .stdin import from_stdin
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Parameters, Result
 
 
 def simulate(
-    trace: TraceOrTraffic,
-    mapping: MappingArgument,
+    context: typer.Context,
+    trace: Annotated[
+        str | None, typer.Argument(metavar="[TRACE]", help=TRACE_HELP, callback=from_stdin)
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Argument(metavar="[MAPPING]", help=MAPPING_HELP, callback=from_stdin)
+    ] = None,
     topology: OfMapping = None,
     engine: Engine = None,
     settings: Sets = None,
@@ -68,9 +83,13 @@ def simulate(
             min=1, help="Most time steps of --links, 256 when left out; more than half are used."
         ),
     ] = None,
+    job: JobOption = None,
+    jobs: JobsOption = None,
+    background: BackgroundOption = None,
+    alone: AloneOption = True,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a trace, or traffic in rounds, over the network under a mapping."""
+    """Replay a trace, or traffic in rounds, over the network under a mapping; or several jobs."""
     from hopmap.scenarios.given import configured, mapping_given, name_of, on_network, replay_given
     from hopmap.scenarios.replays import BINS, expect_engine, replayed
     from hopmap.scenarios.run_files import RunFiles
@@ -85,6 +104,23 @@ def simulate(
     check_out(otf2, folder=True)
     check_out(perfetto, *files.links)
     expect_engine(engine)
+    if job or jobs or background:
+        check_options(context, "a run of several jobs", OPTIONS)
+        if trace is not None:
+            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
+        simulate_several(
+            *(job or (), jobs, background or (), topology),
+            engine=engine,
+            settings=settings_given(settings),
+            alone=alone,
+            files=files,
+            bins=bins,
+            as_json=as_json,
+        )
+        return
+    if trace is None or mapping is None:
+        missing = "TRACE" if trace is None else "MAPPING"
+        raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
     name_of(trace)
     network, _ = on_network(topology, mapping)
     mapping_given(mapping, configured(network)[0], None)

@@ -107,11 +107,12 @@ def _largest(of_rank: Floats) -> Bound:
 
 
 def _rank_seconds(ready: RunPlan) -> Floats:
-    """Add up computation and overheads of each rank's own strand."""
+    """Add up computation and overheads of each rank's own strand, from when its job starts."""
     program, parameters = ready.program, ready.parameters
     once = ready.compute + sum(overheads(program, parameters))
     of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
-    return of_strand[program.main()].astype(np.float64)
+    busy: Floats = of_strand[program.main()] + program.begins()
+    return busy
 
 
 def _end_point_seconds(ready: RunPlan, sends: Ints) -> Floats:

@@ -47,6 +47,7 @@ class Segment(IntEnum):
     SERIALIZATION = kernels.SERIALIZATION  # a server takes bytes / bandwidth
     LATENCY = kernels.LATENCY
     QUEUE = kernels.QUEUE  # packets of other messages are served first
+    JOB_START = kernels.JOB_START  # the rank's job has not begun
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ RECV, IRECV = int(Op.RECV), int(Op.IRECV)
 # it up to the first server's end; the walk through hops divides both into the three kinds below.
 COMPUTE, SEND_OVERHEAD, RECV_OVERHEAD, END_POINT, TRANSIT, DISPATCH = range(6)
 SERIALIZATION, LATENCY, QUEUE = range(6, 9)
+JOB_START = 9
 
 # Where the walk stands: an operation is over, or has begun what it does; data have left.
 ENDED, POSTED, DEPARTED = 0, 1, 2
@@ -153,7 +154,7 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
             elif run.begun_by[strand] >= 0:
                 at = run.begun_by[strand]
             else:
-                return count
+                return _segment(segments, count, JOB_START, 0.0, begin, -1, -1, DATA)
 
 
 @njit(cache=False)

@@ -114,6 +114,7 @@ def _two_a_row(plan: RunPlan, message: Ints) -> tuple[NDArray[np.int8], Ints, Fl
     item = np.full((program.operations, 2), -1, dtype=np.int64)
     pause = np.zeros((program.operations, 2))
     pause[:, 0] = plan.compute
+    pause[program.offsets[program.main()], 0] += program.begins()
     for op, what in _AT_ONCE.items():
         action[kind == op, 0] = what
     item[:, 0] = np.where(kind == Op.START, program.target, message)

@@ -50,6 +50,11 @@ def left_out(
     channel = program.channels() if channel is None else channel
     trips = program.trips() if trips is None else trips
     rows = np.flatnonzero(channel >= 0)
+    if program.jobs:  # what others send beside them is for nobody to receive
+        others = np.repeat(
+            [each.background for each in program.jobs], [each.ranks for each in program.jobs]
+        )
+        rows = rows[~others[program.rank_of_row()[rows]]]
     takes = program.kind[rows] >= Op.RECV
     excess = np.bincount(channel[rows], np.where(takes, -trips[rows], trips[rows]))
     untaken = int(excess[excess > 0].sum())

@@ -67,6 +67,27 @@ class LocalWork(NamedTuple):
         return np.where(self.allocated >= self.buffers * least, self.allocated, 0)
 
 
+class Job(NamedTuple):
+    """One of several programs that run side by side, as `simulator/jobs/together.py` joins them.
+
+    Attributes
+    ----------
+    name : str
+    first, ranks : int
+        Its ranks are `first` and those behind it.
+    start : float
+        When they begin, in seconds.
+    background : bool
+        Whether it is traffic that others send, whose end nobody waits for.
+    """
+
+    name: str
+    first: int
+    ranks: int
+    start: float = 0.0
+    background: bool = False
+
+
 def no_work() -> LocalWork:
     """Return a table without rows."""
     return LocalWork(*(np.zeros(0, dtype=np.int64) for _ in LocalWork._fields))
@@ -120,6 +141,8 @@ class Program:
         What of the trace is left out or taken for something else, `dropped` among it.
     notes : mapping of str to int
         What the trace leaves open, and what was taken for it, counted.
+    jobs : tuple of Job
+        What its ranks belong to, where they belong to several programs; else empty.
     """
 
     name: str
@@ -142,6 +165,7 @@ class Program:
     dropped: Mapping[str, int] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
+    jobs: tuple[Job, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.mode):
@@ -165,6 +189,12 @@ class Program:
     def main(self) -> NDArray[np.int64]:
         """Strand of each rank itself, shape (ranks,)."""
         return np.searchsorted(self.rank_of, np.arange(self.ranks)).astype(np.int64)
+
+    def begins(self) -> NDArray[np.float64]:
+        """When each rank begins, in seconds; shape (ranks,)."""
+        if not self.jobs:
+            return np.zeros(self.ranks)
+        return np.repeat([job.start for job in self.jobs], [job.ranks for job in self.jobs])
 
     def rank_of_row(self) -> NDArray[np.int32]:
         """Rank of each operation."""

@@ -1,0 +1,143 @@
+"""Several jobs at once, as `simulate` takes and shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopmap.units import show_bytes, show_seconds
+
+from .console import left_out_lines, print_json, print_table, say, working
+from .explain import link_lines
+
+if TYPE_CHECKING:
+    from hopmap.scenarios.jobs.run import JobsRun
+    from hopmap.scenarios.run_files import RunFiles
+
+SHOWN = 5  # pairs of jobs that share links
+OPTIONS = (
+    *("job", "jobs", "background", "alone", "topology", "engine", "settings"),
+    *("otf2", "perfetto", "links", "bins"),
+)
+
+JobOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--job",
+        metavar="TRACE,MAPPING",
+        help="A job among others, in place of TRACE and MAPPING; may be repeated. MAPPING is a "
+        "file, or contiguous, random-nodes, random-switches (with seed=N) among the free nodes; "
+        "or hosts=FILE. Behind it start=2ms, repeat=3, name=NAME, steps=N, rounds=N.",
+    ),
+]
+JobsOption = Annotated[
+    Path | None,
+    typer.Option("--jobs", help="TOML file with tables [[jobs]] and [[background]], likewise."),
+]
+BackgroundOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--background",
+        metavar="PATTERN:RATE",
+        help="Traffic of others beside the jobs, like uniform:5GB/s or incast:20GB/s of every free "
+        "node; may be repeated. Behind it size=64KiB, duration=2ms (else until the jobs end), "
+        "hosts=FILE, seed=N.",
+    ),
+]
+AloneOption = Annotated[
+    bool,
+    typer.Option("--alone/--no-alone", help="Replay each job of several alone, too, or not."),
+]
+
+
+def simulate_several(
+    job: Sequence[str],
+    jobs: Path | None,
+    background: Sequence[str],
+    topology: str | None,
+    *,
+    engine: str | None,
+    settings: dict[str, str | int | float],
+    alone: bool,
+    files: RunFiles,
+    bins: int | None,
+    as_json: bool,
+) -> None:
+    """Replay jobs at once, and print what each of them has of it."""
+    from hopmap.scenarios.jobs.asked import background_of, job_of, read_jobs
+    from hopmap.scenarios.jobs.run import simulate_jobs
+    from hopmap.scenarios.replays import BINS
+
+    if topology is None:
+        raise typer.BadParameter("--topology: expected the machine of the jobs")
+    listed, loads = read_jobs(jobs) if jobs is not None else ([], [])
+    asked = [*listed, *map(job_of, job)]
+    with working("replaying") as progress:
+        run = simulate_jobs(
+            asked,
+            topology,
+            background=[*loads, *map(background_of, background)],
+            engine=engine,
+            settings=settings,
+            alone=alone,
+            files=files,
+            bins=bins or BINS,
+            progress=progress,
+        )
+    if as_json:
+        print_json(run.to_dict() | {"algorithms": run.program.chosen})
+        return
+    _print(run)
+    for path in files.paths:
+        say(f"written: {path}")
+
+
+def _print(run: JobsRun) -> None:
+    from hopmap.scenarios.assumed import in_words
+    from hopmap.simulator.server_names import server_name
+
+    result, network = run.result, run.result.network
+    assert network is not None
+    rests = f"assumed: {in_words(result.assumed)}" if result.assumed else "nothing assumed"
+    print_table(
+        ("job", "ranks", "start", "makespan", "alone", "slow-down", "communicating", "waiting"),
+        [
+            (
+                f"{job.name} (until then)" if job.background else job.name,
+                job.ranks,
+                show_seconds(job.start),
+                show_seconds(job.makespan),
+                None if alone is None else show_seconds(alone),
+                None if slower is None else f"{slower:.3f}",
+                show_seconds(job.communicate),
+                show_seconds(job.wait),
+            )
+            for job, alone, slower in zip(run.jobs, run.alone, run.slowdowns, strict=True)
+        ],
+        title=f"{len(run.jobs)} at once on {network.spec}, engine {result.engine}\n"
+        f"all jobs have ended after {show_seconds(run.makespan)} ({rests})",
+    )
+    say()
+    if run.shared:
+        print_table(
+            ("jobs that share links", "links", "bytes there", "most on", "bytes there"),
+            [
+                (
+                    " and ".join(each.jobs),
+                    each.links,
+                    " + ".join(map(show_bytes, each.bytes)),
+                    server_name(network, each.link).place,
+                    " + ".join(map(show_bytes, each.link_bytes)),
+                )
+                for each in run.shared[:SHOWN]
+            ],
+        )
+        if len(run.shared) > SHOWN:
+            say(f"and {len(run.shared) - SHOWN} pairs of jobs more")
+    else:
+        say("no two of them share a link")
+    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(network.kinds)):
+        say(line)

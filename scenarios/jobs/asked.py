@@ -1,0 +1,251 @@
+"""Jobs and background traffic as they are asked for: in a line of words, or in a file of tables."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hopmap.errors import HopmapError
+from hopmap.scenarios.given import Given, GivenMapping
+from hopmap.topologies import did_you_mean
+from hopmap.topologies.allocation import POLICIES
+from hopmap.units import UnitError, parse_quantity
+
+NUMBERS = ("repeat", "seed", "steps", "rounds")
+QUANTITIES = ("start", "rate", "size", "duration")
+MESSAGE = 64 * 1024  # bytes of a message of background traffic, unless told otherwise
+
+
+class JobsError(HopmapError, ValueError):
+    """Jobs cannot be run as asked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A job among others.
+
+    Attributes
+    ----------
+    trace : see `hopmap.evaluate`
+        What it does.
+    mapping : mapping, optional
+        A file, an array or a `Placement`; or one of the policies "contiguous", "random nodes",
+        "random switches" by which it gets free nodes, the first when left out.
+    hosts, nodelist : optional
+        Its nodes, instead of a mapping: a file with a host a line, or Slurm's list; ranks sit on
+        them in their order.
+    name : str, optional
+        What results call it.
+    start : float or str
+        When it begins: seconds, or like "2 ms".
+    repeat : int
+        How often it runs, one run behind the other.
+    seed : int
+        Of a random policy.
+    steps, rounds : int, optional
+        See `hopmap.simulate`.
+    """
+
+    trace: Given
+    mapping: GivenMapping | None = None
+    hosts: str | Path | None = None
+    nodelist: str | None = None
+    name: str | None = None
+    start: float | str = 0.0
+    repeat: int = 1
+    seed: int = 0
+    steps: int | None = None
+    rounds: int | None = None
+
+    @property
+    def policy(self) -> str | None:
+        """By which it gets nodes, if they are not given."""
+        if self.mapping is None:
+            return None if self.hosts or self.nodelist else "contiguous"
+        word = str(self.mapping).replace("-", " ") if isinstance(self.mapping, str) else ""
+        return word if word in POLICIES else None
+
+    @property
+    def begins(self) -> float:
+        """Its start in seconds."""
+        return quantity(self.start, "s", "start")
+
+
+@dataclass(frozen=True)
+class Background:
+    """Traffic that others send.
+
+    Attributes
+    ----------
+    pattern : str
+        "uniform", "incast", or another of `BACKGROUNDS`.
+    rate : float or str
+        That a node sends, in the mean: bytes/s, or like "5 GB/s".
+    size : int or str
+        Of a message: bytes, or like "64 KiB".
+    duration : float or str, optional
+        Until when messages set out: seconds, or like "2 ms"; until the jobs have ended when left
+        out.
+    hosts, nodelist : optional
+        Nodes that send, as of a `Job`; all that are free when left out.
+    seed : int
+    """
+
+    pattern: str
+    rate: float | str
+    size: int | str = MESSAGE
+    duration: float | str | None = None
+    hosts: str | Path | None = None
+    nodelist: str | None = None
+    seed: int = 0
+
+
+Asked = TypeVar("Asked", Job, Background)
+
+
+def job_of(text: str) -> Job:
+    """Read TRACE,MAPPING[,key=value ...].
+
+    MAPPING is a file or a policy, and is left out where hosts=FILE says where.
+
+    Raises
+    ------
+    JobsError
+        Not of that form.
+
+    Examples
+    --------
+    >>> job = job_of("collective:allreduce=ring,64,1MiB,random-nodes,seed=3,start=2ms")
+    >>> job.trace, job.policy, job.seed, job.begins
+    ('collective:allreduce=ring,64,1MiB', 'random nodes', 3, 0.002)
+    """
+    known = ("name", "start", "repeat", "seed", "steps", "rounds", "hosts")
+    words, options = _options(text, known, f"--job {text}")
+    if "hosts" not in options:
+        if len(words) < 2:
+            raise JobsError(
+                f"--job {text}: expected TRACE,MAPPING, like lu.C.64,mapping.csv, with a file or "
+                f"one of {', '.join(name.replace(' ', '-') for name in POLICIES)} as MAPPING"
+            )
+        options["mapping"] = words.pop()
+    return Job(trace=",".join(words), **options)
+
+
+def background_of(text: str) -> Background:
+    """Read PATTERN:RATE[,key=value ...], like "uniform:5GB/s,size=64KiB,duration=2ms".
+
+    Raises
+    ------
+    JobsError
+        Not of that form.
+    """
+    known = ("size", "duration", "hosts", "seed")
+    words, options = _options(text, known, f"--background {text}")
+    pattern, colon, rate = words[0].partition(":")
+    if len(words) > 1 or not colon or not rate:
+        raise JobsError(f"--background {text}: expected PATTERN:RATE, like uniform:5GB/s")
+    return Background(pattern=pattern, rate=rate, **options)
+
+
+def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
+    """Read a file of tables [[jobs]] and [[background]]; files in it lie beside it.
+
+    Raises
+    ------
+    JobsError
+        Unreadable, not TOML, no jobs, a key unknown or missing, or a value of another type.
+    """
+    try:
+        given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise JobsError(f"{path}: cannot be read as a file of jobs ({reason})") from None
+    for key in given:
+        if key not in ("jobs", "background"):
+            hint = did_you_mean(key, ["jobs", "background"])
+            raise JobsError(f"{path}: unknown key {key!r}{hint}: expected jobs, background")
+    folder = Path(path).parent
+    jobs = [_row(Job, row, where, folder) for row, where in _tables(given, "jobs", path)]
+    loads = [_row(Background, row, at, folder) for row, at in _tables(given, "background", path)]
+    if not jobs:
+        raise JobsError(f"{path}: no [[jobs]]: expected at least one")
+    return jobs, loads
+
+
+def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], dict[str, Any]]:
+    """Split the options off what they stand behind."""
+    words = [word.strip() for word in text.split(",")]
+    options: dict[str, Any] = {}
+    while len(words) > 1:
+        key, equals, value = words[-1].partition("=")
+        if not equals or key not in known:
+            break
+        if key in options:
+            raise JobsError(f"{where}: {key} twice: expected it once")
+        if key in NUMBERS:
+            if not value.isdigit():
+                raise JobsError(f"{where}: {key} {value!r}: expected a whole number")
+            options[key] = int(value)
+        else:
+            options[key] = value
+        words.pop()
+    return words, options
+
+
+def _tables(given: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
+    tables = given.get(key, [])
+    if not isinstance(tables, list):
+        raise JobsError(f"{path}: {key}: expected tables [[{key}]]")
+    return [(each, f"{path}: {key}[{place}]") for place, each in enumerate(tables)]
+
+
+def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
+    """Make a job, or what others send, of a table."""
+    if not isinstance(row, dict):
+        raise JobsError(f"{where}: expected a table")
+    known = [each.name for each in fields(kind) if each.name != "mapping"]
+    known += ["mapping", "policy"] if kind is Job else []
+    for key, value in row.items():
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise JobsError(f"{where}: unknown key {key!r}{hint}: expected {', '.join(known)}")
+        if key in NUMBERS:
+            right, expected = type(value) is int and value >= 0, "a whole number of at least 0"
+        elif key in QUANTITIES:
+            right, expected = type(value) in (int, float, str), "a number, or a text with a unit"
+        else:
+            right, expected = isinstance(value, str) and value != "", "a text"
+        if not right:
+            raise JobsError(f"{where}.{key}: {value!r}: expected {expected}")
+    needed = ("trace",) if kind is Job else ("pattern", "rate")
+    for key in needed:
+        if key not in row:
+            raise JobsError(f"{where}: key {key!r} is missing")
+    row = dict(row)
+    if "policy" in row:
+        if "mapping" in row:
+            raise JobsError(f"{where}: mapping {row['mapping']!r}: expected it or policy, not both")
+        row["mapping"] = row.pop("policy")
+        if row["mapping"] not in POLICIES:
+            raise JobsError(
+                f"{where}.policy: {row['mapping']!r}{did_you_mean(row['mapping'], POLICIES)}: "
+                f"expected one of {', '.join(POLICIES)}"
+            )
+    for key in ("mapping", "hosts", "trace"):
+        if key in row and row[key] not in POLICIES and (folder / row[key]).exists():
+            row[key] = str(folder / row[key])
+    return kind(**row)
+
+
+def quantity(value: float | str, unit: str, what: str) -> float:
+    """Return a number in SI units, of one or of a text with a unit, like "2 ms"."""
+    try:
+        found = parse_quantity(value, unit) if isinstance(value, str) else float(value)
+    except UnitError as error:
+        raise JobsError(f"{what} {value}: {error}") from None
+    if not 0 <= found < float("inf"):
+        raise JobsError(f"{what} {value}: expected 0 or more")
+    return found

@@ -1,0 +1,1 @@
+"""Several programs as one: jobs that share a machine, what others send, results by job."""

@@ -1,0 +1,75 @@
+"""Which free nodes a job gets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopmap.topologies import MappingError, topology_from_spec
+from hopmap.topologies.allocation import POLICIES, allocated, switch_of
+
+FAT = topology_from_spec("fattree:4x4:1x4")  # 4 nodes a leaf, 4 leaves
+FREE = np.ones(16, dtype=np.bool_)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def test_contiguous_takes_the_first_run_that_is_long_enough():
+    free = FREE.copy()
+    free[[2, 6]] = False  # runs of 2, 3 and 9
+    assert allocated(FAT, free, 3, "contiguous", rng()).tolist() == [3, 4, 5]
+    assert allocated(FAT, free, 4, "contiguous", rng()).tolist() == [7, 8, 9, 10]
+    with pytest.raises(MappingError, match=r"no free nodes in a row of fattree.* have 10 slots"):
+        allocated(FAT, free, 10, "contiguous", rng())
+
+
+def test_random_switches_fill_one_after_the_other():
+    for seed in range(8):
+        nodes = allocated(FAT, FREE, 9, "random-switches", rng(seed))
+        taken = np.bincount(switch_of(FAT)[nodes], minlength=4)
+        assert sorted(taken.tolist()) == [0, 1, 4, 4]
+    seen = {tuple(allocated(FAT, FREE, 4, "random switches", rng(s))) for s in range(40)}
+    assert seen == {(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11), (12, 13, 14, 15)}
+
+
+def test_random_nodes_are_any_with_equal_chance():
+    often = sum(
+        np.bincount(allocated(FAT, FREE, 4, "random nodes", rng(s)), minlength=16)
+        for s in range(400)
+    )
+    assert often.sum() == 1600
+    assert 60 < often.min() <= often.max() < 140  # 100 in the mean, deviation 8.7
+
+
+@given(st.sampled_from(sorted(POLICIES)), st.integers(0, 2**16 - 1), st.integers(1, 32))
+def test_ranks_rise_over_free_nodes_and_fill_them(policy, mask, ranks):
+    network = topology_from_spec("fattree:4x4:1x4*2")
+    free = (mask >> np.arange(16) & 1).astype(np.bool_)
+    try:
+        nodes = allocated(network, free, ranks, policy, rng())
+    except MappingError:
+        assert policy == "contiguous" or 2 * free.sum() < ranks
+        return
+    assert len(nodes) == ranks
+    assert free[nodes].all()
+    assert (np.diff(nodes) >= 0).all()
+    often = np.bincount(nodes)
+    assert (often[often > 0][:-1] == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "said"),
+    [
+        ("torus:4x4", "random switches", "nodes of torus:4x4 hang on no switch"),
+        ("torus:4x4", "randm nodes", "did you mean random nodes"),
+        ("torus:2x2", "random nodes", "9 ranks on 4 free nodes of torus:2x2 with 4 slots"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_line(spec, policy, said):
+    network = topology_from_spec(spec)
+    with pytest.raises(MappingError, match=said):
+        allocated(network, np.ones(network.nodes, dtype=np.bool_), 9, policy, rng())

@@ -1,0 +1,102 @@
+"""Which nodes a job gets of those that are free: contiguous, random, or whole switches at random.
+
+The policies with which schedulers are compared: Yang, Jenkins, Mubarak, Ross and Lan, Watch out for
+the bully! Job interference study on dragonfly network (SC16). A node goes to one job alone. Ranks
+sit on a job's nodes in order of their numbers, as launchers have them; what is random is which
+nodes these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .placement import MappingError
+from .spec import did_you_mean
+from .topology import Topology
+
+Ints = NDArray[np.int64]
+
+
+def allocated(
+    topology: Topology, free: NDArray[np.bool_], ranks: int, policy: str, rng: np.random.Generator
+) -> Ints:
+    """Return the node of each rank of a job.
+
+    Parameters
+    ----------
+    free : ndarray(bool, shape=(nodes,))
+        Nodes that may be taken; those without slots are not, whatever it says.
+    policy : str
+        A name in `POLICIES`; hyphens are as good as blanks.
+
+    Raises
+    ------
+    MappingError
+        An unknown policy, one that the network has no switches for, or not enough free nodes.
+    """
+    word = policy.replace("-", " ").replace("_", " ")
+    if word not in POLICIES:
+        hint = did_you_mean(word, POLICIES)
+        raise MappingError(f"policy {policy!r}{hint}: expected one of {', '.join(POLICIES)}")
+    order = POLICIES[word](topology, np.flatnonzero(free & (topology.slots > 0)), ranks, rng)
+    room = np.cumsum(topology.slots[order])
+    if not len(room) or room[-1] < ranks:
+        raise MappingError(
+            f"policy {word}: {ranks} ranks on {len(order)} free nodes of {topology.spec} with "
+            f"{int(room[-1]) if len(room) else 0} slots: expected more"
+        )
+    chosen = np.sort(order[: int(np.searchsorted(room, ranks)) + 1])
+    return np.repeat(chosen, topology.slots[chosen])[:ranks]
+
+
+def _contiguous(topology: Topology, free: Ints, ranks: int, _: np.random.Generator) -> Ints:
+    """First nodes in a row that are enough."""
+    for run in np.split(free, np.flatnonzero(np.diff(free) > 1) + 1):
+        if topology.slots[run].sum() >= ranks:
+            return run
+    raise MappingError(
+        f"policy contiguous: no free nodes in a row of {topology.spec} have {ranks} slots: "
+        "expected fewer ranks, or random nodes"
+    )
+
+
+def _random_nodes(_: Topology, free: Ints, __: int, rng: np.random.Generator) -> Ints:
+    return rng.permutation(free)
+
+
+def _random_switches(topology: Topology, free: Ints, _: int, rng: np.random.Generator) -> Ints:
+    switch = switch_of(topology)[free]
+    place = rng.permutation(int(switch.max(initial=-1)) + 1)
+    return free[np.lexsort((free, place[switch]))]
+
+
+def switch_of(topology: Topology) -> Ints:
+    """Return the number of the switch that each node hangs on, by its first link.
+
+    Raises
+    ------
+    MappingError
+        Nodes that hang on none, as on a torus.
+    """
+    first = np.full(topology.nodes, -1, dtype=np.int64)
+    up = np.flatnonzero(
+        (topology.link_from < topology.nodes) & (topology.link_to >= topology.nodes)
+    )
+    first[topology.link_from[up[::-1]]] = topology.link_to[up[::-1]] - topology.nodes
+    if (first < 0).any():
+        raise MappingError(
+            f"policy random switches: nodes of {topology.spec} hang on no switch: expected "
+            "contiguous or random nodes"
+        )
+    return first
+
+
+Policy = Callable[[Topology, Ints, int, np.random.Generator], Ints]
+POLICIES: Mapping[str, Policy] = {
+    "contiguous": _contiguous,
+    "random nodes": _random_nodes,
+    "random switches": _random_switches,
+}
