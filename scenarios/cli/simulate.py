@@ -36,6 +36,7 @@ def simulate(
     trace: TraceOrTraffic,
     mapping: MappingArgument,
     topology: OfMapping = None,
+    failures: Failures = None,
     engine: Engine = None,
     settings: Sets = None,
     steps: Steps = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ def ways(network):
     """Every route as the vertices that it comes to."""
     indptr, links = network.routes(*all_pairs(network))
     ends = np.stack((network.link_from, network.link_to), axis=1)[links]
-    return [ends[a:b] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+    return [ends[a:b] for a, b in pairwise(indptr)]
 
 
 def cables(network, items):
@@ -48,7 +50,7 @@ def cables(network, items):
     return there, gone
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.sampled_from(SPECS), st.integers(1, 3), st.integers(0, 99))
 def test_routes_avoid_what_is_down_and_others_stay(spec, links, seed):
     """Every route is connected, takes links that are up, is the old one, or a shortest way."""
@@ -60,26 +62,21 @@ def test_routes_avoid_what_is_down_and_others_stay(spec, links, seed):
         (np.ones(after.links), (after.link_from, after.link_to)), shape=(after.vertices,) * 2
     )
     shortest = shortest_path(graph, unweighted=True)
-    parallel = {
-        end
-        for end in gone
-        if end in set(map(tuple, np.stack((after.link_from, after.link_to), axis=1).tolist()))
-    }
     for u, v, old, new in zip(source, target, ways(before), ways(after), strict=True):
         if u == v:
             assert len(new) == 0
             continue
         assert (new[0, 0], new[-1, 1]) == (u, v)
         assert (new[1:, 0] == new[:-1, 1]).all()
-        met = {tuple(hop) for hop in old.tolist()} & set(gone)
-        if not met:
-            assert new.tolist() == old.tolist()
-        elif not met <= parallel:
+        if {tuple(hop) for hop in old.tolist()} & set(gone):
             assert len(new) == shortest[u, v]
+        else:
+            assert new.tolist() == old.tolist()
     far = after.distance(source, target)
     assert (far == [len(way) for way in ways(after)]).all()
     assert (far == after.hops(source, target)).all()
-    assert (far >= before.hops(source, target)).all()
+    if not spec.startswith("dragonfly"):  # whose own routes cross one global link, however far
+        assert (far >= before.hops(source, target)).all()
 
 
 def test_a_ring_is_walked_the_other_way():
@@ -202,7 +199,7 @@ def test_finite_buffers_get_classes_without_a_ring_or_are_refused():
 
 
 @given(st.integers(0, 50))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_seed_draws_the_same_and_no_node_is_cut_off(seed):
     for spec in ("mesh:3x3", "fattree:4x4:1x2"):
         first, again = (topology_from_spec(f"failed:links=2,seed={seed}@{spec}") for _ in range(2))
