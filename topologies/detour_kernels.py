@@ -46,7 +46,7 @@ class DetourRouter(NamedTuple):
 
 @njit
 def detour(router: DetourRouter, source: int, target: int) -> int:
-    """Number of the detour of a pair; -1 where it has none. O(log detours)."""
+    """Return the number of the detour of a pair, -1 where it has none; O(log detours)."""
     low, high = router.starts[source], router.starts[source + 1]
     end = high
     while low < high:

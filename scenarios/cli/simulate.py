@@ -15,6 +15,7 @@ from hopmap.units import show_seconds
 from .arguments import (
     AsJson,
     Engine,
+    Failures,
     MappingArgument,
     OfMapping,
     Repeat,
@@ -23,6 +24,7 @@ from .arguments import (
     Steps,
     TraceOrTraffic,
     check_out,
+    failing_of,
     settings_given,
 )
 from .console import chosen_rows, left_out_lines, print_json, print_table, say, warn_of, working
@@ -87,7 +89,7 @@ def simulate(
     check_out(perfetto, *files.links)
     expect_engine(engine)
     name_of(trace)
-    network, _ = on_network(topology, mapping)
+    network, _ = on_network(failing_of(topology, mapping, failures), mapping)
     mapping_given(mapping, configured(network)[0], None)
     with working("replaying") as progress:
         given = replay_given(

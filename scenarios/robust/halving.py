@@ -96,6 +96,6 @@ def budget(candidates: int, models: int) -> int:
     >>> budget(12, 100)
     382
     """
-    sizes = [-(-candidates // 2**done) for done in range(rounds_of(candidates))]
+    sizes = [ceil(candidates / (1 << done)) for done in range(rounds_of(candidates))]
     enough = ceil(len(sizes) * models / sum(1 / size for size in sizes))
     return min(candidates * models, enough + candidates)  # the first round takes one model at least
