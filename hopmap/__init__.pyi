@@ -34,6 +34,8 @@ from .scenarios.replays import explain as explain
 from .scenarios.replays import simulate as simulate
 from .scenarios.report.report import write_report as write_report
 from .scenarios.results.query import query as query
+from .scenarios.robust.choose import Choice as Choice
+from .scenarios.robust.choose import choose as choose
 from .simulator.explain.explain import Explanation as Explanation
 from .simulator.metrics.metrics import Metrics as Metrics
 from .simulator.parameters.parameters import Parameters as Parameters

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from hopmap.topologies import (
     renumbered,
     tree,
 )
+from hopmap.topologies.detour_kernels import DetourRouter
+from hopmap.topologies.failures import rerouted
 from hopmap.topologies.graph_kernels import GraphRouter
 from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
@@ -39,6 +41,8 @@ from .objectives import Function
 from .pipeline import map_ranks, prepared
 
 Objective: TypeAlias = str | Function | None
+Kind: TypeAlias = tuple[type, Any]
+"""Type of a router, and the family of its box, or the kind of router that it has detours of."""
 
 
 def timed_mapping(
@@ -98,14 +102,14 @@ def compile_for(topology: Topology, pipeline: str, objective: Objective = None) 
     _compile(_kind(router), each, pipeline, objective)
 
 
-def _kind(router: Router) -> tuple[type, int | None]:
+def _kind(router: Router) -> Kind:
+    if isinstance(router, DetourRouter):
+        return type(router), _kind(router.base)
     return type(router), getattr(router, "family", None)
 
 
 @cache
-def _compile(
-    kind: tuple[type, int | None], slots: tuple[int, int], pipeline: str, objective: Objective
-) -> None:
+def _compile(kind: Kind, slots: tuple[int, int], pipeline: str, objective: Objective) -> None:
     """Map something small for a moment, so that all that needs compiling is compiled."""
     small = replace(_small(kind), slots=np.repeat(slots, 4).astype(np.int64))
     places = np.repeat(np.arange(8), small.slots)
@@ -123,9 +127,12 @@ def _compile(
             )  # fmt: skip
 
 
-def _small(kind: tuple[type, int | None]) -> Topology:
+def _small(kind: Kind) -> Topology:
     """Return a network of eight nodes of a kind."""
     cube = mesh((2, 2, 2))
+    if isinstance(kind[1], tuple):
+        whole = _small(kind[1])
+        return rerouted(whole, np.zeros(whole.links, dtype=np.bool_), whole.spec)
     if kind[0] is GraphRouter:
         from networkx import cycle_graph
 

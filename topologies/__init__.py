@@ -20,6 +20,7 @@ from hopmap.topologies.families.tofu import tofud as tofud
 from hopmap.topologies.families.tofu import tofud_job as tofud_job
 from hopmap.topologies.readers.files import NETWORK_FORMATS as NETWORK_FORMATS
 
+from .failures import with_failures as with_failures
 from .placement import Mapping as Mapping
 from .placement import MappingError as MappingError
 from .placement import check_fits as check_fits

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit
 
 from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
+from .detour_kernels import DetourRouter, detour
 from .dragonfly_plus_kernels import DragonflyPlusRouter, plus_distance, plus_link
 from .graph_kernels import GraphRouter, graph_distance, graph_link
 from .part_kernels import PartRouter, part_distance, part_link
@@ -44,7 +45,28 @@ Router: TypeAlias = (
     | GraphRouter
     | RouteRouter
     | PartRouter
+    | DetourRouter
 )
+
+
+def detour_distance(router: DetourRouter, source: int, target: int) -> int:
+    """Links of the detour, or what the network's own router says."""
+    place = detour(router, source, target)
+    if place < 0:
+        return distance(router.base, source, target)
+    return int(router.begins[place + 1] - router.begins[place])
+
+
+def detour_link(router: DetourRouter, here: int, target: int, source: int) -> int:
+    """Link that leaves `here` on the detour, which comes to a vertex once, or the router's own."""
+    place = detour(router, source, target)
+    if place < 0:
+        return int(router.number[next_link(router.base, here, target, source)])
+    hop = router.begins[place]
+    while router.link_from[router.links[hop]] != here:
+        hop += 1
+    return int(router.links[hop])
+
 
 # The two functions of each family, written in Python and compiled into whatever calls them.
 ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
@@ -57,6 +79,7 @@ ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     GraphRouter: (graph_distance, graph_link),
     RouteRouter: (route_distance, route_link),
     PartRouter: (part_distance, part_link),
+    DetourRouter: (detour_distance, detour_link),
 }
 # Where the distance of two nodes is a cost and not the number of links between them.
 HOPS: dict[type, Callable[..., int]] = {TreeRouter: tree_hops}

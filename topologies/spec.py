@@ -24,6 +24,7 @@ from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fa
 from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 
+from .failures import failed
 from .job import job, listed, named, split
 from .presets import PRESETS, preset
 from .topology import Topology, TopologyError, check_size
@@ -206,6 +207,14 @@ FAMILIES: dict[str, Family] = {
         _over,
         "names as Slurm writes them, @ and a spec",
         ("nid[0000-2975]@dragonfly:4x31x17x24",),
+        slots=False,
+        whole=True,
+    ),
+    "failed": Family(
+        failed,
+        _over,
+        "links and nodes that are down or degraded, or a file of them, @ and a spec",
+        ("link=3-4,node=12@torus:4x4x4", "links=3,degraded=2,factor=0.5,seed=0@torus:4x4x4"),
         slots=False,
         whole=True,
     ),

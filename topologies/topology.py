@@ -85,12 +85,17 @@ class LinkKind:
         seconds from a packet's head entering the link to its reaching the next node.
     sources : (str, str)
         Where bandwidth and latency are from; "assumed" where nobody says so.
+    of, share : str, float
+        Of degraded links: the kind that they were, and the share of its bandwidth that is left,
+        which stays what it is where that kind's bandwidth is set.
     """
 
     name: str
     bandwidth: float
     latency: float
     sources: tuple[str, str] = ("assumed", "assumed")
+    of: str = ""
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 < self.bandwidth < np.inf:
@@ -276,11 +281,12 @@ class Topology:
                 f"{self.spec} has no links of kind {kind!r}: expected one of {', '.join(names)}"
             )
         kinds = list(self.kinds)
-        for place in (place for place, name in enumerate(names) if kind in (None, name)):
+        for place in (p for p, each in enumerate(kinds) if kind in (None, each.name, each.of)):
             if bandwidth is not None:
                 before = kinds[place]
                 sources = (USER, before.sources[1])
-                kinds[place] = replace(before, bandwidth=bandwidth, sources=sources)
+                wide = bandwidth if kind == before.name else bandwidth * before.share
+                kinds[place] = replace(before, bandwidth=wide, sources=sources)
             if latency is not None:
                 before = kinds[place]
                 sources = (before.sources[0], USER)

@@ -10,6 +10,7 @@ from hopmap.plugins import add_plugin
 
 from . import (
     advise,
+    choose,
     convert,
     explain,
     mappings,
@@ -43,6 +44,7 @@ app.command()(reading.info)
 app.command()(reading.matrix)
 app.command()(model.model)
 app.command()(advise.advise)
+app.command()(choose.choose)
 app.command("map")(mappings.map_)
 app.command()(mappings.evaluate)
 app.command()(simulate.simulate)

@@ -101,6 +101,15 @@ Hosts = Annotated[
 Nodelist = Annotated[
     str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
 ]
+Failures = Annotated[
+    str | None,
+    typer.Option(
+        "--failures",
+        metavar="FILE|ITEMS",
+        help="What is down: link=3-4,node=12, degraded: link=3-4*0.5, or drawn: links=3,nodes=1,"
+        "degraded=2,factor=0.5,seed=0; or a file of such items.",
+    ),
+]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
@@ -165,6 +174,20 @@ def settings_given(words: Sequence[str] | None) -> dict[str, str | int | float]:
     from hopmap.simulator.parameters.settings import parse_settings
 
     return dict(parse_settings(words or []))
+
+
+def failing(topology: str, failures: str | None) -> str:
+    """Return the spec of a network with failures, if any."""
+    return topology if failures is None else f"failed:{failures}@{topology}"
+
+
+def failing_of(topology: str | None, mapping: Path, failures: str | None) -> str | None:
+    """Return the same, the network that of a mapping's file where none is given."""
+    if failures is None:
+        return topology
+    from hopmap.scenarios.launchers.mapping_files import network_of
+
+    return failing(topology or network_of(mapping, None).spec, failures)
 
 
 def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None:

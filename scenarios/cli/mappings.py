@@ -16,6 +16,7 @@ from .arguments import (
     AsJson,
     Collectives,
     CollectivesOption,
+    Failures,
     Hosts,
     MappingArgument,
     MapSets,
@@ -30,6 +31,7 @@ from .arguments import (
     TrafficArgument,
     check_out,
     check_picture,
+    failing,
     settings_given,
 )
 from .console import note, print_json, print_table, say, working
@@ -52,6 +54,7 @@ STOPPED = {
 def map_(
     traffic: TrafficArgument,
     topology: Topology,
+    failures: Failures = None,
     mapper: Annotated[
         str,
         typer.Option(
@@ -132,7 +135,7 @@ def map_(
     with working("mapping") as progress:
         placed = map_ranks(
             traffic,
-            topology,
+            failing(topology, failures),
             mapper,
             seed=seed,
             seconds=seconds,
@@ -211,6 +214,11 @@ def evaluate(
     traffic: TrafficArgument,
     mapping: MappingArgument,
     topology: OfMapping = None,
+    failures: Failures = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of --failures that are drawn: what so many draws cost."),
+    ] = None,
     convention: Annotated[
         str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
     ] = "hopmap",
@@ -229,11 +237,15 @@ def evaluate(
         on_network,
         traffic_given,
     )
+    from hopmap.scenarios.losses import losses_of
     from hopmap.scenarios.questions import evaluate as measure
     from hopmap.simulator import hot_links
 
+    if seeds is not None and failures is None:
+        raise typer.BadParameter("--seeds: expected --failures with it, like links=3")
     name = name_of(traffic)
-    network, _ = configured(on_network(topology, mapping)[0])
+    whole, _ = configured(on_network(topology, mapping)[0])
+    network, _ = configured(failing(whole.spec, failures)) if failures else (whole, None)
     mapping_given(mapping, network, None)
     algorithms = algorithms_of(settings_given(settings))
     with working("measuring"):
@@ -241,10 +253,18 @@ def evaluate(
         node_of = mapping_given(mapping, network, pairs.ranks)
         metrics = measure(pairs, network, node_of, convention=convention).to_dict()
         hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
+        lost = losses_of(pairs, whole, node_of, failures, seeds) if failures else None
     if as_json:
-        print_json(metrics | {"hot_links": [asdict(link) for link in hot]})
+        beside = {} if lost is None else {"losses": lost.to_dict()}
+        print_json(metrics | {"hot_links": [asdict(link) for link in hot]} | beside)
         return
     _print_metrics(f"{name} by {mapping} on {network.spec}", metrics)
+    if lost is not None:
+        say()
+        print_table(
+            ("what failures cost", "without", "with, mean", "worst", "loss, mean", "worst"),
+            lost.rows(),
+        )
     if hot:
         say()
         _print_hot(hot, network)

@@ -17,6 +17,7 @@ from .arguments import (
     TRACE_HELP,
     AsJson,
     Engine,
+    Failures,
     OfMapping,
     Repeat,
     Rounds,
@@ -24,6 +25,7 @@ from .arguments import (
     Steps,
     check_options,
     check_out,
+    failing_of,
     settings_given,
 )
 from .console import chosen_rows, left_out_lines, print_json, print_table, say, warn_of, working
@@ -51,6 +53,7 @@ def simulate(
         Path | None, typer.Argument(metavar="[MAPPING]", help=MAPPING_HELP, callback=from_stdin)
     ] = None,
     topology: OfMapping = None,
+    failures: Failures = None,
     engine: Engine = None,
     settings: Sets = None,
     steps: Steps = None,
@@ -122,7 +125,7 @@ def simulate(
         missing = "TRACE" if trace is None else "MAPPING"
         raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
     name_of(trace)
-    network, _ = on_network(topology, mapping)
+    network, _ = on_network(failing_of(topology, mapping, failures), mapping)
     mapping_given(mapping, configured(network)[0], None)
     with working("replaying") as progress:
         given = replay_given(

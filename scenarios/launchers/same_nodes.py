@@ -36,6 +36,8 @@ def _shape(spec: str) -> str:
 
     Meshes, tori and HAEC Boxes of the same sizes number their nodes alike.
     """
+    if spec.startswith("failed:"):
+        return _shape(spec.partition("@")[2])
     family, _, name = re.split("[*,]", spec, maxsplit=1)[0].partition(":")
     if family == "preset" and name in PRESETS:
         return _shape(PRESETS[name].spec)

@@ -122,6 +122,7 @@ def _render(
     from jinja2 import Environment, StrictUndefined
 
     from . import tables as tables
+    from .holding import holding
     from .published import published_tables
     from .relations import case_findings, relation_section
     from .suites import suite_section
@@ -168,6 +169,7 @@ def _render(
                 "trace": trace,
                 "id": f"trace-{place}",
                 "table": tables.main_table(study.cases_of(trace)),
+                "holding": holding(study, trace),
                 "findings": case_findings(study, trace),
                 "figures": sections[trace],
             }

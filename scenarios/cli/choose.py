@@ -1,0 +1,159 @@
+"""The command choose: the mapping that holds whatever the machine is, then how others fare."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .arguments import (
+    AsJson,
+    Engine,
+    Hosts,
+    Names,
+    Nodelist,
+    Rounds,
+    Sets,
+    Steps,
+    Topology,
+    TraceOrTraffic,
+    check_out,
+    settings_given,
+)
+from .console import print_json, print_table, say, working
+from .listing import complete_launchers, complete_mappers
+
+if TYPE_CHECKING:
+    from hopmap.scenarios.robust.choose import Choice
+
+
+def choose(
+    trace: TraceOrTraffic,
+    topology: Topology,
+    candidates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidates",
+            "-c",
+            metavar="MAPPER|FILE,...",
+            help="Pipelines and mapping files, with commas between; may be repeated. Five usual "
+            "mappers when left out.",
+            autocompletion=complete_mappers,
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Models to draw.")] = 100,
+    replays: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="How many at most; when left out, so many that the last two candidates have "
+            "every model. Candidates times draws replay everything.",
+        ),
+    ] = None,
+    ranges: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help='Table [ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
+            "ones when left out.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the mapping that is chosen.")] = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            help="What reads that file: a launcher, or csv; see: list formats.",
+            autocompletion=complete_launchers,
+        ),
+    ] = "csv",
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same mappings and models.")] = 0,
+    seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
+    names: Names = None,
+    hosts: Hosts = None,
+    nodelist: Nodelist = None,
+    spread: Annotated[
+        bool,
+        typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
+    ] = False,
+    engine: Engine = None,
+    set_: Sets = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the mapping that is never far behind the best, whatever the machine is."""
+    from hopmap.scenarios.exports import export_mapping
+    from hopmap.scenarios.launchers.formats import find_launcher
+    from hopmap.scenarios.robust.choose import CANDIDATES
+    from hopmap.scenarios.robust.choose import choose as chosen
+
+    check_out(out)
+    if to not in ("csv", "maplib"):
+        find_launcher(to)
+    # commas between candidates, not those within the parentheses of a mapper's options
+    words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
+    with working("choosing") as progress:
+        found = chosen(
+            trace,
+            topology,
+            [word.strip() for word in words if word.strip()] or CANDIDATES,
+            draws=draws,
+            replays=replays,
+            ranges=ranges,
+            seed=seed,
+            seconds=seconds,
+            names=names,
+            hosts=hosts,
+            nodelist=nodelist,
+            spread=spread,
+            engine=engine,
+            settings=settings_given(set_),
+            steps=steps,
+            rounds=rounds,
+            progress=progress,
+        )
+    done = None
+    if out is not None:
+        done = export_mapping(found.best, to, found.best.topology, out=out)
+    if as_json:
+        print_json(found.to_dict() | ({"command": done.command} if done else {}))
+        return
+    _show(found)
+    for path in done.files if done else ():
+        say(f"written: {path}")
+    if done and done.command:
+        say(f"use it:  {done.command}")
+
+
+def _show(found: Choice) -> None:
+    """Print the sentence, the candidates with the one to take first, and what was replayed."""
+    from hopmap.simulator.ensembles.regret import percent
+
+    say(f"{found.name} on {found.best.topology.spec}: {found.verdict}")
+    say("")
+    print_table(
+        ("behind the best", "mean", "worst", "best under", "models"),
+        [
+            (
+                found.placements[place].mapper,
+                percent(each.mean),
+                percent(each.worst),
+                f"{100 * each.best:.0f} %",
+                each.models,
+            )
+            for place in found.order
+            for each in (found.standings[place],)
+        ],
+    )
+    everything = found.times.size
+    say(
+        f"{found.replays:,} of {everything:,} replays; each model's best is the best of those that "
+        "were replayed under it"
+    )
+    if found.refused:
+        say(
+            f"{len(found.refused)} of {len(found.models)} models left out, the first since "
+            f"{found.refused[0]}"
+        )

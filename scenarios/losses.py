@@ -1,0 +1,86 @@
+"""What a mapping loses where links fail: its metrics beside those on the whole network."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator import evaluate
+from hopmap.topologies import Mapping, Topology, with_failures
+from hopmap.traces import Traffic
+
+NAMES = ("hop_bytes", "busiest_link_bytes")
+
+
+class Losses(NamedTuple):
+    """Hop-bytes and bytes of the busiest link, without failures and with each draw of them.
+
+    Attributes
+    ----------
+    without : ndarray(int64, shape=(2,))
+    failed : ndarray(int64, shape=(draws, 2))
+    """
+
+    without: NDArray[np.int64]
+    failed: NDArray[np.int64]
+
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """How much more each draw has, 0.1 is 10 %, shape (draws, 2); 0 where there is nothing."""
+        return np.asarray(self.failed / np.maximum(self.without, 1) - (self.without > 0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``evaluate --json`` prints."""
+        return {
+            name: {
+                "without": int(self.without[k]),
+                "with": self.failed[:, k].tolist(),
+                "mean_loss": float(self.loss[:, k].mean()),
+                "worst_loss": float(self.loss[:, k].max()),
+            }
+            for k, name in enumerate(NAMES)
+        }
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return a row of a table for each quantity."""
+        return [
+            (
+                name.replace("_", " "),
+                int(self.without[k]),
+                float(self.failed[:, k].mean()),
+                int(self.failed[:, k].max()),
+                f"{100 * self.loss[:, k].mean():+.1f} %",
+                f"{100 * self.loss[:, k].max():+.1f} %",
+            )
+            for k, name in enumerate(NAMES)
+        ]
+
+
+def losses_of(
+    traffic: Traffic, topology: Topology, node_of: Mapping, failures: str, seeds: int | None = None
+) -> Losses:
+    """Measure a mapping on a network and on the same with failures.
+
+    Parameters
+    ----------
+    failures : str
+        See `with_failures`.
+    seeds : int, optional
+        How often to draw, with the seeds 0, 1, ...; once, as `failures` says, when left out.
+
+    Raises
+    ------
+    TopologyError, MappingError
+        Failures that cannot be; a rank on a node that failed.
+    """
+    drawn = [failures] if seeds is None else [f"{failures},seed={seed}" for seed in range(seeds)]
+    networks = [topology, *(with_failures(topology, each) for each in drawn)]
+    found = [_figures(traffic, network, node_of) for network in networks]
+    return Losses(np.array(found[0]), np.array(found[1:]))
+
+
+def _figures(traffic: Traffic, network: Topology, node_of: Mapping) -> tuple[int, int]:
+    side = evaluate(traffic, network, node_of).bytes
+    return int(side.dilation.sum), int(side.congestion.max)

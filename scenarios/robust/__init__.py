@@ -1,0 +1,1 @@
+"""Which mapping holds when nobody knows the model: regret over models drawn from ranges."""

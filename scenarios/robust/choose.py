@@ -1,0 +1,270 @@
+"""Which mapping holds whatever the machine is: candidates replayed under models from ranges.
+
+The mapping of least worst regret is chosen, see `regret`; candidates that fall behind are dropped,
+see `halving`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.mappers.timing import timed_mapping
+from hopmap.progress import Progress, silent
+from hopmap.scenarios.given import (
+    Given,
+    GivenMapping,
+    GivenSettings,
+    GivenTopology,
+    ReplayInput,
+    mapping_given,
+    replay_given,
+)
+from hopmap.scenarios.launchers.node_names import on_job
+from hopmap.scenarios.placement import Placement
+from hopmap.scenarios.replays import expect_engine
+from hopmap.scenarios.sweep.mappings import canonical_mapper, in_file, placed_in_file
+from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
+from hopmap.simulator.ensembles.regret import Standing, least_regret, regrets, sentence, standings
+from hopmap.simulator.parameters.settings import SettingError, configure
+from hopmap.topologies import Topology
+from hopmap.topologies.spec import FILE
+
+from .halving import budget, halving
+from .ranges import GivenRanges, Settings, draw_models, ranges_given
+
+Floats: TypeAlias = NDArray[np.float64]
+Candidate: TypeAlias = str | GivenMapping
+
+CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
+SECONDS, DRAWS = 10.0, 100
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Candidates over models, and the one to take.
+
+    Attributes
+    ----------
+    name : str
+        Of the trace.
+    placements : tuple of Placement
+        The candidates; several mappers that find the same mapping are one, "rcm = auto".
+    models : tuple of dict
+        What each model sets, by key.
+    times : ndarray(float64, shape=(candidates, models))
+        Makespans, NaN where nothing was replayed.
+    replays : int
+        Made in all.
+    refused : tuple of str
+        Why models were left out that cannot be replayed, one text a model.
+    """
+
+    name: str
+    placements: tuple[Placement, ...]
+    models: tuple[Settings, ...]
+    times: Floats
+    replays: int
+    refused: tuple[str, ...] = ()
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """How every candidate fares; its regrets are against those replayed under the model."""
+        return standings(self.times)
+
+    @property
+    def best(self) -> Placement:
+        """The mapping whose worst regret is the least."""
+        return self.placements[least_regret(self.standings)]
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        return sentence([each.mapper for each in self.placements], self.standings)
+
+    @property
+    def order(self) -> list[int]:
+        """Candidates, the one to take first, those that were dropped early last."""
+        found = self.standings
+        return sorted(
+            range(len(found)), key=lambda k: (-found[k].models, found[k].worst, found[k].mean, k)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``choose --json`` prints."""
+        rows = []
+        behind = regrets(self.times)
+        for place in self.order:
+            placement, standing = self.placements[place], self.standings[place]
+            rows.append(
+                {
+                    "mapper": placement.mapper,
+                    **standing._asdict(),
+                    "worst_model": int(np.nanargmax(behind[place])),
+                    "seconds": placement.seconds,
+                    "node_of": placement.node_of.tolist(),
+                }
+            )
+        return {
+            "name": self.name,
+            "topology": self.best.topology.spec,
+            "ranks": len(self.best),
+            "verdict": self.verdict,
+            "replays": self.replays,
+            "refused": list(self.refused),
+            "candidates": rows,
+            "models": [dict(model) for model in self.models],
+        }
+
+
+def choose(
+    given: Given,
+    topology: GivenTopology,
+    candidates: Sequence[Candidate] = CANDIDATES,
+    *,
+    draws: int = DRAWS,
+    replays: int | None = None,
+    ranges: GivenRanges = None,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    names: str | Path | None = None,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+    spread: bool = False,
+    engine: str | None = None,
+    settings: GivenSettings = None,
+    steps: int | None = None,
+    rounds: int | None = None,
+    progress: Progress = silent,
+) -> Choice:
+    """Choose the mapping that is never far behind the best, whatever the model.
+
+    Candidates are replayed under models that are drawn from ranges of parameters, all of them with
+    the same noise; those that fall behind are dropped, so that good ones get the replays.
+
+    Parameters
+    ----------
+    given, topology, names, hosts, nodelist, spread, settings, steps, rounds
+        See `simulate` and `map_ranks`. What is set stays as it is set; factors are drawn of it.
+    candidates : sequence
+        Pipelines, files ("file:today.csv", or a path), or mappings.
+    draws : int
+        Models.
+    replays : int, optional
+        How many at most, one of each candidate at least. When left out, so many that the last two
+        candidates have every model; candidates times draws replay everything.
+    ranges : path or mapping, optional
+        A TOML file with a table [ranges], or its contents: ``{"network.buffer": [0, 1, 4],
+        "link.*.bandwidth": {"factor": [0.5, 2]}}``; see `scenarios/robust/ranges.py`.
+    seed : int
+        Of mappers and models.
+    seconds : float
+        Time budget of all searches together.
+    engine : str, optional
+        Of the replays, "compiled" when left out.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError
+        What is given makes no sense or does not fit; or no model can be replayed.
+
+    Examples
+    --------
+    >>> found = choose("stencil:4x4,5pt,bytes=1e5", "torus:4x4", ["identity", "random"], draws=8)
+    >>> found.best.mapper
+    'identity'
+    """
+    if draws < 1:
+        raise SettingError(f"draws {draws}: expected at least 1")
+    expect_engine(engine)
+    asked = [_canonical(each) for each in candidates]
+    if len(asked) < 2:
+        raise SettingError(f"candidates: {len(asked)}: expected two or more to choose from")
+    run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
+    network = on_job(run.network, names, hosts, nodelist)
+    found = draw_models(ranges_given(ranges), network, settings or {}, draws, seed)
+    placements = _placements(run, network, asked, seed, seconds, spread, progress)
+    if replays is None:
+        replays = budget(len(placements), draws)
+    if replays < len(placements):
+        raise SettingError(f"replays {replays}: expected {len(placements)}, one of each mapping")
+    programs = {tuple(sorted(run.parameters.algorithms.items())): run.program}
+    made, refused = 0, list[str]()
+
+    def replay(candidate: int, model: int) -> float:
+        nonlocal made
+        changed = {**(settings or {}), **found[model]}
+        progress(made, replays, f"{made} of {replays} replays")
+        made += 1
+        try:
+            here, parameters = configure(network, tuple(changed.items()))
+            chosen = tuple(sorted(parameters.algorithms.items()))
+            if chosen not in programs:
+                again = replay_given(given, topology, settings=changed, steps=steps, rounds=rounds)
+                programs[chosen] = again.program
+            return simulate(
+                programs[chosen],
+                here,
+                placements[candidate].node_of,
+                parameters=parameters,
+                engine=engine or DEFAULT_ENGINE,
+                steady=Steady(),
+            ).makespan
+        except (ParameterError, DeadlockError) as error:
+            refused.append(f"{error}")
+            return np.nan
+
+    times = halving(len(placements), draws, replay, replays)
+    if np.isnan(times).all():
+        raise ParameterError(f"ranges: no model can be replayed: {refused[0]}")
+    return Choice(run.name, placements, tuple(found), times, made, tuple(refused))
+
+
+def _canonical(candidate: Candidate) -> Candidate:
+    """Return a candidate as it is always written: files as "file:PATH"."""
+    if isinstance(candidate, Path) or (isinstance(candidate, str) and Path(candidate).is_file()):
+        candidate = f"{FILE}{candidate}"
+    return canonical_mapper(candidate) if isinstance(candidate, str) else candidate
+
+
+def _placements(
+    run: ReplayInput,
+    network: Topology,
+    candidates: Sequence[Candidate],
+    seed: int,
+    seconds: float,
+    spread: bool,
+    progress: Progress,
+) -> tuple[Placement, ...]:
+    """Make the mappings; those that are equal become one of several names."""
+    ranks, traffic = run.program.ranks, run.program.traffic()
+    room = network.evenly(ranks) if spread else network
+    found: dict[bytes, Placement] = {}
+    for done, each in enumerate(candidates):
+        name = each if isinstance(each, str) else getattr(each, "mapper", f"mapping {done + 1}")
+        progress(done, len(candidates), name)
+        took, start = 0.0, None
+        if isinstance(each, str):
+            start = placed_in_file(each, network, room, ranks)
+            pipeline = in_file(each)[1]
+            if pipeline:
+                start, took = timed_mapping(
+                    *(traffic, room, pipeline),
+                    seed=seed,
+                    seconds=seconds / len(candidates),
+                    initial=start,
+                )
+        node_of = mapping_given(each if start is None else start, network, ranks)
+        key = node_of.tobytes()
+        if key in found:
+            if name not in found[key].mapper.split(" = "):
+                found[key] = replace(found[key], mapper=f"{found[key].mapper} = {name}")
+        else:
+            found[key] = Placement(run.name, node_of, traffic, network, name, took)
+    return tuple(found.values())

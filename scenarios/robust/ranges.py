@@ -1,0 +1,229 @@
+"""Ranges of what nobody knows of a machine, and the models that are drawn from them.
+
+A range stands beside the dotted key of a parameter, any that ``--set`` takes:
+
+    [ranges]
+    "network.buffer" = [0, 1, 4]                       # one of these, all as likely
+    "noise.compute" = { between = [0, 0.05] }          # uniform
+    "link.*.bandwidth" = { factor = [0.5, 2.0] }       # times what it is; log-uniform
+
+``link.*`` is every kind of link by itself; a factor leaves 0 as it is. Models are a Latin hypercube
+(McKay, Beckman, Conover, A comparison of three methods for selecting values of input variables,
+Technometrics 21, 1979): of n models every n-th part of each range has one. They are put in an order
+in which each is as far as can be from those before it (Gonzalez, Clustering to minimize the maximum
+intercluster distance, Theoretical Computer Science 38, 1985), so that the first few of them span
+the ranges. Cost: n^2 distances.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator import Parameters
+from hopmap.simulator.parameters.keys import KEYS, key_of
+from hopmap.simulator.parameters.settings import (
+    SettingError,
+    Value,
+    check_settings,
+    configure,
+    known_keys,
+    normalised,
+)
+from hopmap.topologies import Topology, did_you_mean
+
+Floats: TypeAlias = NDArray[np.float64]
+Settings: TypeAlias = dict[str, Value]
+GivenRanges: TypeAlias = str | Path | Mapping[str, Any] | None
+
+SHIPPED = Path(__file__).parent / "ranges.toml"
+BETWEEN, FACTOR = "between", "factor"
+EVERY = "link.*."
+_DEFAULTS = Parameters()
+EXPECTED = "a list of values, { between = [least, most] } or { factor = [least, most] }"
+
+
+class Range(NamedTuple):
+    """What a parameter may be: one of some values, or between two ends, or its value times those.
+
+    Attributes
+    ----------
+    key : str
+    kind : {"", "between", "factor"}
+    values : tuple
+        All there are, or the ends.
+    """
+
+    key: str
+    kind: str
+    values: tuple[Value, ...]
+
+
+def ranges_given(given: GivenRanges) -> list[Range]:
+    """Return ranges: of a file's table [ranges], of a mapping, or those that come with hopmap.
+
+    Raises
+    ------
+    SettingError
+        Unreadable, no such table, or something else than a range in it.
+    """
+    where, table = "ranges", given
+    if not isinstance(given, Mapping):
+        file = SHIPPED if given is None else Path(given)
+        where = str(file)
+        try:
+            table = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("ranges")
+        except OSError as error:
+            raise SettingError(f"{file}: cannot be read ({error.strerror})") from None
+        except (ValueError, RecursionError) as error:
+            raise SettingError(f"{file}: cannot be read as TOML ({error})") from None
+    if not isinstance(table, Mapping) or not table:
+        raise SettingError(f"{where}: no table [ranges] with something in it: expected one")
+    return [_range(key, value, where) for key, value in table.items()]
+
+
+def _range(key: str, given: Any, where: str) -> Range:
+    kind, values = "", given
+    if isinstance(given, Mapping):
+        kind, values = next(iter(given.items()), ("?", None))
+        if len(given) != 1 or kind not in (BETWEEN, FACTOR):
+            raise SettingError(f"{where}: {key}: {dict(given)}: expected {EXPECTED}")
+    fine = isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
+    if not fine or any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
+        raise SettingError(f"{where}: {key}: {given!r}: expected {EXPECTED}")
+    return Range(key, kind, tuple(values))
+
+
+def draw_models(
+    ranges: Sequence[Range],
+    network: Topology,
+    settings: Mapping[str, Value],
+    count: int,
+    seed: int,
+) -> list[Settings]:
+    """Draw models: what each of them sets besides what is set already.
+
+    What is set stays as it is set: only factors are drawn of it. A parameter's values do not depend
+    on which others are drawn. Every model has noise of its own, unless ``noise.seed`` is set.
+
+    Raises
+    ------
+    SettingError, ParameterError
+        A key or value that makes no sense on the network; a factor on 0; nothing left to draw.
+    """
+    now, parameters = configure(network, tuple(settings.items()))
+    drawn = [r for r in ranges if r.kind == FACTOR or r.key not in settings]
+    for each in drawn:
+        _check(each, network)
+    if not drawn:
+        raise SettingError("ranges: all that is in them is set: expected something that is not")
+    columns = [column for each in drawn for column in _columns(each, now, parameters)]
+    shares = np.stack([_stratified(count, seed, name) for name, _, _ in columns], axis=1)
+    found = []
+    for number, row in enumerate(shares[spread_out(shares)]):
+        model: Settings = {"noise.seed": number} if "noise.seed" not in settings else {}
+        for (_, each, bases), share in zip(columns, row.tolist(), strict=True):
+            model.update({key: _at(each, key, base, share) for key, base in bases.items()})
+        found.append(model)
+    return found
+
+
+def _check(each: Range, network: Topology) -> None:
+    """Raise an error for a key that is unknown here, or a value that it does not take."""
+    key = each.key.replace(EVERY, "link.")
+    if key not in (known := known_keys([network])):
+        hint = did_you_mean(key, known)
+        raise SettingError(
+            f"ranges: unknown parameter {each.key!r}{hint}: expected link.*.bandwidth or "
+            f"link.*.latency, or one of {', '.join(known)}"
+        )
+    if each.kind != FACTOR:
+        for value in each.values:
+            check_settings({key: value}, [network])
+    if not each.kind:
+        return
+    if not key.startswith("link.") and key_of(key).choices:
+        raise SettingError(f"ranges: {key}: words: expected a list of them")
+    ends = _ends(each, key)
+    if len(ends) != 2 or not 0 <= ends[0] <= ends[1] < math.inf:
+        raise SettingError(
+            f"ranges: {key}: {each.kind} {list(each.values)}: expected two ends, the least first"
+        )
+    if each.kind == FACTOR and not ends[0] > 0:
+        raise SettingError(f"ranges: {key}: factor {each.values[0]}: expected more than 0")
+
+
+def _ends(each: Range, key: str) -> list[float]:
+    if each.kind == BETWEEN:
+        return [float(normalised(((key, value),))[key]) for value in each.values]
+    if any(isinstance(value, str) for value in each.values):
+        raise SettingError(f"ranges: {key}: factor {list(each.values)}: expected plain numbers")
+    return [float(value) for value in each.values]
+
+
+def _columns(
+    each: Range, now: Topology, parameters: Parameters
+) -> Iterator[tuple[str, Range, dict[str, Value | None]]]:
+    """Yield what is drawn for a range: a name, and the keys that it sets with their values now."""
+    if not each.key.startswith("link."):
+        field = key_of(each.key).field
+        if each.kind == FACTOR and not field:
+            raise SettingError(f"ranges: {each.key}: no factor can be drawn of it: expected values")
+        yield each.key, each, {each.key: getattr(parameters, field) if field else None}
+        return
+    of = each.key.removeprefix("link.").rpartition(".")[0]
+    quantity = each.key.rpartition(".")[2]
+    bases: dict[str, Value | None] = {
+        f"link.{quantity}" if kind.name == "link" else f"link.{kind.name}.{quantity}": getattr(
+            kind, quantity
+        )
+        for kind in now.kinds
+        if of in ("", "*", kind.name)
+    }
+    if of == "*":
+        yield from ((key, each, {key: base}) for key, base in bases.items())
+    else:
+        yield each.key, each, bases
+
+
+def _at(each: Range, key: str, base: Value | None, share: float) -> Value:
+    """Return the value at a share of a range, from 0 to less than 1."""
+    if not each.kind:
+        return each.values[int(share * len(each.values))]
+    low, high = _ends(each, key)
+    if each.kind == BETWEEN:
+        value = low + share * (high - low)
+    else:
+        value = float(base or 0) * low * (high / low) ** share
+    whole = key in KEYS and isinstance(getattr(_DEFAULTS, KEYS[key].field, None), int)
+    return round(value) if whole else value
+
+
+def _stratified(count: int, seed: int, key: str) -> Floats:
+    """Draw one number from each of so many equal parts of 0 to 1, in any order."""
+    rng = np.random.default_rng(np.random.SeedSequence([seed, crc32(key.encode())]))
+    return np.asarray((rng.permutation(count) + rng.random(count)) / count)
+
+
+def spread_out(points: Floats) -> NDArray[np.int64]:
+    """Return points in an order in which each is as far as can be from all before it.
+
+    Parameters
+    ----------
+    points : ndarray(float64, shape=(points, dimensions))
+        The first is the one that is farthest from the mean.
+    """
+    order = [int(np.linalg.norm(points - points.mean(axis=0), axis=1).argmax())]
+    near = np.full(len(points), np.inf)
+    for _ in range(1, len(points)):
+        near = np.minimum(near, np.linalg.norm(points - points[order[-1]], axis=1))
+        near[order] = -1.0
+        order.append(int(near.argmax()))
+    return np.array(order, dtype=np.int64)
