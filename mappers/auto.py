@@ -10,8 +10,8 @@
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
    of some subsystems are split anew, level by level (see `ruin_recreate`), and then annealed cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
-5. On at most `FEW` slots most of each round is for iterated tabu search from the best, which looks
-   at every exchange in every step (see `tabu`).
+5. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
+   search from the best, which looks at every exchange in every step (see `tabu`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
 portfolio, see `auto_objectives`.
@@ -76,7 +76,8 @@ SHARE = 0.1  # of a time budget for more starts
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
 HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
-FEW = 128  # slots for which a step that looks at every exchange pays
+FEW, FEW_IF_DENSE = 64, 128  # slots for which a step that looks at every exchange pays
+DENSE = 0.25  # mean peers of a rank, as a part of the slots
 TABU = 0.7  # part of a round that is for such steps
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 
@@ -231,7 +232,7 @@ def _members(
         total = int(rate * (watch.left() or 0.0))
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
-    tabu = TABU if len(search.best) <= FEW else 0.0
+    tabu = TABU if _few(search) else 0.0
     tabu_moves = None if each is None else int(tabu * each)
     if each is not None:
         each -= tabu_moves
@@ -274,6 +275,13 @@ def _bisections(
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
         if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
             break
+
+
+def _few(search: AnnealingSearch) -> bool:
+    """Whether there are so few slots that looking at all exchanges pays."""
+    slots = len(search.best)
+    dense = len(search.model.peer) >= DENSE * slots * slots
+    return slots <= (FEW_IF_DENSE if dense else FEW)
 
 
 def _part(watch: Watch) -> float:

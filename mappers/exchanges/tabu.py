@@ -9,10 +9,10 @@ lasts 0.9 to 1.1 n steps, and exchanges are forced after `aspiration` n^2.
 All gains are kept in tables of slots x slots, so there are at most `MOST` slots. A step looks at
 every gain, O(slots^2), and renews those that have changed, O(slots * peers).
 
-`iterated_tabu` is what `auto` runs on few slots: tabu searches of `LENGTH` n steps, each from the best
-places with about half of the ranks shuffled. Source: Misevicius, An implementation of the iterated
-tabu search algorithm for the quadratic assignment problem, OR Spectrum 34 (2012), whose lengths and
-shuffles follow other rules.
+`iterated_tabu` is what `auto` runs on few slots: tabu searches of `LENGTH` n steps, each from the
+best places with about half of the ranks shuffled. Source: Misevicius, An implementation of the
+iterated tabu search algorithm for the quadratic assignment problem, OR Spectrum 34 (2012), whose
+lengths and shuffles follow other rules.
 """
 
 from __future__ import annotations
