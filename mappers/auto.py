@@ -78,7 +78,7 @@ LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
 HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
 FEW, FEW_IF_DENSE = 64, 128  # slots for which a step that looks at every exchange pays
 DENSE = 0.25  # mean peers of a rank, as a part of the slots
-TABU = 0.7  # part of a round that is for such steps
+TABU, TABU_IF_DENSE = 0.7, 0.9  # part of a round that is for such steps
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 
 
@@ -232,7 +232,7 @@ def _members(
         total = int(rate * (watch.left() or 0.0))
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
-    tabu = TABU if _few(search) else 0.0
+    tabu = _tabu_share(search)
     tabu_moves = None if each is None else int(tabu * each)
     if each is not None:
         each -= tabu_moves
@@ -277,11 +277,13 @@ def _bisections(
             break
 
 
-def _few(search: AnnealingSearch) -> bool:
-    """Whether there are so few slots that looking at all exchanges pays."""
+def _tabu_share(search: AnnealingSearch) -> float:
+    """Part of a round that is for looking at all exchanges; 0 where there are too many."""
     slots = len(search.best)
+    if slots <= FEW:
+        return TABU
     dense = len(search.model.peer) >= DENSE * slots * slots
-    return slots <= (FEW_IF_DENSE if dense else FEW)
+    return TABU_IF_DENSE if dense and slots <= FEW_IF_DENSE else 0.0
 
 
 def _part(watch: Watch) -> float:
