@@ -10,6 +10,8 @@
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
    of some subsystems are split anew, level by level (see `ruin_recreate`), and then annealed cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
+5. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
+   search from the best, which looks at every exchange in every step (see `tabu`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
 portfolio, see `auto_objectives`.
@@ -39,6 +41,7 @@ from hopmap.mappers.cartesian.cartesian_orders import cartesian_orders, known_gr
 from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.exchanges.tabu import iterated_tabu
 from hopmap.mappers.loads.congestion import congestion
 from hopmap.mappers.orders.gray import gray
 from hopmap.mappers.orders.hilbert import hilbert
@@ -73,6 +76,9 @@ SHARE = 0.1  # of a time budget for more starts
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
 HOT, WARM = 0.7, 0.35  # first temperatures there, in mean weights of a pair
+FEW, FEW_IF_DENSE = 64, 128  # slots for which a step that looks at every exchange pays
+DENSE = 0.25  # mean peers of a rank, as a part of the slots
+TABU, TABU_IF_DENSE = 0.7, 0.9  # part of a round that is for such steps
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 
 
@@ -226,9 +232,14 @@ def _members(
         total = int(rate * (watch.left() or 0.0))
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
+    tabu = _tabu_share(search)
+    tabu_moves = None if each is None else int(tabu * each)
+    if each is not None:
+        each -= tabu_moves
     for k in range(ROUNDS if endless else rounds):
         left = watch.left()
-        share = None if left is None else left / (rounds - k)
+        whole = None if left is None else left / (rounds - k)
+        share = None if whole is None else (1 - tabu) * whole
         fresh = k % 2 == 0
         best = search.best_cost
         search.assign(starts[k // 2 % len(starts)] if fresh else search.best)
@@ -243,6 +254,10 @@ def _members(
             search.cool(hot * scale, COLD * scale, moves=each, seconds=share)
             exchange_blocks(search, BLOCKS * active)
         yield f"annealing from {'a start' if fresh else 'the best'}"
+        if tabu:
+            rest = None if whole is None else tabu * whole
+            iterated_tabu(search, rng, moves=tabu_moves, seconds=rest)
+            yield "tabu from the best"
         if endless and k > 0 and best - search.best_cost < STALE * abs(best):
             break
 
@@ -260,6 +275,15 @@ def _bisections(
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
         if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
             break
+
+
+def _tabu_share(search: AnnealingSearch) -> float:
+    """Part of a round that is for looking at all exchanges; 0 where there are too many."""
+    slots = len(search.best)
+    if slots <= FEW:
+        return TABU
+    dense = len(search.model.peer) >= DENSE * slots * slots
+    return TABU_IF_DENSE if dense and slots <= FEW_IF_DENSE else 0.0
 
 
 def _part(watch: Watch) -> float:

@@ -1,9 +1,9 @@
 """Gap to known optima of QAPLIB: ``python benchmarks/anytime/qaplib.py FOLDER [--seconds 2]``.
 
-FOLDER has QAPLIB's files as ``.qap``: n, optimum or less, best known, then two matrices. Taken are
-those whose distances are a mesh's (nug, scr, sko), by `auto` and `tabu` within so many seconds and
-by scipy's FAQ and 2-opt. A gap is (found - best known) / best known; the mean and the worst of
-seeds.
+FOLDER has QAPLIB's files: ``NAME.dat``, n and two matrices, and ``NAME.sln``, n and the best known
+value. Where no distances are a mesh's (those of nug, scr and sko are), a table answers for them.
+Mapped are they by `auto` within so many processor seconds and, with ``--peers``, by SciPy's FAQ and
+2-opt. A gap is (found - best known) / best known: the mean and the worst of seeds, the peers' best.
 """
 
 from __future__ import annotations
@@ -11,26 +11,31 @@ from __future__ import annotations
 import argparse
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import quadratic_assignment
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.exchanges.assignment import table_router
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
 
 SEEDS = 3
 
 
-def instance(path: Path) -> tuple[int, np.ndarray, np.ndarray]:
+def instance(path: Path) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
     """Best known value and the two matrices."""
-    head, _, rest = path.read_text().partition("\n")
-    n, _, best = map(int, head.split())
-    return best, *np.array(rest.split(), dtype=np.int64)[: 2 * n * n].reshape(2, n, n)
+    n, *numbers = map(int, path.read_text().split())
+    if len(numbers) < 2 * n * n:
+        raise SystemExit(f"{path}: {len(numbers)} numbers: expected two matrices of {n} x {n}")
+    best = int(path.with_suffix(".sln").read_text().split()[1])
+    return best, *np.array(numbers[: 2 * n * n], dtype=np.int64).reshape(2, n, n)
 
 
-def mesh_of(distance: np.ndarray) -> Topology | None:
+def mesh_of(distance: NDArray[np.int64]) -> Topology | None:
     """Mesh with these distances, in either order of its numbers."""
     n = len(distance)
     for width in (w for w in range(1, n + 1) if n % w == 0):
@@ -41,43 +46,62 @@ def mesh_of(distance: np.ndarray) -> Topology | None:
     return None
 
 
+def problem(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[Topology, Traffic]:
+    """Network and traffic: of the two matrices the distances are a mesh's, or else symmetric."""
+    found = [(mesh_of(distance), flow) for distance, flow in ((a, b), (b, a))]
+    network, flow = next(((net, flow) for net, flow in found if net is not None), (None, b))
+    if network is None:
+        even = (a == a.T).all() and not np.diag(a).any()
+        distance, flow = (a, b) if even else (b, a)
+        if (distance != distance.T).any() or np.diag(distance).any() or distance.max() > 32767:
+            raise SystemExit("expected distances that are symmetric and at most 32,767")
+        router = table_router(distance.astype(np.int16))
+        network = replace(topology_from_spec(f"mesh:{len(a)}"), router=router)
+    src, dst = np.nonzero(flow)
+    return network, Traffic.from_pairs(len(flow), src, dst, src * 0 + 1, flow[src, dst])
+
+
+def peers(network: Topology, traffic: Traffic, best: int) -> str:
+    """Gaps and seconds of SciPy's FAQ and 2-opt."""
+    flow = np.zeros((traffic.ranks, traffic.ranks), dtype=np.int64)
+    flow[traffic.src, traffic.dst] = traffic.bytes
+    far = network.distance(*np.indices(flow.shape).reshape(2, -1)).reshape(flow.shape)
+    line = ""
+    for method in ("faq", "2opt"):
+        begin = time.process_time()
+        value = min(
+            quadratic_assignment(
+                flow, far, method=method, options={"rng": np.random.default_rng(seed)}
+            ).fun
+            for seed in range(SEEDS)
+        )
+        line += f"{value / best - 1:>9.3%}{(time.process_time() - begin) / SEEDS:>6.2f} s"
+    return line
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--only", default="(nug|scr|sko).*")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[0.1, 0.3, 2.0])
+    parser.add_argument("--only", default="(nug|scr|sko).*|tai.*a")
+    parser.add_argument("--peers", action="store_true")
     options = parser.parse_args()
-    limit = f"seconds={options.seconds:g}"
-    mappers = (f"auto({limit},clock=cpu)", f"tabu(steps=1000000000,{limit})")
-    for path in sorted(options.folder.glob("*.qap"), key=lambda p: (len(instance(p)[1]), p.name)):
+    for path in sorted(options.folder.glob("*.dat")):
         if not re.fullmatch(options.only, path.stem):
             continue
         best, *pair = instance(path)
-        found = [(mesh_of(a), b) for a, b in (pair, pair[::-1])]
-        network, flow = next(((net, f) for net, f in found if net is not None), (None, pair[0]))
-        if network is None:
-            print(f"{path.stem:<10}distances are no mesh's", flush=True)
-            continue
-        src, dst = np.nonzero(flow)
-        traffic = Traffic.from_pairs(len(flow), src, dst, src * 0 + 1, flow[src, dst])
-        line = f"{path.stem:<10}{best:>8}"
-        for mapper in mappers:
-            map_ranks(traffic, network, mapper, seconds=0.05)  # compile
+        network, traffic = problem(*pair)
+        map_ranks(traffic, network, "auto(seconds=0.05,clock=cpu)")  # compile
+        line = f"{path.stem:<10}{best:>10}"
+        for seconds in options.seconds:
             gaps, begin = [], time.process_time()
             for seed in range(SEEDS):
+                mapper = f"auto(seconds={seconds:g},clock=cpu)"
                 node_of = map_ranks(traffic, network, mapper, seed=seed)
                 gaps.append(objective_value(traffic, network, node_of, "hop_bytes") / best - 1)
             spent = (time.process_time() - begin) / SEEDS
-            line += f"{np.mean(gaps):>9.3%}{max(gaps):>8.3%}{spent:>6.1f} s"
-        far = network.distance(*np.indices(flow.shape).reshape(2, -1)).reshape(flow.shape)
-        for method in ("faq", "2opt"):
-            begin = time.process_time()
-            value = min(
-                quadratic_assignment(flow, far, method=method, options={"rng": seed}).fun
-                for seed in range(SEEDS)
-            )
-            line += f"{value / best - 1:>9.3%}{(time.process_time() - begin) / SEEDS:>6.2f} s"
-        print(line, flush=True)
+            line += f"{np.mean(gaps):>9.3%}{max(gaps):>8.3%}{spent:>6.2f} s"
+        print(line + (peers(network, traffic, best) if options.peers else ""), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,13 @@ each time; an exchange is tabu if that forbids it to both ranks. Exchanges that 
 are allowed all the same, and those that have not been made for long are forced. As there, tabu
 lasts 0.9 to 1.1 n steps, and exchanges are forced after `aspiration` n^2.
 
-A baseline: all gains are kept in a table of slots x slots, so there are at most `MOST` slots. A
-step takes O(slots^2), and its update O(slots * peers^2).
+All gains are kept in tables of slots x slots, so there are at most `MOST` slots. A step looks at
+every gain, O(slots^2), and renews those that have changed, O(slots * peers).
+
+`iterated_tabu` is what `auto` runs on few slots: tabu searches of `LENGTH` n steps, each from the
+best places with about half of the ranks shuffled. Source: Misevicius, An implementation of the
+iterated tabu search algorithm for the quadratic assignment problem, OR Spectrum 34 (2012), whose
+lengths and shuffles follow other rules.
 """
 
 from __future__ import annotations
@@ -15,9 +20,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
+from hopmap.mappers.cost_kernels import CostModel
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
@@ -32,10 +38,14 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from . import tabu_kernels
+from .annealing_run import AnnealingSearch
 from .assignment import with_table
+from .tabu_kernels import NEVER, TabuSearch
 
 MOST = 2048
-WORK = 3_000_000  # exchanges looked at between two looks at the clock
+WORK = 1_000_000  # exchanges looked at between two looks at the clock
+LENGTH = 30  # times slots: steps of a search between two shuffles
+SHUFFLED = 0.45, 0.75  # least and largest part of the ranks
 
 
 def small(name: str, _: Traffic, topology: Topology) -> None:
@@ -90,26 +100,89 @@ def tabu(
     model = with_table(cost_model(traffic, topology, objective), topology)
     named = objective_named(objective)
     bound = cost_bound(model, topology)
-    places = with_free_slots(initial, topology)
-    best, cost = places.copy(), int(cost_kernels.total_cost(model, places))
-    best_cost = cost
-    gains = np.zeros((slots, slots), dtype=np.int64)
-    until = np.zeros((slots, topology.nodes), dtype=np.int64)
-    random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1
-    some = max(1, WORK // (slots * slots))
-    done = 0
+    search = begun(model, with_free_slots(initial, topology), topology.nodes, rng)
+    shortest, longest = lasting(slots)
+    some = max(1, WORK // slots**2)
     try:
-        if steps and not watch.over():
-            tabu_kernels.all_gains(model, places, gains)
-        while done < steps and best_cost > bound and not watch.over():
-            watch.report(done, steps, f"{named.name} {named.value(best_cost)}")
-            last = min(done + some, steps)
-            cost, best_cost = tabu_kernels.tabu_steps(
-                model, places, gains, until, shortest, longest, int(aspiration * slots**2),
-                cost, best, best_cost, done + 1, last + 1, random,
+        while search.steps[0] < steps and search.costs[1] > bound and not watch.over():
+            done = int(search.steps[0])
+            watch.report(done, steps, f"{named.name} {named.value(int(search.costs[1]))}")
+            tabu_kernels.tabu_steps(
+                model, search, shortest, longest, int(aspiration * slots**2),
+                min(some, steps - done),
             )  # fmt: skip
-            done = last
     except KeyboardInterrupt:
-        raise Interrupted(best[: traffic.ranks]) from None
-    return best[: traffic.ranks]
+        raise Interrupted(search.best[: traffic.ranks]) from None
+    return search.best[: traffic.ranks]
+
+
+def lasting(slots: int) -> tuple[int, int]:
+    """Fewest and most steps for which a place is tabu."""
+    return int(0.9 * slots), int(1.1 * slots) + 1
+
+
+def begun(
+    model: CostModel, places: NDArray[np.int64], nodes: int, rng: np.random.Generator
+) -> TabuSearch:
+    """State of a search that has made no step yet."""
+    slots = len(places)
+    search = TabuSearch(
+        places=places.copy(),
+        best=places.copy(),
+        at=np.zeros((slots, slots), dtype=np.int64),
+        gains=np.zeros((slots, slots), dtype=np.int64),
+        until=np.zeros((slots, nodes), dtype=np.int64),
+        costs=np.array([0, NEVER], dtype=np.int64),
+        steps=np.zeros(2, dtype=np.int64),
+        random=rng.integers(1, 2**63, size=1, dtype=np.uint64),
+    )
+    tabu_kernels.begin(model, search)
+    return search
+
+
+def iterated_tabu(
+    search: AnnealingSearch,
+    rng: np.random.Generator,
+    *,
+    moves: int | None = None,
+    seconds: float | None = None,
+) -> None:
+    """Search from the best places of another search, then from there shuffled, again and again.
+
+    Parameters
+    ----------
+    search, rng
+        Whose best places are improved, and what for.
+    moves, seconds : int or float, optional
+        Steps times slots, which is about what a step costs in proposals; time. At least one is
+        needed, or a budget of the search.
+    """
+    model, slots = search.model, len(search.best)
+    if not len(search.assignment.active):
+        return
+    now, begin = search.watch.now, search.watch.now()
+    state = begun(model, search.best, search.topology.nodes, rng)
+    shortest, longest = lasting(slots)
+    some, length = max(1, WORK // slots**2), LENGTH * slots
+    left = None if moves is None else moves // slots
+    while not search.done() and left != 0 and (seconds is None or now() - begin < seconds):
+        done = int(state.steps[0])
+        if done >= length:
+            state.places[:] = shuffled(search.best, rng)
+            tabu_kernels.begin(model, state)
+            continue
+        some_now = min(some, length - done, length if left is None else left)
+        tabu_kernels.tabu_steps(model, state, shortest, longest, NEVER, some_now)
+        left = None if left is None else left - some_now
+        search.moves += some_now * slots
+        if state.costs[1] < search.best_cost:
+            search.assign(state.best)
+        search.report()
+
+
+def shuffled(places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Places with some of the ranks, drawn at random, in another order among themselves."""
+    some = rng.permutation(len(places))[: int(rng.uniform(*SHUFFLED) * len(places)) + 1]
+    new = places.copy()
+    new[some] = places[rng.permutation(some)]
+    return new

@@ -92,7 +92,7 @@ def test_it_says_why_it_stopped():
     assert run(objective="max_link_load", moves=3000).stopped == "budget"
     free = run()
     assert free.stopped == "stagnated"
-    rounds = [step.best for step in free.steps if step.member.startswith("annealing")]
+    rounds = [step.best for step in free.steps if step.member.startswith("tabu")]
     assert 2 <= len(rounds) < 12
     assert rounds[-2] - rounds[-1] < 0.001 * rounds[-2]
     assert all(a - b >= 0.001 * a for a, b in pairwise(rounds[:-1]))

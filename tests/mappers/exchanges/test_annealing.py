@@ -1,4 +1,4 @@
-"""Annealing and tabu search: exact costs on the way, budgets, and small problems solved."""
+"""Annealing: exact costs on the way, budgets, and small problems solved."""
 
 from itertools import permutations
 
@@ -11,13 +11,10 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, total_cost
-from hopmap.mappers.exchanges import tabu_kernels
 from hopmap.mappers.exchanges.annealing_kernels import anneal
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
-from hopmap.mappers.objectives import cost_model
-from hopmap.topologies import MappingError, topology_from_spec
+from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
-from support.slow import examples
 
 SPECS = ["mesh:3x3", "torus:4x3", "haec:2x2x3", "mesh:2x2*3", "tree:2:3:2", "fattree:3x4"]
 
@@ -89,48 +86,3 @@ def test_more_moves_from_the_same_start_are_not_worse_on_average(mapper, compile
         for n in (300, 100_000)
     )  # fmt: skip
     assert many < few
-
-
-def test_tabu_refuses_machines_that_are_too_large():
-    topology = topology_from_spec("mesh:50x50")
-    with pytest.raises(MappingError, match=r"mapper tabu: .* 2500 slots: expected 2048 at most"):
-        map_ranks(some_traffic(4, 0), topology, "tabu")
-
-
-@examples(30)
-@given(
-    st.integers(0, 2**31),
-    st.sampled_from(["torus:3x3", "mesh:3x2*2", "tree:3:4"]),
-    st.sampled_from(["hop_bytes", "cardinality"]),
-    st.integers(1, 30),
-)
-def test_tabu_knows_what_every_exchange_gains_after_any_number_of_steps(
-    seed, spec, objective, steps
-):
-    topology = topology_from_spec(spec)
-    slots = int(topology.slots.sum())
-    model = cost_model(some_traffic(slots, seed), topology, objective)
-    every = np.repeat(np.arange(topology.nodes), topology.slots)
-    places = np.random.default_rng(seed).permutation(every)
-    gains, expected = np.zeros((2, slots, slots), dtype=np.int64)
-    tabu_kernels.all_gains(model, places, gains)
-    until = np.zeros((slots, topology.nodes), dtype=np.int64)
-    cost, best = tabu_kernels.tabu_steps(
-        model, places, gains, until, slots, slots + 3, 50, total_cost(model, places),
-        places.copy(), 2**62, 1, steps + 1, np.array([seed + 1], dtype=np.uint64),
-    )  # fmt: skip
-    tabu_kernels.all_gains(model, places, expected)
-    assert (gains == expected).all()
-    assert best <= cost == total_cost(model, places)
-
-
-def test_tabu_goes_uphill_to_leave_a_local_optimum():
-    topology, found = topology_from_spec("mesh:3x3"), []
-    for seed in range(8):
-        traffic = some_traffic(9, seed)
-        stuck = map_ranks(traffic, topology, "random | local_search(neighbourhood=N2)", seed=seed)
-        better = map_ranks(traffic, topology, "tabu(steps=100)", initial=stuck, seed=seed)
-        values = [objective_value(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
-        assert values[1] <= values[0]
-        found.append(values[1] < values[0])
-    assert any(found)

@@ -1,0 +1,172 @@
+"""Tabu search: Taillard's rules step by step, exact gains, and what `auto` makes of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.auto import portfolio
+from hopmap.mappers.budget import Watch
+from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
+from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.exchanges.tabu import begun, iterated_tabu, shuffled
+from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
+from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.random_kernels import below, following
+from hopmap.topologies import MappingError, topology_from_spec
+from hopmap.traces import Traffic
+from support.slow import examples
+
+
+def some_traffic(ranks: int, seed: int, density: float = 0.3) -> Traffic:
+    rng = np.random.default_rng(seed)
+    src, dst = np.nonzero(rng.random((ranks, ranks)) < density)
+    volume = rng.integers(1, 99, len(src))
+    return Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), volume)
+
+
+def state_of(spec: str, objective: str, seed: int, free: int = 0):
+    topology = topology_from_spec(spec)
+    slots = int(topology.slots.sum())
+    model = cost_model(some_traffic(slots - free, seed), topology, objective)
+    every = np.repeat(np.arange(topology.nodes), topology.slots)
+    rng = np.random.default_rng(seed)
+    return model, begun(model, rng.permutation(every), topology.nodes, rng)
+
+
+def plainly(model, state, shortest, longest, aspiration, steps):
+    """Places after so many steps, by Taillard's rules as he states them."""
+    places, until, random = state.places.copy(), state.until.copy(), state.random[0]
+    cost = best = total_cost(model, places)
+    silent = np.diff(model.indptr) == 0
+    for step in range(1, steps + 1):
+        allowed, forced = [], []
+        for u in range(len(places)):
+            for v in range(u + 1, len(places)):
+                if places[u] == places[v] or (silent[u] and silent[v]):
+                    continue
+                gain = swap_gain(model, places, u, v)
+                back = until[u, places[v]], until[v, places[u]]
+                if min(back) < step or cost - gain < best:
+                    allowed.append((gain, -u, -v))
+                if max(back) < step - aspiration:
+                    forced.append((gain, -u, -v))
+        if not (forced or allowed):
+            continue
+        gain, u, v = max(forced or allowed)
+        for rank in (-u, -v):
+            random = np.uint64(following(random))
+            until[rank, places[rank]] = step + shortest + below(random, longest - shortest + 1)
+        places[[-u, -v]] = places[[-v, -u]]
+        cost -= gain
+        best = min(best, cost)
+    return places, best
+
+
+@examples(40)
+@given(
+    st.integers(0, 2**31),
+    st.sampled_from(["torus:3x3", "mesh:3x2*2", "tree:3:4"]),
+    st.sampled_from(["hop_bytes", "cardinality"]),
+    st.integers(0, 3),
+    st.integers(1, 40),
+    st.sampled_from([5, 20, 10**6]),
+)
+def test_steps_are_those_of_the_plain_rules(seed, spec, objective, free, steps, aspiration):
+    """In two calls as in one, and every gain is known after them."""
+    model, state = state_of(spec, objective, seed, free)
+    slots = len(state.places)
+    with np.errstate(over="ignore"):
+        places, best = plainly(model, state, slots, slots + 3, aspiration, steps)
+    for part in (steps // 2, steps - steps // 2):
+        tabu_steps(model, state, slots, slots + 3, aspiration, part)
+    assert np.array_equal(state.places, places)
+    assert state.costs.tolist() == [total_cost(model, places), best]
+    assert total_cost(model, state.best) == best
+    assert np.array_equal(np.diag(state.at), own_costs(model, places))
+    for u in range(slots):
+        for v in range(u + 1, slots):
+            assert state.gains[u, v] == swap_gain(model, places, u, v)
+
+
+def test_tabu_refuses_machines_that_are_too_large():
+    topology = topology_from_spec("mesh:50x50")
+    with pytest.raises(MappingError, match=r"mapper tabu: .* 2500 slots: expected 2048 at most"):
+        map_ranks(some_traffic(4, 0), topology, "tabu")
+
+
+def test_tabu_goes_uphill_to_leave_a_local_optimum():
+    topology, found = topology_from_spec("mesh:3x3"), []
+    for seed in range(8):
+        traffic = some_traffic(9, seed)
+        stuck = map_ranks(traffic, topology, "random | local_search(neighbourhood=N2)", seed=seed)
+        better = map_ranks(traffic, topology, "tabu(steps=100)", initial=stuck, seed=seed)
+        values = [objective_value(traffic, topology, m, "hop_bytes") for m in (stuck, better)]
+        assert values[1] <= values[0]
+        found.append(values[1] < values[0])
+    assert any(found)
+
+
+@given(st.integers(0, 10**6))
+def test_about_half_of_the_ranks_are_shuffled_among_themselves(seed):
+    rng = np.random.default_rng(seed)
+    new = shuffled(np.arange(100), rng)
+    assert sorted(new) == list(range(100))
+    assert 35 <= (new != np.arange(100)).sum() <= 76
+
+
+@pytest.mark.parametrize("spec", ["mesh:4x4", "mesh:2x4*2", "tree:2:2:4@1:10:100"])
+def test_iterated_tabu_makes_as_many_steps_as_it_may_and_keeps_the_best(spec):
+    topology = topology_from_spec(spec)
+    traffic = some_traffic(15, 1)
+    start = map_ranks(traffic, topology, "random")
+    rng = np.random.default_rng(0)
+    search = AnnealingSearch(traffic, topology, start, "hop_bytes", rng, Watch())
+    before = search.best_cost
+    iterated_tabu(search, rng, moves=16 * 1500 + 7)
+    assert search.moves == 16 * 1500
+    assert search.best_cost == total_cost(search.model, search.best) < before
+    assert sorted(search.best) == sorted(np.repeat(np.arange(topology.nodes), topology.slots))
+
+
+def test_of_traffic_of_nobody_there_is_nothing_to_search():
+    topology, traffic = topology_from_spec("mesh:4x4"), Traffic.from_pairs(16, [], [], [], [])
+    rng = np.random.default_rng(0)
+    search = AnnealingSearch(traffic, topology, np.arange(16), "hop_bytes", rng, Watch())
+    iterated_tabu(search, rng, moves=1000)
+    assert search.moves == 0
+
+
+def members(spec: str, density: float) -> set[str]:
+    topology = topology_from_spec(spec)
+    traffic = some_traffic(topology.nodes, 0, density)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), moves=100)
+    assert run.stopped == "budget"
+    return {step.member for step in run.steps}
+
+
+@pytest.mark.parametrize(
+    ("spec", "density", "looks"),
+    [
+        ("mesh:8x8", 0.05, True),
+        ("mesh:8x9", 0.05, False),
+        ("mesh:8x16", 0.5, True),
+        ("mesh:8x17", 0.5, False),
+    ],
+)
+def test_auto_looks_at_all_exchanges_on_few_slots_and_some_more_of_dense_traffic(
+    spec, density, looks
+):
+    assert ("tabu from the best" in members(spec, density)) == looks
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_auto_finds_of_dense_traffic_what_a_long_tabu_search_finds(seed, compiled):
+    """Where annealing alone, with as many moves, does not with two of these seeds."""
+    topology, traffic = topology_from_spec("mesh:6x5"), some_traffic(30, 2, 0.8)
+    values = [
+        objective_value(traffic, topology, map_ranks(traffic, topology, m, seed=seed), "hop_bytes")
+        for m in ("auto(moves=1500000)", "tabu(steps=100000)")
+    ]
+    assert values[0] <= values[1]
