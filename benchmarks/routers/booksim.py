@@ -1,10 +1,9 @@
-"""BookSim2's router (Jiang et al., A detailed and flexible cycle-accurate network-on-chip simulator,
-ISPASS 2013): its own program, run at one offered load.
+"""BookSim2's router, run at one offered load: its own program.
 
-Looked-ahead routing, then one cycle each for allocating a virtual channel, the switch, crossing the
-switch, and the link: a hop takes 4 cycles (`HOP`). A place in a buffer is taken again 6 cycles and
-`credit_delay` after it was taken, with one cycle more where a virtual channel is given to the next
-packet only when all of its places are free (`wait_for_tail_credit`).
+Jiang and others, A detailed and flexible cycle-accurate network-on-chip simulator, ISPASS 2013.
+Routes are looked up a hop ahead; channel and switch are allocated in one cycle by speculation, the
+crossbar and the link take one each: a hop takes 3. A place in a buffer is taken again 5 cycles and
+`credit_delay` later.
 """
 
 from __future__ import annotations
@@ -48,8 +47,9 @@ class Measured(NamedTuple):
     latency : float
         Mean cycles from a packet's making to its delivery; infinite where BookSim gave up.
     flit_hops : float
-        Flits through routers, and the seconds that it took for them.
+        Flits through routers.
     seconds : float
+        That it took.
     """
 
     latency: float

@@ -1,7 +1,6 @@
 """hopmap's finite buffers under BookSim's traffic: packets made at random cycles, patterns by node.
 
-Node (x, y) of BookSim is 8 y + x, and dimension-ordered routes go along x first; hopmap's go along
-the first coordinate first, so that x comes first here. A packet to a node itself goes through its
+Node (x, y) is 8 y + x, and routes go along x first, in both. A packet to a node itself goes through its
 router. Where both ways round a ring are as long, each packet takes one at random.
 """
 
@@ -10,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from booksim import HOP, IN, OUT, Measured
@@ -93,7 +93,7 @@ def network(topology: str, dateline: bool) -> tuple[Topology, Ints, Ints, Ints, 
             passed = np.cumsum(wraps) - wraps
             first = np.searchsorted(leg, leg)
             taken = passed > passed[first]
-        for pair, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for pair, (a, b) in enumerate(pairwise(starts)):
             servers += [here.links + source[pair], *links[a:b]]
             servers.append(here.links + NODES + target[pair])
             classes += [0, *taken[a:b].astype(int), 0]
