@@ -1,7 +1,7 @@
 """hopmap's finite buffers under BookSim's traffic: packets made at random cycles, patterns by node.
 
-Node (x, y) is 8 y + x, and routes go along x first, in both. A packet to a node itself goes through its
-router. Where both ways round a ring are as long, each packet takes one at random.
+Node (x, y) is 8 y + x, and routes go along x first, in both. A packet to a node itself goes
+through its router. Where both ways round a ring are as long, each packet takes one at random.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Table and figure of what `routers.py` found: ``routers_figure.py PICTURE OUT...``."""
+"""What `routers.py` found, as a table and a figure.
+
+``python benchmarks/routers/routers_figure.py PICTURE OUT...``
+"""
 
 from __future__ import annotations
 
