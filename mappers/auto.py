@@ -233,8 +233,9 @@ def _members(
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
     tabu = _tabu_share(search)
-    tabu_moves = None if each is None else int(tabu * each)
+    tabu_moves = None
     if each is not None:
+        tabu_moves = int(tabu * each)
         each -= tabu_moves
     for k in range(ROUNDS if endless else rounds):
         left = watch.left()

@@ -163,7 +163,6 @@ def test_auto_looks_at_all_exchanges_on_few_slots_and_some_more_of_dense_traffic
 
 @pytest.mark.parametrize("seed", range(3))
 def test_auto_finds_of_dense_traffic_what_a_long_tabu_search_finds(seed, compiled):
-    """Where annealing alone, with as many moves, does not with two of these seeds."""
     topology, traffic = topology_from_spec("mesh:6x5"), some_traffic(30, 2, 0.8)
     values = [
         objective_value(traffic, topology, map_ranks(traffic, topology, m, seed=seed), "hop_bytes")
