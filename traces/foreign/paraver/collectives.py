@@ -34,12 +34,14 @@ def collectives_of(
     line: Ints,
     members: list[Ints],
     alias: dict[int, int],
-) -> tuple[Acts, int]:
-    """List collectives, with sizes from the line that begins them; count untold roots."""
+) -> tuple[Acts, int, int]:
+    """List collectives, with sizes from the line that begins them.
+
+    Returned are also how many have a root that is not told, and how many do not block.
+    """
     words = [mpi_name(name) for name in names]
-    base = [
-        word[1:] if word.startswith("i") and word[1:] in _COLLECTIVES else word for word in words
-    ]
+    immediate = [word.startswith("i") and word[1:] in _COLLECTIVES for word in words]
+    base = [word[at_once:] for word, at_once in zip(words, immediate, strict=True)]
     operation = np.array([int(_COLLECTIVES.get(word, -1)) for word in base], dtype=np.int64)
     found = operation[calls.region[call]] >= 0
     call, event = call[found], event[found]
@@ -86,7 +88,8 @@ def collectives_of(
     part[gets], total[gets] = received[gets], sent[gets]
     out, in_ = account(sort, size, own, root == rank, part, total)
     columns = {"comm": comm, "operation": sort, "size": out, "received": in_}
-    return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold
+    at_once = int(np.array(immediate, dtype=np.bool_)[calls.region[call]].sum())
+    return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold, at_once
 
 
 def _roots(
