@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,7 @@ def collectives_of(
     line: Ints,
     members: list[Ints],
     alias: dict[int, int],
+    file: Path,
 ) -> tuple[Acts, int, int]:
     """List collectives, with sizes from the line that begins them.
 
@@ -56,7 +59,7 @@ def collectives_of(
     strange = sorted({int(number) for number in about[COMM] if number >= 0} - set(alias))
     if strange:
         raise TraceError(
-            f"communicator {strange[0]}: collectives on it: expected a line c: with tasks of the "
+            f"{file}: communicator {strange[0]}: collectives on it: expected a line c: with tasks of the "
             "program"
         )
     comm = np.array([alias.get(int(number), 0) for number in about[COMM]], dtype=np.int64)
@@ -72,7 +75,7 @@ def collectives_of(
         stray = mine & (own < 0)
         if stray.any():
             raise TraceError(
-                f"task {rank[stray][0] + 1}: a collective on communicator "
+                f"{file}: task {rank[stray][0] + 1}: a collective on communicator "
                 f"{about[COMM][stray][0]}: expected one of its members"
             )
     size = np.array([max(len(group), 1) for group in groups], dtype=np.int64)[comm]
@@ -86,7 +89,7 @@ def collectives_of(
     part[of(Collective.BCAST)] = np.maximum(sent, received)[of(Collective.BCAST)]
     gets = of(Collective.SCATTER, Collective.SCATTERV, Collective.REDUCE_SCATTER)
     part[gets], total[gets] = received[gets], sent[gets]
-    out, in_ = account(sort, size, own, root == rank, part, total)
+    out, in_ = account(file, sort, size, own, root == rank, part, total)
     columns = {"comm": comm, "operation": sort, "size": out, "received": in_}
     at_once = int(np.array(immediate, dtype=np.bool_)[calls.region[call]].sum())
     return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold, at_once

@@ -70,7 +70,7 @@ def read_paraver(files: list[Path], name: str) -> Trace:
     talks, foreign = own_lines(fields, np.flatnonzero(number == 3), head, 15)
     calls, messages, names, outside, before = messages_of(fields, talks, head, calls, names)
     collective, rootless, immediate = collectives_of(
-        calls, before[row[0]], row[1], names, kind, value, line, members, alias
+        calls, before[row[0]], row[1], names, kind, value, line, members, alias, files[0]
     )
     ignored = {
         "state": int((number == 1).sum()),

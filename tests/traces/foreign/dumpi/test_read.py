@@ -176,6 +176,12 @@ def test_communicators_have_their_members(tmp_path):
     assert lower(trace).traffic().messages.sum() > 0
 
 
+def test_counts_below_0_are_named(tmp_path):
+    ranks = [Rank().call("Allgatherv", 2, 1, INT, [-1, 3], [0, 0], INT, WORLD) for _ in range(2)]
+    with pytest.raises(TraceError, match=r"call 1, MPI_Allgatherv: a count below 0: expected"):
+        read(tmp_path, ranks)
+
+
 def test_a_communicator_of_unknown_origin_is_named(tmp_path):
     ranks = [Rank().call("Comm_dup", 77, 78) for _ in range(2)]
     with pytest.raises(TraceError, match=r"run-0000.bin: communicator 77: its members cannot be"):

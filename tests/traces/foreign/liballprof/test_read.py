@@ -163,6 +163,19 @@ def test_files_that_are_copies_of_rank_0_are_of_the_ranks_that_they_name(tmp_pat
         read(tmp_path, ranks)
 
 
+@pytest.mark.parametrize(
+    ("counts", "width"),
+    [("5,-6", 4), ("5,5", -1), ("5,9007199254740992", 4), (f"{2**62},{2**62}", 4)],
+)
+def test_blocks_of_no_size_are_named(tmp_path, counts, width):
+    ranks = [Rank(r, 2) for r in range(2)]
+    for rank in ranks:
+        given = (1, 2, counts, 3, "0,1", f"1,{width}", 4, 5, "5,5", 6, "0,1", "1,4", rank.comm())
+        rank.call("Alltoallv", *given)
+    with pytest.raises(TraceError, match=r"trace-0.txt: line \d+ is 'MPI_Alltoallv.*expected"):
+        read(tmp_path, ranks)
+
+
 def test_what_is_not_read_is_told(tmp_path):
     ranks = [Rank(r, 2) for r in range(2)]
     for rank in ranks:

@@ -212,6 +212,7 @@ def test_calls_of_threads_are_calls_of_their_task(tmp_path):
         ("3:1:1:1:1:0:0:1:1:2:1:5", "at least 15 numbers"),
         ("3:1:1:1:1:0:0:1:1:2:1:5:6:-7:0", "a size >= 0"),
         ("2:1:1:1:1:90:50000002:10:50100004:77", "communicator 77"),
+        (f"2:1:1:1:1:90:50000002:10:50100001:{2**60}", f"run.prv: allreduce of {2**60} bytes"),
         ("c:1:15:2:1", "expected 2 as line 1 says"),
     ],
 )
