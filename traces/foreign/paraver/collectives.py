@@ -59,8 +59,8 @@ def collectives_of(
     strange = sorted({int(number) for number in about[COMM] if number >= 0} - set(alias))
     if strange:
         raise TraceError(
-            f"{file}: communicator {strange[0]}: collectives on it: expected a line c: with tasks of the "
-            "program"
+            f"{file}: communicator {strange[0]}: collectives on it: expected a line c: with "
+            "tasks of the program"
         )
     comm = np.array([alias.get(int(number), 0) for number in about[COMM]], dtype=np.int64)
     groups = [np.arange(len(calls.offsets) - 1), np.zeros(0, dtype=np.int64), *members]
