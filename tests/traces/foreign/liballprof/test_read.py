@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -266,3 +268,13 @@ def test_shared_sweep3d_has_the_totals_of_its_lines(shared):
     assert (summary.messages, summary.bytes) == (sends, collected) == (5760, 207_360_000)
     assert summary.collectives["ALLREDUCE"] == 32
     assert lower(trace).left_out == ()
+    words = Counter(
+        line.split(":")[0]
+        for file in folder.glob("*.txt")
+        for line in file.read_text().splitlines()
+        if line.startswith("MPI_")
+    )
+    entered = trace.ref[trace.kind == Kind.ENTER]
+    assert Counter(trace.regions[ref] for ref in entered) == words
+    for operation in ("BCAST", "BARRIER", "ALLREDUCE"):
+        assert summary.collectives[operation] == words[f"MPI_{operation.capitalize()}"] / 4

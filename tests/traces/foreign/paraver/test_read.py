@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -258,8 +260,17 @@ def test_shared_lulesh_has_the_totals_of_its_records(shared):
         if row[0] == "2"
         for kind, value in zip(row[6::2], row[7::2], strict=True)
     )
+    collectives = sum(  # begins of calls, one a rank
+        row[2] == "1" and kind == "50000002" and value != "0"
+        for row in rows
+        if row[0] == "2"
+        for kind, value in zip(row[6::2], row[7::2], strict=True)
+    )
     trace = open_source(file).trace()
     summary = summarize(trace)
+    bodies = Counter(trace.records.operation[trace.ref[trace.kind == Kind.COLLECTIVE_END]].tolist())
+    handles = bodies[Collective.CREATE_HANDLE] + bodies[Collective.DESTROY_HANDLE]
+    assert bodies.total() - handles == collectives > 0
     assert (summary.messages, summary.bytes) == (len(talks), sum(int(row[13]) for row in talks))
     assert np.count_nonzero(trace.kind == Kind.ENTER) == calls
     assert trace.ignored["state"] == sum(row[0] == "1" for row in rows)
