@@ -126,14 +126,19 @@ def test_what_tests_and_waits_found_is_told(tmp_path):
     b.call("Testany", 2, [21, 22], 0, 1, [(4, 0, 0, 1)])
     b.call("Waitsome", 3, [23, 24, 25], 2, [2, 0], [(4, 0, 0, 5), (4, 0, 0, 3)])
     b.call("Testall", 1, [24], 0, []).call("Testall", 1, [24], 1, [(4, 0, 0, 4)])
+    # Later ones find nothing: these requests would otherwise be taken for complete.
+    b.call("Irecv", 1, INT, 0, 9, WORLD, 30).call("Test", 30, 0, [])
+    b.call("Testany", 1, [30], 0, 0, []).call("Testall", 1, [30], 0, []).call("Wait", 30, [])
+    a.call("Send", 1, INT, 1, 9, WORLD)
     trace = read(tmp_path, [a, b])
     found = np.flatnonzero(trace.kind == Kind.IRECV)
     calls = [trace.regions[trace.ref[at]] for at in np.flatnonzero(trace.kind == Kind.ENTER)]
     of = np.cumsum(trace.kind == Kind.ENTER)[found] - 1
     assert [calls[k] for k in of] == [
-        *("MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitsome", "MPI_Waitsome", "MPI_Testall")
+        *("MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitsome", "MPI_Waitsome", "MPI_Testall"),
+        "MPI_Wait",
     ]
-    assert sorted(trace.records.tag[trace.ref[found]].tolist()) == [*range(6)]
+    assert sorted(trace.records.tag[trace.ref[found]].tolist()) == [*range(6), 9]
     assert lower(trace).p2p_traffic().same_as(traffic_of(trace))
 
 
