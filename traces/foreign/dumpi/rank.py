@@ -91,7 +91,9 @@ class Rank(NamedTuple):
         if ((kind < 0) | (kind >= len(self.sizes))).any():
             raise TraceError(f"{self.file}: type {kind.max()}: expected one of {len(self.sizes)}")
         # What is too much for 63 bits is beyond what `account` takes, and stays there.
-        return np.minimum(count, 2**53 // np.maximum(self.sizes[kind], 1) + 1) * self.sizes[kind]
+        most = 2**53 // np.maximum(self.sizes[kind], 1) + 1
+        whole: Ints = np.minimum(count, most) * self.sizes[kind]
+        return whole
 
     def status_at(self, which: Ints, at: Ints | int) -> Ints:
         """Place of the first status in the values of a call, or -1."""
