@@ -1,4 +1,4 @@
-"""Fuzzing: damaged input through the command line, for so many seconds.
+"""Fuzzing: damaged input through the command line, for so many seconds of a processor.
 
     python benchmarks/fuzz/fuzz.py archives|scenarios|matrices|mappings|topologies|others|foreign|
             goal|goal-binary|liballprof|dumpi|paraver|tit
@@ -7,7 +7,8 @@
 A case may succeed, or be refused in one line with exit code 2. All else is a failure: another
 exception, a warning, a crash, more than `SECONDS` of a processor, more than `MEMORY`, a file that
 nobody asked for. Cases run in a worker process that is replaced when it dies or hangs; one in
-`SHARE` runs as a real `hopmap` process too. Of every kind of failure the first case is made small
+`SHARE` runs as a real `hopmap` process too. A case that compiled something is run again before it
+is called slow. Of every kind of failure the first case is made small
 and kept, with its number and command line; ``--repeat`` runs a kept one again.
 What is fuzzed is in `fuzz_cases.py`.
 """
@@ -36,6 +37,7 @@ import hopmap
 SECONDS, MEMORY, SHARE = 20, 5 * 2**30, 200
 SMALLER = 15  # seconds to make a failing case smaller
 HANGS = 3 * SECONDS  # on the clock, whatever else the machine does
+STARTS = 600  # on the clock: a worker compiles before its first case
 LONGEST = 2000  # characters of "one clear line"
 ROOM = 12 * 2**30  # address space beyond what a worker has at first
 ALLOWED = {"run": (0, 2, 3)}
@@ -43,11 +45,16 @@ OURS = Path(hopmap.__file__).parent
 
 
 class Verdict(NamedTuple):
-    """What is wrong with a case, if anything, in a few words and in detail; and its exit code."""
+    """What is wrong with a case, if anything, in a few words and in detail.
+
+    And its exit code, the seconds of a processor that it took, and whether it compiled something.
+    """
 
     problem: str
     detail: str
     code: int
+    seconds: float = HANGS
+    compiled: bool = False
 
 
 COMPILING = "hopmap: compiling for this machine, once\n"
@@ -129,7 +136,7 @@ def _run(command: Any, words: list[str], scratch: Path, answers: int) -> bool:
     os.chdir(scratch / "case")
     before = listing(scratch / "case") | listing(scratch / "tmp")
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
-    memory, begin = 1024 * _status("VmRSS"), time.process_time()
+    memory, begin, all_begin = 1024 * _status("VmRSS"), time.process_time(), _processor()
     code, text, problem, detail = 0, "", "", ""
     for stream in (1, 2):
         os.ftruncate(stream, 0)
@@ -157,8 +164,13 @@ def _run(command: Any, words: list[str], scratch: Path, answers: int) -> bool:
         problem = "too slow"
     if not problem and peak > MEMORY:
         problem = f"{peak / 2**20:.0f} MiB"
-    _answer(answers, problem, detail, code)
+    _answer(answers, problem, detail, code, _processor() - all_begin, COMPILING in printed)
     return problem == "a warning"  # which comes once a process
+
+
+def _processor() -> float:
+    """Seconds that this process and its children took, those that guard the reading, too."""
+    return sum(os.times()[:4])
 
 
 def _answer(answers: int, *verdict: object) -> None:
@@ -200,26 +212,34 @@ class Worker:
                 start_new_session=True,
             )
         os.close(there)
-        self.run(["--help"])
+        if self.run(["--help"], STARTS).problem:
+            raise SystemExit(f"no worker in {STARTS} s: {self.said()}")
 
-    def run(self, words: list[str]) -> Verdict:
-        """Run a command line in the folder "case"; a dead worker is a verdict, too."""
+    def run(self, words: list[str], patience: float = HANGS) -> Verdict:
+        """Run a command line in the folder "case"; a worker that hangs is stopped."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(words).encode() + b"\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps(words).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise SystemExit(f"the worker has ended: {self.said()}") from None
         answer = b""
         with selectors.DefaultSelector() as wait:
             wait.register(self.answers, selectors.EVENT_READ)
-            deadline = time.monotonic() + HANGS
+            deadline = time.monotonic() + patience
             while not answer.endswith(b"\n"):
                 if not wait.select(deadline - time.monotonic()):
                     self.stop()
                     return Verdict("hangs", "", -9)
                 part = os.read(self.answers, 1 << 20)
                 if not part:
-                    raise SystemExit((self.scratch / "stderr").read_text(errors="replace"))
+                    raise SystemExit(f"the worker ends: {self.said()}")
                 answer += part
         return Verdict(*json.loads(answer))
+
+    def said(self) -> str:
+        """Its last words."""
+        return (self.scratch / "stderr").read_text(errors="replace")[-4000:]
 
     def stop(self) -> None:
         """End it, however busy it is."""
@@ -242,6 +262,7 @@ class Fuzzer:
         self.worker: Worker | None = None
         self.failures: dict[str, int] = {}
         self.codes: dict[int, int] = {}
+        self.seconds = -_processor()  # of a processor, ours and the worker's
 
     def run(self, words: list[str], files: Path | None = None) -> Verdict:
         """Run a command line on a copy of some files, or on what is in the folder."""
@@ -251,6 +272,7 @@ class Fuzzer:
         if self.worker is None:
             self.worker = Worker(self.scratch / "run")
         verdict = self.worker.run(words)
+        self.seconds += verdict.seconds
         if verdict.problem:
             if verdict.problem == "hangs":
                 self.worker = None
@@ -276,13 +298,16 @@ class Fuzzer:
         return Verdict(f"outside: {problem}" if problem else "", stderr[-4000:], done.returncode)
 
     def fuzz(self, seconds: float, first: int) -> int:
-        """Run cases until the time is over; return how many there were."""
-        end = time.monotonic() + seconds
+        """Run cases until they took so long of a processor; return how many there were."""
         number = first
-        while time.monotonic() < end:
+        while self.seconds + _processor() < seconds:
             self._clear(self.case)
             words = fuzz_cases.build(self.kind, self.seeds, number, self.case)
             verdict = self.run(words)
+            if verdict.problem == "too slow" and verdict.compiled:
+                self._clear(self.case)
+                fuzz_cases.build(self.kind, self.seeds, number, self.case)
+                verdict = self.run(words)
             if not verdict.problem and number % SHARE == 0:
                 self._clear(self.case)
                 fuzz_cases.build(self.kind, self.seeds, number, self.case)
@@ -329,7 +354,7 @@ class Fuzzer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=[*fuzz_cases.KINDS, "work"])
-    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seconds", type=float, default=600, help="of a processor")
     parser.add_argument("--seed", type=int, default=0, help="number of the first case / 10^9")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "hopmap-fuzz")
     parser.add_argument("--more", type=Path, nargs="*", default=[], help="more seeds")
@@ -353,7 +378,8 @@ def main() -> None:
         took = time.monotonic() - begin
         if fuzzer.worker:
             fuzzer.worker.stop()
-    print(f"{given.kind}: {cases} cases in {took:.0f} s, {cases / took:.1f} a second")
+    spent = fuzzer.seconds + _processor()
+    print(f"{given.kind}: {cases} cases in {spent:.0f} s of a processor, {took:.0f} s on the clock")
     print("exit codes:", ", ".join(f"{n} times {code}" for code, n in sorted(fuzzer.codes.items())))
     for problem, times in sorted(fuzzer.failures.items()):
         print(f"FAILURE, {times} times: {problem}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import fuzz_mutators as mutate
+from fuzz_traces import SETTINGS
 
 from hopmap.traces.foreign.dumpi.layouts import NAMES as NUMBERS
 
@@ -115,8 +116,10 @@ def _dumpi(rank: int) -> bytes:
 def case_of_foreign(
     rng: Random, seeds: Path, folder: Path, names: tuple[str, ...] = NAMES
 ) -> list[str]:
-    name = rng.choice(names)
-    shutil.copytree(seeds / name, folder / name)
+    # Seeds of "--more" are called "goal.what", say.
+    seed = rng.choice(sorted(of for of in seeds.iterdir() if of.name.split(".")[0] in names))
+    name = seed.name
+    shutil.copytree(seed, folder / name)
     file = rng.choice(sorted((folder / name).iterdir()))
     for _ in range(rng.choice((1, 1, 1, 3))):
         mutate.of_file(rng, file)
@@ -127,6 +130,6 @@ def case_of_foreign(
             ["info", name],
             ["matrix", name, "--out", "out.npz"],
             ["matrix", name, "--collectives", "expand", "--out", "out.csv"],
-            ["simulate", *replay, "--engine", "compiled", "--set", "compute.scale=0"],
+            ["simulate", *replay, "--engine", "compiled", *SETTINGS],
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 from random import Random
@@ -11,7 +12,11 @@ from random import Random
 import fuzz_mutators as mutate
 import numpy as np
 
+from hopmap.traces import Trace
+
 DATA = Path(__file__).parents[2] / "tests" / "data"
+# A message of 2^52 bytes is one packet, as replaying it honestly takes days.
+SETTINGS = ("--set", "compute.scale=0", "--set", f"packet_size={2**53}")
 MATRICES = ("t.npz", "t.csv", "t.mtx", "t.graph", "t.count.csv", "t.size.csv")
 BOMBS = {
     "t.mtx": (
@@ -50,6 +55,31 @@ def seeds_of_archives(folder: Path) -> None:
     from hopmap.traces.nas.benchmarks import nas_trace
 
     write_trace(nas_trace("lu.S.4", steps=2), folder / "short.otf2")
+    write_trace(_one_sided(), folder / "windows.otf2")
+
+
+def _one_sided() -> Trace:
+    """Four ranks in a ring that put, get and lock."""
+    sys.path.append(str(DATA.parent))
+    from support import made_traces as made
+
+    ranks = [
+        [
+            made.made_window(0),
+            made.put(1, (rank + 1) % 4, 8000, 1),
+            made.get(2, (rank + 2) % 4, 500, 2),
+            made.fence(3, 1, 2),
+            made.lock(4, (rank + 1) % 4),
+            made.atomic(5, (rank + 1) % 4, 8, 8, 3),
+            made.unlock(6 + rank, (rank + 1) % 4, 3),
+            made.group_sync(10, "post", (rank - 1) % 4),
+            made.group_sync(11, "start", (rank + 1) % 4),
+            made.group_sync(12, "complete", (rank + 1) % 4),
+            made.group_sync(13, "wait", (rank - 1) % 4),
+        ]
+        for rank in range(4)
+    ]
+    return made.window_trace(ranks, groups=[[rank] for rank in range(4)])
 
 
 def case_of_archives(rng: Random, seeds: Path, folder: Path) -> list[str]:
@@ -71,7 +101,8 @@ def case_of_archives(rng: Random, seeds: Path, folder: Path) -> list[str]:
             ["matrix", name, "--out", "out.npz"],
             ["matrix", name, "--collectives", "expand", "--out", "out.csv"],
             ["evaluate", *replay],
-            ["simulate", *replay, "--engine", "compiled", "--set", "compute.scale=0"],
+            ["simulate", *replay, "--engine", "compiled", *SETTINGS],
+            ["matrix", name, "--rma", "include", "--out", "out.npz"],
             ["simulate", *replay, "--engine", "analytic"],
             ["convert", name, "--to", "simgrid", "--out", "out"],
         )

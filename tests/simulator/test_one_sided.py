@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import ENGINES, Parameters, lower, lower_bounds, simulate
 from hopmap.simulator.export.perfetto import write_perfetto
 from hopmap.topologies import mesh, torus
+from hopmap.traces import Kind
 from hopmap.traces.trace import Lock
 from hopmap.traces.traffic import one_sided_traffic_of
 from support.free_ends import FREE
@@ -48,9 +49,9 @@ ASK = SEND + HOP + HOP + RECV  # for a lock
 engines = pytest.mark.parametrize("engine", ENGINES)
 
 
-def finish(ranks, engine, node_of=None, groups=(), nodes=None, **given):
+def finish(ranks, engine, node_of=None, groups=(), nodes=None, windows=(0,), **given):
     network = mesh((nodes or len(ranks),)).with_links(bandwidth=SPEED, latency=HOP)
-    program = lower(window_trace(ranks, groups))
+    program = lower(window_trace(ranks, groups, windows))
     assert program.left_out == ()
     placed = np.arange(len(ranks)) if node_of is None else node_of
     parameters = replace(PARAMETERS, **given)
@@ -182,6 +183,92 @@ def test_shared_locks_beside_an_exclusive_one_wait_for_it_alone(engine):
     second = first + HOP + HOP + RECV + PUT + SEND
     third = second + HOP + 2 * HOP + RECV + SEND  # from two links away
     assert finish(ranks, engine, [1, 0, 2, 3]) == [0.0, first, second, third]
+
+
+@engines
+def test_each_target_acknowledges_what_a_release_of_all_completes(engine):
+    ranks = [[put(0, 1, 4 * SIZE), put(0, 2, SIZE, 2), unlock(0, -1)], [ASIDE], [ASIDE]]
+    assert finish(ranks, engine, [1, 0, 2])[0] == SEND + 4 * WIRE + HOP + HOP
+
+
+@engines
+def test_a_release_completes_what_no_record_says_at_its_own_target(engine):
+    ranks = [[lock(0, 1, Lock.SHARED), put(0, 1, SIZE), unlock(0, 1)], [ASIDE]]
+    assert finish(ranks, engine)[0] == ASK + PUT
+
+
+@engines
+def test_the_end_of_an_access_completes_what_no_record_says(engine):
+    ranks = [
+        [group_sync(0, "start", 1), put(0, 1, SIZE), group_sync(0, "complete", 1)],
+        [group_sync(0, "post", 0), group_sync(0, "wait", 0)],
+    ]
+    opened = SEND + HOP + RECV
+    assert finish(ranks, engine, groups=([0], [1]))[0] == opened + PUT + SEND
+
+
+@engines
+def test_a_notice_to_others_completes_nothing(engine):
+    ranks = [
+        [put(0, 1, SIZE), flush(0, 1, there=False), group_sync(0, "post", 1)],
+        [(0, "MPI_Comm_rank"), group_sync(LATE + 0.25, "start", 0)],
+    ]
+    assert finish(ranks, engine, groups=([0], [1]))[0] == SEND + SEND
+
+
+@engines
+def test_a_request_is_complete_where_it_is_waited_for(engine):
+    about = {"peer": -1, "size": -1, "received": -1, "tag": 0, "request": 1}
+    waits = (0, "MPI_Wait", (Kind.RMA_OP_COMPLETE_NON_BLOCKING, about))
+    assert finish([[get(0, 1, SIZE), waits], [ASIDE]], engine)[0] == SEND + 2 * HOP + WIRE + RECV
+
+
+@engines
+def test_numbers_of_operations_are_those_of_a_window(engine):
+    ranks = [
+        [
+            put(0, 1, 4 * SIZE),
+            put(0, 2, SIZE, window=1),
+            flush(0, 1, window=1),
+            flush(1.25, 1, window=0),
+        ],
+        [ASIDE],
+        [ASIDE],
+    ]
+    found = finish(ranks, engine, [1, 0, 2], windows=(0, 0))[0]
+    assert found == 2 * SEND + WIRE + HOP + HOP + 1.0
+
+
+@engines
+def test_a_lock_of_one_window_is_none_of_another(engine):
+    ranks = [
+        [ASIDE],
+        [lock(0, 0, Lock.SHARED), put(0, 0, SIZE), unlock(0, 0, 1)],
+        [lock(0, 0, window=1), unlock(LATE, 0, window=1)],
+    ]
+    assert finish(ranks, engine, [1, 0, 2], windows=(0, 0))[1] == ASK + PUT
+
+
+def test_what_is_not_replayed_is_told():
+    tries = {"peer": 1, "size": -1, "received": -1, "tag": 0, "request": 0, "operation": 1}
+    waits = {"peer": -1, "size": -1, "received": -1, "tag": 0}
+    ranks = [
+        [
+            (0, None, (Kind.RMA_TRY_LOCK, tries)),
+            (0, None, (Kind.RMA_WAIT_CHANGE, waits)),
+            lock(0, 1),
+            put(0, 1, 8),
+            group_sync(0, "other"),
+        ],
+        [ASIDE],
+    ]
+    told = {each.what: each.count for each in lower(window_trace(ranks, ([1],))).left_out}
+    assert told == {
+        "one-sided operations that nothing completes: not waited for": 1,
+        "locks that are never released": 1,
+        "locks that are tried, and waits for a change of memory: left out": 2,
+        "groups synchronised outside of MPI_Win_start, post, complete and wait": 1,
+    }
 
 
 RANKS = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.trace import Collective
+from hopmap.traces.trace import Collective, TraceError
 
 Ints = NDArray[np.int64]
 
@@ -20,12 +20,20 @@ _WHOLE = (
 
 
 def account(
-    operation: Ints, members: Ints, own: Ints, is_root: NDArray[np.bool_], part: Ints, total: Ints
+    where: object,
+    operation: Ints,
+    members: Ints,
+    own: Ints,
+    is_root: NDArray[np.bool_],
+    part: Ints,
+    total: Ints,
 ) -> tuple[Ints, Ints]:
     """Return bytes sent and received by each call.
 
     Parameters
     ----------
+    where : object
+        What the calls stand in, for the message of an error.
     operation : ndarray(int64, shape=(calls,))
         `Collective`.
     members, own : ndarray(int64, shape=(calls,))
@@ -36,7 +44,19 @@ def account(
     total : ndarray(int64, shape=(calls,))
         Of gatherv, scatterv, allgatherv and reduce_scatter, bytes of all members; of alltoallv and
         alltoallw, bytes received, `part` being those sent.
+
+    Raises
+    ------
+    TraceError
+        Bytes below 0, or beyond 2^53 for all members together.
     """
+    for sizes in (part, total):
+        odd = np.flatnonzero((sizes < 0) | (sizes > 2**53 // np.maximum(members, 1)))
+        if odd.size:
+            raise TraceError(
+                f"{where}: {Collective(int(operation[odd[0]])).name.lower()} of {sizes[odd[0]]} "
+                f"bytes, {members[odd[0]]} members: expected at least 0, and 2^53 in all at most"
+            )
     sent, received = np.zeros_like(part), np.zeros_like(part)
 
     def of(*operations: Collective) -> NDArray[np.bool_]:

@@ -87,7 +87,12 @@ def recording_of(path: Path) -> Recording | None:
         metas = [file for file in files if files_of_index(file, read_start(file, START))]
     if len(metas) > 1:
         raise TraceError(f"{path}: {metas[0].name} and {metas[1].name}: expected one trace")
-    return Recording(kind, path.resolve().name, _files(kind, (metas or files)[0]))
+    whole = _files(kind, (metas or files)[0])
+    mine = {file.resolve() for file in (*whole, *metas)}
+    others = [file for file in files if file.resolve() not in mine]
+    if others:
+        raise TraceError(f"{path}: {others[0].name} beside {whole[0].name}: expected one trace")
+    return Recording(kind, path.resolve().name, whole)
 
 
 _ONE_FILE = ("goal", "paraver")

@@ -6,12 +6,14 @@ collective in a call. Each call becomes ENTER, its acts, LEAVE. Partners are wor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import (
     NO_OPERATION,
     RECORD_TYPES,
@@ -21,6 +23,13 @@ from hopmap.traces.trace import (
     Trace,
     TraceError,
 )
+
+_NOT_READ = {
+    "one-sided operations, left out, in": re.compile(
+        "r?(put|get|accumulate|get_accumulate)|fetch_and_op|compare_and_swap"
+    ),
+    "collectives among neighbours, left out, in": re.compile(r"i?neighbor_\w+"),
+}
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -89,7 +98,8 @@ def trace_of(
 ) -> Trace:
     """Build a trace; the acts of a call stand in the order of the parts.
 
-    Times that run backwards within a rank are set to the one before; how many is among `ignored`.
+    Times that run backwards within a rank are set to the one before; how many is among `ignored`,
+    and so are calls that move data and that no reader lists.
 
     Raises
     ------
@@ -128,6 +138,10 @@ def trace_of(
     told = dict(ignored or {})
     if backwards:
         told["times that run backwards, set to the one before, in"] = backwards
+    words = [mpi_name(region) for region in regions]
+    for what, names in _NOT_READ.items():
+        mine = [place for place, word in enumerate(words) if names.fullmatch(word)]
+        told[what] = int(np.isin(calls.region, mine).sum())
     events = np.append(enter, len(kind))[calls.offsets]
     columns = {key: getattr(whole, key).astype(kind_) for key, kind_ in RECORD_TYPES.items()}
     return Trace(

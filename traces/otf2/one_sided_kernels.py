@@ -66,8 +66,6 @@ def _told(state, kind, time, position, window, remote, operation, size, received
         peer = partner_of(state, position, of, remote)
         if peer < 0:
             return INTERRUPT
-    if np.int64(size) < -1 or np.int64(received) < -1:
-        return fail(state, SIZE, position, min(np.int64(size), np.int64(received)))
     comm = load_int32(state.number, of)
     return record(state, kind, time, position, peer, comm, row, operation, size, received, request)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hopmap.traces.pair_counts import companion_of, write_pair_counts
 from hopmap.traces.regions import Role, is_call, mpi_name
 from hopmap.traces.safety.atomic_files import replacing_folder
-from hopmap.traces.trace import RECORD_TYPES, Span, Trace, TraceError
+from hopmap.traces.trace import RECORD_TYPES, Kind, Span, Trace, TraceError
 
 from .definitions import (
     COMM_GROUP,
@@ -263,6 +263,9 @@ def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], l
     point("window_comm", np.array(trace.windows), np.int32)
     if any(not -1 <= comm < len(trace.communicators) for comm in trace.windows):
         raise TraceError(f"{trace.name}: a window on a communicator that is not in the trace")
+    # The only one-sided record that names no window; without any it would not be read back.
+    if max(trace.windows, default=-1) < 0 and (trace.kind == Kind.RMA_COLLECTIVE_BEGIN).any():
+        raise TraceError(f"{trace.name}: one-sided records: expected a window on a communicator")
     state["windows"], state["groups"] = len(trace.windows), len(trace.groups)
     state["first_group"] = len(trace.communicators) + 1
     state["offset"], state["resolution"] = first_tick, trace.resolution

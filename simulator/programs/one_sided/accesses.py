@@ -40,7 +40,7 @@ class Accesses(NamedTuple):
     def acknowledged(self, events: int) -> NDArray[np.bool_]:
         """Which are the last of those without an answer that are awaited at a target at once."""
         waits = np.flatnonzero((self.back < 0) & (self.there < events))
-        group = key_of(self.there[waits], self.target[waits], self.window[waits])
+        group = key_of(self.there[waits], self.target[waits])
         last = np.zeros(len(self.event), dtype=np.bool_)
         latest = np.full(int(group.max(initial=-1)) + 1, -1)
         np.maximum.at(latest, group, waits)

@@ -74,6 +74,9 @@ def one_sided_rows(trace: Trace, calls: Calls) -> OneSided:
             (accesses.here == trace.events).sum()
         ),
         "locks that are never released": int((locks.released == trace.events).sum()),
+        "locks that are tried, and waits for a change of memory: left out": int(
+            np.isin(found.kind, (Kind.RMA_TRY_LOCK, Kind.RMA_WAIT_CHANGE)).sum()
+        ),
         "groups synchronised outside of MPI_Win_start, post, complete and wait": strange,
     }
     left_out = (LeftOut(what, count) for what, count in counted.items() if count)

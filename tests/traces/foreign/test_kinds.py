@@ -63,6 +63,13 @@ def test_a_trace_is_called_as_its_file_and_several_files_without_their_rank(tmp_
     assert open_source(tmp_path / "sweep3d-rank-1.txt").name == "sweep3d-rank"
 
 
+def test_files_of_another_trace_beside_are_named(tmp_path):
+    for name in ("a-0.txt", "a-1.txt", "b-0.txt"):
+        (tmp_path / name).write_text(CALL)
+    with pytest.raises(TraceError, match=r"b-0.txt beside a-0.txt: expected one trace"):
+        open_source(tmp_path)
+
+
 def test_one_file_of_a_tit_may_end_in_any_number(tmp_path):
     (tmp_path / "lu.64").write_text("0 init\n1 init\n0 finalize\n1 finalize\n")
     assert open_source(tmp_path / "lu.64").trace().ranks == 2

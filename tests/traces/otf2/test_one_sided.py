@@ -163,3 +163,87 @@ def test_records_of_scorep_and_of_windows_that_are_not_mpis(write_archive):
     assert trace.roles[trace.regions.index("MPI_Put")] == Role.ONE_SIDED
     found = read_summary(folder).one_sided
     assert (found.src.tolist(), found.dst.tolist(), found.bytes.tolist()) == ([1], [2], [64])
+
+
+MOST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda of, win: of.rma_put(0, win, 1, 2**63, 1), f"a size of {2**63} bytes"),
+        (lambda of, win: of.rma_get(0, win, 1, 2**64 - 1, 1), f"a size of {2**64 - 1} bytes"),
+        (lambda of, win: of.rma_atomic(0, win, 1, 7, 8, 2**63, 1), f"a size of {2**63} bytes"),
+        (lambda of, win: of.rma_put(0, win, 4, 8, 1), "partner 4 is outside"),
+    ],
+)
+def test_what_no_memory_has_room_for_or_nobody_owns_is_refused(write_archive, write, message):
+    """By both ways of reading."""
+
+    def fill(a):
+        window = a.definitions.rma_win("window", comm=a.world)
+        write(a.events(a.masters[0]), window)
+
+    folder = write_archive(fill)
+    for read in (read_trace, read_summary):
+        with pytest.raises(TraceError, match=message):
+            read(folder)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"), [("fence", "a size of"), ("group", "is not one of MPI's ranks")]
+)
+def test_a_fence_of_too_many_bytes_and_a_group_of_no_ranks_are_refused(
+    write_archive, wrong, message
+):
+    def fill(a):
+        window = a.definitions.rma_win("window", comm=a.world)
+        of = a.events(a.masters[0])
+        if wrong == "fence":
+            of.rma_collective_end(0, CollectiveOp.BARRIER, 3, window, 0xFFFFFFFF, 2**63, 0)
+        else:
+            paths = a.definitions.group(
+                "", otf2.GroupType.METRIC, paradigm=Paradigm.MPI, members=[]
+            )
+            of.rma_group_sync(0, RmaSyncLevel.PROCESS, window, paths)
+
+    with pytest.raises(TraceError, match=message):
+        read_trace(write_archive(fill))
+
+
+@pytest.mark.parametrize("write", ["rma_put", "rma_get"])
+def test_bytes_that_do_not_fit_together_are_refused(write_archive, write):
+    def fill(a):
+        window = a.definitions.rma_win("window", comm=a.world)
+        for _ in range(2):
+            getattr(a.events(a.masters[0]), write)(0, window, 1, MOST, 1)
+
+    with pytest.raises(TraceError, match="do not fit into 63 bits"):
+        read_summary(write_archive(fill))
+
+
+@pytest.mark.parametrize("root", [0xFFFFFFFD, 0xFFFFFFFE, 0xFFFFFFFF])
+def test_roots_that_are_no_ranks_are_none(write_archive, root):
+    def fill(a):
+        window = a.definitions.rma_win("window", comm=a.world)
+        a.events(a.masters[0]).rma_collective_end(0, CollectiveOp.BARRIER, 3, window, root, 0, 0)
+
+    assert read_trace(write_archive(fill)).records.peer.tolist() == [-1]
+
+
+def test_the_first_and_the_last_event_of_a_rank_may_be_one_sided(write_archive):
+    def fill(a):
+        window = a.definitions.rma_win("window", comm=a.world)
+        for at in (3, 7):
+            a.events(a.masters[0]).rma_put(at, window, 1, 8, 1)
+
+    folder = write_archive(fill)
+    found, a_second = read_summary(folder), read_trace(folder).resolution
+    assert found.duration * a_second == pytest.approx(4)
+
+
+def test_one_sided_records_need_a_window_to_be_written(tmp_path):
+    begins = (K.RMA_COLLECTIVE_BEGIN, {"peer": -1, "comm": -1, "tag": -1})
+    lone = window_trace([[(0, "MPI_Win_fence", begins)]], windows=())
+    with pytest.raises(TraceError, match="one-sided records: expected a window"):
+        write_trace(lone, tmp_path / "run.otf2")

@@ -64,7 +64,8 @@ def collectives_of(
             what = operation.name.lower()
             raise TraceError(f"{rank.file}: {what} with root {odd}: expected a member")
         sent, received = account(
-            np.full(len(which), int(operation)), size, place, roots == place, part, total
+            *(rank.file, np.full(len(which), int(operation)), size, place, roots == place),
+            *(part, total),
         )
         peer = world_of(rank, roots, numbers, members, own)
         about = {"comm": numbers, "operation": int(operation), "size": sent, "received": received}
@@ -83,28 +84,28 @@ def collectives_of(
     total = np.zeros(len(which), dtype=np.int64)
     if there.any():
         sums, length = rank.sums(which[there], 6)
-        total[there] = sums * rank.widths(which[there], 8 + 2 * length)
+        total[there] = rank.blocks(which[there], sums, 8 + 2 * length)
     add(which, 5, rank.get(which, 4), Collective.GATHERV, rank.bytes(which, 2, 3), total)
     which = rank.of("Scatterv")
     there = rank.get(which, 0) == rank.get(which, 5)
     total = np.zeros(len(which), dtype=np.int64)
     if there.any():
-        total[there] = rank.sums(which[there], 7)[0] * rank.widths(which[there], 2)
+        total[there] = rank.blocks(which[there], rank.sums(which[there], 7)[0], 2)
     add(which, 6, rank.get(which, 5), Collective.SCATTERV, rank.bytes(which, 3, 4), total)
     which = rank.of("Allgatherv")
     sums, length = rank.sums(which, 3)
-    total = sums * rank.widths(which, 5 + 2 * length)
+    total = rank.blocks(which, sums, 5 + 2 * length)
     add(which, 6 + 2 * length, None, Collective.ALLGATHERV, rank.bytes(which, 1, 2), total)
     which = rank.of("Alltoallv")
     sums, length = rank.sums(which, 1)
     behind = 1 + 2 * (length + 1)
-    gets = rank.sums(which, behind + 1)[0] * rank.widths(which, behind + 3 + 2 * length)
+    gets = rank.blocks(which, rank.sums(which, behind + 1)[0], behind + 3 + 2 * length)
     add(
         which,
         behind + 4 + 2 * length,
         None,
         Collective.ALLTOALLV,
-        sums * rank.widths(which, behind),
+        rank.blocks(which, sums, behind),
         gets,
     )
     which = rank.of("Alltoallw")
@@ -114,14 +115,13 @@ def collectives_of(
     which = rank.of("Reduce_scatter")
     sums, length = rank.sums(which, 1)
     place = place_of[numbers_of(rank, rank.get(which, length + 4), number)]
-    width = rank.widths(which, length + 2)
     add(
         which,
         length + 4,
         None,
         Collective.REDUCE_SCATTER,
-        rank.get(which, 2 + np.minimum(place, np.maximum(length - 1, 0))) * width,
-        sums * width,
+        rank.bytes(which, 2 + np.minimum(place, np.maximum(length - 1, 0)), length + 2),
+        rank.blocks(which, sums, length + 2),
     )
     for name, operation in (
         ("Init", Collective.CREATE_HANDLE),

@@ -40,28 +40,36 @@ class Made(NamedTuple):
         return self.numbers[1 if self.name in ("Cart_sub", "Graph_create") else 0]
 
     @property
-    def new(self) -> int:
-        """Handle of the communicator that it makes."""
+    def place(self) -> int:
+        """Where the handle of the communicator stands that it makes."""
         match self.name:
             case "Comm_dup":
-                return self.numbers[1]
+                return 1
             case "Comm_split":
-                return self.numbers[3]
+                return 3
             case "Comm_create":
-                return self.numbers[2]
+                return 2
             case "Cart_create":
-                return self.numbers[5 + 2 * self.numbers[2]]
+                return 5 + 2 * self.numbers[2]
             case "Cart_sub":
-                return self.numbers[3 + self.numbers[2]]
+                return 3 + self.numbers[2]
             case _:
                 at = 3 + 1 + self.numbers[3]
-                return self.numbers[at + 1 + self.numbers[at] + 1]
+                return at + 1 + self.numbers[at] + 1
+
+    @property
+    def new(self) -> int:
+        """Handle of the communicator that it makes."""
+        return self.numbers[self.place]
 
 
 def members_of(
     made: list[list[Made]], files: list[Path]
-) -> tuple[list[Ints], list[dict[int, int]]]:
+) -> tuple[list[Ints], list[dict[int, int]], int]:
     """Return members of all communicators, and which one each process's handles are.
+
+    And how many communicators have their members in an order that is not told, taken for that of
+    the one they come from: MPI may reorder grids and graphs, and groups may be of any making.
 
     Parameters
     ----------
@@ -79,7 +87,7 @@ def members_of(
     grids: dict[int, list[int]] = {}
     groups: list[dict[int, list[int]]] = [{} for _ in made]
     queues = [deque(calls) for calls in made]
-    moved = True
+    moved, untold = True, 0
     while moved:
         moved = False
         for rank in range(ranks):
@@ -106,6 +114,9 @@ def members_of(
                 continue
             calls = {r: queues[r].popleft() for r in inside}
             moved = True
+            untold += any(
+                call.new != NULL and _any_order(call, groups[r]) for r, call in calls.items()
+            )
             if len({call.name for call in calls.values()}) > 1:
                 raise TraceError(
                     f"{files[rank]}: MPI_{head.name}, and others on it: expected the same"
@@ -123,7 +134,14 @@ def members_of(
                     grids[len(members) - 1] = dims
                 for r in side:
                     number[r][calls[r].new] = len(members) - 1
-    return members, number
+    return members, number, untold
+
+
+def _any_order(call: Made, groups: dict[int, list[int]]) -> bool:
+    """Whether the order of members does not follow from the call."""
+    if call.name in ("Cart_create", "Graph_create"):
+        return call.numbers[call.place - 1] != 0
+    return call.name == "Comm_create" and call.numbers[1] not in groups
 
 
 def _group(

@@ -39,4 +39,9 @@ def files_of_meta(meta: Path) -> tuple[Path, ...]:
     for rank in range(int(count)):
         if rank not in files:
             raise TraceError(f"{meta}: {prefix}-{rank:04}.bin of {count} ranks is not beside it")
+    if len(files) > int(count):
+        raise TraceError(
+            f"{meta}: numprocs={count}, and {len(files)} files {prefix}-*.bin are beside it: "
+            "expected as many"
+        )
     return tuple(files[rank] for rank in range(int(count)))

@@ -75,15 +75,25 @@ class Rank(NamedTuple):
         length = self.get(which, at)
         self.get(which, at + np.maximum(length, 0))
         first = self.calls[which, 3] + at + 1
+        below = np.concatenate(([0], np.cumsum(self.values < 0)))
+        odd = np.flatnonzero(below[first + length] > below[first])
+        if odd.size:
+            raise TraceError(
+                f"{self.file}: call {which[odd[0]]}, {NAMES[self.calls[which[odd[0]], 0]]}: a "
+                "count below 0: expected counts of blocks"
+            )
         rising = np.concatenate(([0], np.cumsum(self.values)))
         return rising[first + length] - rising[first], length
 
-    def widths(self, which: Ints, at: Ints | int) -> Ints:
-        """Bytes of the types at a place."""
+    def blocks(self, which: Ints, count: Ints, at: Ints | int) -> Ints:
+        """Bytes of so many of the types at a place."""
         kind = self.get(which, at)
         if ((kind < 0) | (kind >= len(self.sizes))).any():
             raise TraceError(f"{self.file}: type {kind.max()}: expected one of {len(self.sizes)}")
-        return self.sizes[kind]
+        # What is too much for 63 bits is beyond what `account` takes, and stays there.
+        most = 2**53 // np.maximum(self.sizes[kind], 1) + 1
+        whole: Ints = np.minimum(count, most) * self.sizes[kind]
+        return whole
 
     def status_at(self, which: Ints, at: Ints | int) -> Ints:
         """Place of the first status in the values of a call, or -1."""

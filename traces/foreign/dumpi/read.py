@@ -28,7 +28,7 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
         communicators whose members are not; the message names file and place.
     """
     ranks = [read_rank(file) for file in files]
-    members, numbers = members_of([made_by(rank) for rank in ranks], files)
+    members, numbers, untold_order = members_of([made_by(rank) for rank in ranks], files)
     offsets = np.concatenate(([0], np.cumsum([len(rank.calls) for rank in ranks]))).astype(np.int64)
     bias = min(rank.bias for rank in ranks)
     begin, end = zip(*(times(rank, bias) for rank in ranks), strict=True)
@@ -48,6 +48,7 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
         "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
         "receives that no message fits, left out, in": untold,
         "cancelled receives, left out, in": cancelled,
+        "communicators whose order of ranks is not told, taken for that before, in": untold_order,
         "MPI_Alltoallw, types taken for bytes, in": int(
             (function == NAMES.index("MPI_Alltoallw")).sum()
         ),

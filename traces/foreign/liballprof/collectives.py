@@ -44,7 +44,9 @@ def collectives_of(
             if (lines.members[:] != members).any() and lines.members.any():
                 raise lines.wrong(int(np.flatnonzero(lines.members != members)[0]))
             part, total = _bytes(lines, operation, own)
-            sent, received = account(operation + 0 * comm, members, own, root == own, part, total)
+            sent, received = account(
+                *(rank.fields.file, operation + 0 * comm, members, own, root == own, part, total)
+            )
             world = [
                 int(found.members[c][r])
                 if r >= 0 and len(found.members[c])
@@ -86,18 +88,17 @@ def _bytes(lines: Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]:
         case Collective.BARRIER | Collective.CREATE_HANDLE:
             return none, none
         case Collective.ALLTOALLV:
-            out, in_ = lines.get("stype", 1), lines.get("rtype", 1)
-            return lines.sums("scounts") * out, lines.sums("rcounts") * in_
+            return lines.blocks("scounts", "stype"), lines.blocks("rcounts", "rtype")
         case Collective.ALLTOALLW:
-            return lines.sums("scounts"), lines.sums("rcounts")
+            return lines.blocks("scounts"), lines.blocks("rcounts")
         case Collective.REDUCE_SCATTER:
-            width = lines.get("type", 1)
+            total = lines.blocks("counts", "type")
             mine = [row[k] for row, k in zip(lines.counts("counts"), own.tolist(), strict=True)]
-            return np.array(mine, np.int64).reshape(-1) * width, lines.sums("counts") * width
+            return np.array(mine, np.int64).reshape(-1) * lines.get("type", 1), total
         case Collective.GATHERV | Collective.ALLGATHERV:
-            return lines.sizes("count", "type"), lines.sums("counts") * lines.get("rtype", 1)
+            return lines.sizes("count", "type"), lines.blocks("counts", "rtype")
         case Collective.SCATTERV:
-            return lines.sizes("count", "type"), lines.sums("counts") * lines.get("stype", 1)
+            return lines.sizes("count", "type"), lines.blocks("counts", "stype")
         case Collective.SCATTER:
             return lines.sizes("rcount", "rtype"), none
         case _:

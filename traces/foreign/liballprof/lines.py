@@ -126,10 +126,6 @@ class Lines:
         what = f"{self.function} with a whole number for {argument}"
         return self.fields.numbers(self.rows, where, what)
 
-    def sums(self, argument: str) -> Ints:
-        """Return the sum of counts of each call."""
-        return np.array([int(row.sum()) for row in self.counts(argument)], dtype=np.int64)
-
     def counts(self, argument: str) -> list[Ints]:
         """Return the counts of each call, one a member."""
         at, step = place(self.function, argument), place(self.function, argument, 1)
@@ -141,6 +137,21 @@ class Lines:
             what = f"{self.function} with counts for {argument}"
             lists.append(self.fields.numbers(line, first + np.arange(members), what))
         return lists
+
+    def blocks(self, counts: str, kind: str = "") -> Ints:
+        """Bytes of blocks of all members; without a type, of as many bytes.
+
+        Raises
+        ------
+        TraceError
+            Below 0, or beyond 2^53.
+        """
+        width = self.get(kind, 1) if kind else np.ones_like(self.rows)
+        lists = self.counts(counts)
+        for call, (row, size) in enumerate(zip(lists, width.tolist(), strict=True)):
+            if size < 0 or (row < 0).any() or row.sum(dtype=float) * size > 2**53:
+                raise self.wrong(call)
+        return np.array([int(row.sum()) for row in lists], dtype=np.int64) * width
 
     def sizes(self, count: str, kind: str) -> Ints:
         """Bytes of a buffer.

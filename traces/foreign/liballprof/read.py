@@ -29,9 +29,8 @@ from .lines import calls_of, read_rank, times
 from .messages import messages_of
 
 _IMMEDIATE = re.compile(
-    r"MPI_I(barrier|bcast|reduce|allreduce|allgather|gather|scatter|alltoall|scan|exscan|neighbor)\w*"
+    r"MPI_I(barrier|bcast|reduce|allreduce|allgather|gather|scatter|alltoall|scan|exscan)\w*"
 )
-_ONE_SIDED = ("MPI_Put", "MPI_Get", "MPI_Accumulate")
 
 
 def read_liballprof(files: list[Path], name: str) -> Trace:
@@ -75,7 +74,6 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
     ignored = {
         "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
         "receives that no message fits, left out, in": untold,
-        **{f"{f} calls": int(np.isin(calls.region, _at(regions, f)).sum()) for f in _ONE_SIDED},
         "MPI_Alltoallw, types taken for bytes, in": int(
             np.isin(calls.region, _at(regions, "MPI_Alltoallw")).sum()
         ),

@@ -64,6 +64,14 @@ _NAMES = [
 ]
 
 
+_NAMELESS = "MPI_call_"
+
+
+def is_nameless(region: str) -> bool:
+    """Whether a region stands for a value that has no name."""
+    return region.startswith(_NAMELESS)
+
+
 def labels_of(trace: Path) -> dict[tuple[int, int], str]:
     """Names of values by type, from the .pcf beside a trace."""
     file = trace.with_suffix(".pcf")
@@ -109,7 +117,7 @@ def calls_of(
     keys, inverse = np.unique(np.stack((kind[begin], value[begin])), axis=1, return_inverse=True)
     names = []
     for type_, number in keys.T.tolist():
-        known = f"MPI_{_NAMES[number - 1]}" if 0 < number <= len(_NAMES) else f"MPI_call_{number}"
+        known = f"MPI_{_NAMES[number - 1]}" if 0 < number <= len(_NAMES) else f"{_NAMELESS}{number}"
         names.append(labels.get((type_, number), known))
     calls = Calls(
         np.searchsorted(task, np.arange(head.tasks + 1)).astype(np.int64),

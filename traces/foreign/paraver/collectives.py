@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,12 +36,15 @@ def collectives_of(
     line: Ints,
     members: list[Ints],
     alias: dict[int, int],
-) -> tuple[Acts, int]:
-    """List collectives, with sizes from the line that begins them; count untold roots."""
+    file: Path,
+) -> tuple[Acts, int, int]:
+    """List collectives, with sizes from the line that begins them.
+
+    Returned are also how many have a root that is not told, and how many do not block.
+    """
     words = [mpi_name(name) for name in names]
-    base = [
-        word[1:] if word.startswith("i") and word[1:] in _COLLECTIVES else word for word in words
-    ]
+    immediate = [word.startswith("i") and word[1:] in _COLLECTIVES for word in words]
+    base = [word[at_once:] for word, at_once in zip(words, immediate, strict=True)]
     operation = np.array([int(_COLLECTIVES.get(word, -1)) for word in base], dtype=np.int64)
     found = operation[calls.region[call]] >= 0
     call, event = call[found], event[found]
@@ -54,8 +59,8 @@ def collectives_of(
     strange = sorted({int(number) for number in about[COMM] if number >= 0} - set(alias))
     if strange:
         raise TraceError(
-            f"communicator {strange[0]}: collectives on it: expected a line c: with tasks of the "
-            "program"
+            f"{file}: communicator {strange[0]}: collectives on it: expected a line c: with "
+            "tasks of the program"
         )
     comm = np.array([alias.get(int(number), 0) for number in about[COMM]], dtype=np.int64)
     groups = [np.arange(len(calls.offsets) - 1), np.zeros(0, dtype=np.int64), *members]
@@ -70,7 +75,7 @@ def collectives_of(
         stray = mine & (own < 0)
         if stray.any():
             raise TraceError(
-                f"task {rank[stray][0] + 1}: a collective on communicator "
+                f"{file}: task {rank[stray][0] + 1}: a collective on communicator "
                 f"{about[COMM][stray][0]}: expected one of its members"
             )
     size = np.array([max(len(group), 1) for group in groups], dtype=np.int64)[comm]
@@ -84,9 +89,10 @@ def collectives_of(
     part[of(Collective.BCAST)] = np.maximum(sent, received)[of(Collective.BCAST)]
     gets = of(Collective.SCATTER, Collective.SCATTERV, Collective.REDUCE_SCATTER)
     part[gets], total[gets] = received[gets], sent[gets]
-    out, in_ = account(sort, size, own, root == rank, part, total)
+    out, in_ = account(file, sort, size, own, root == rank, part, total)
     columns = {"comm": comm, "operation": sort, "size": out, "received": in_}
-    return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold
+    at_once = int(np.array(immediate, dtype=np.bool_)[calls.region[call]].sum())
+    return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold, at_once
 
 
 def _roots(

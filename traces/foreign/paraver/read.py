@@ -31,7 +31,7 @@ from hopmap.traces.foreign.text import read_fields
 from hopmap.traces.foreign.text_kernels import EMPTY, INTEGER
 from hopmap.traces.trace import Trace
 
-from .calls import calls_of, labels_of
+from .calls import calls_of, is_nameless, labels_of
 from .collectives import collectives_of
 from .header import communicators_of, head_of
 from .messages import messages_of
@@ -69,8 +69,8 @@ def read_paraver(files: list[Path], name: str) -> Trace:
     calls, names, row, unended = calls_of(strand, time, kind, value, head, labels_of(files[0]))
     talks, foreign = own_lines(fields, np.flatnonzero(number == 3), head, 15)
     calls, messages, names, outside, before = messages_of(fields, talks, head, calls, names)
-    collective, rootless = collectives_of(
-        calls, before[row[0]], row[1], names, kind, value, line, members, alias
+    collective, rootless, immediate = collectives_of(
+        calls, before[row[0]], row[1], names, kind, value, line, members, alias, files[0]
     )
     ignored = {
         "state": int((number == 1).sum()),
@@ -79,6 +79,10 @@ def read_paraver(files: list[Path], name: str) -> Trace:
         "calls that do not end, in": unended,
         "communications outside of calls, in": outside,
         "collectives whose root is not told, taken for the first member,": rootless,
+        "non-blocking collectives, taken for blocking ones, in": immediate,
+        "calls that no .pcf names, left out, in": int(
+            np.isin(calls.region, [k for k, word in enumerate(names) if is_nameless(word)]).sum()
+        ),
     }
     communicators = [np.arange(head.tasks), np.zeros(0, dtype=np.int64), *members]
     return trace_of(

@@ -35,7 +35,8 @@ def collectives_of(
             )
         members = np.full(len(which), ranks)
         ids = np.full(len(which), int(operation))
-        sent, received = account(ids, members, np.full(len(which), own), roots == own, part, total)
+        at = np.full(len(which), own)
+        sent, received = account(fields.file, ids, members, at, roots == own, part, total)
         about = {"comm": 0, "operation": int(operation), "size": sent, "received": received}
         made.append(acts(number[which], Kind.COLLECTIVE_END, peer=roots, **about))
 

@@ -126,14 +126,19 @@ def test_what_tests_and_waits_found_is_told(tmp_path):
     b.call("Testany", 2, [21, 22], 0, 1, [(4, 0, 0, 1)])
     b.call("Waitsome", 3, [23, 24, 25], 2, [2, 0], [(4, 0, 0, 5), (4, 0, 0, 3)])
     b.call("Testall", 1, [24], 0, []).call("Testall", 1, [24], 1, [(4, 0, 0, 4)])
+    # Later ones find nothing: these requests would otherwise be taken for complete.
+    b.call("Irecv", 1, INT, 0, 9, WORLD, 30).call("Test", 30, 0, [])
+    b.call("Testany", 1, [30], 0, 0, []).call("Testall", 1, [30], 0, []).call("Wait", 30, [])
+    a.call("Send", 1, INT, 1, 9, WORLD)
     trace = read(tmp_path, [a, b])
     found = np.flatnonzero(trace.kind == Kind.IRECV)
     calls = [trace.regions[trace.ref[at]] for at in np.flatnonzero(trace.kind == Kind.ENTER)]
     of = np.cumsum(trace.kind == Kind.ENTER)[found] - 1
     assert [calls[k] for k in of] == [
-        *("MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitsome", "MPI_Waitsome", "MPI_Testall")
+        *("MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitsome", "MPI_Waitsome", "MPI_Testall"),
+        "MPI_Wait",
     ]
-    assert sorted(trace.records.tag[trace.ref[found]].tolist()) == [*range(6)]
+    assert sorted(trace.records.tag[trace.ref[found]].tolist()) == [*range(6), 9]
     assert lower(trace).p2p_traffic().same_as(traffic_of(trace))
 
 
@@ -174,6 +179,110 @@ def test_communicators_have_their_members(tmp_path):
     assert members == {(0, 1, 2, 3), (), (2, 0), (3, 1), (0, 1), (2, 3)}
     assert collectives(trace, Collective.BCAST) == [(3, 0, 4), (3, 8, 4)]
     assert lower(trace).traffic().messages.sum() > 0
+
+
+def test_counts_below_0_are_named(tmp_path):
+    ranks = [Rank().call("Allgatherv", 2, 1, INT, [-1, 3], [0, 0], INT, WORLD) for _ in range(2)]
+    with pytest.raises(TraceError, match=r"call 1, MPI_Allgatherv: a count below 0: expected"):
+        read(tmp_path, ranks)
+
+
+def test_a_communicator_of_unknown_origin_is_named(tmp_path):
+    ranks = [Rank().call("Comm_dup", 77, 78) for _ in range(2)]
+    with pytest.raises(TraceError, match=r"run-0000.bin: communicator 77: its members cannot be"):
+        read(tmp_path, ranks)
+
+
+def test_groups_without_some_keep_their_order(tmp_path):
+    ranks = [Rank() for _ in range(3)]
+    for rank, writer in enumerate(ranks):
+        writer.call("Comm_group", WORLD, 3)
+        writer.call("Group_incl", 3, 3, [2, 1, 0], 4).call("Group_excl", 4, 1, [1], 5)
+        writer.call("Comm_create", WORLD, 5, 1 if rank == 1 else 8)
+        if rank != 1:
+            writer.call("Barrier", 8)
+    trace = read(tmp_path, ranks)
+    assert [each.tolist() for each in trace.communicators] == [[0, 1, 2], [], [2, 0]]
+    assert trace.ignored == {}
+
+
+def test_who_is_outside_of_a_group_may_make_another_communicator(tmp_path):
+    ranks = [Rank() for _ in range(3)]
+    for writer in ranks:
+        writer.call("Comm_group", WORLD, 3).call("Group_incl", 3, 1, [0], 4)
+        writer.call("Comm_create", WORLD, 4, 8).call("Barrier", 8)
+    trace = read(tmp_path, ranks)
+    assert [each.tolist() for each in trace.communicators] == [[0, 1, 2], [], [0], [1, 2]]
+
+
+def test_a_grid_may_leave_ranks_out(tmp_path):
+    ranks = [Rank() for _ in range(3)]
+    for rank, writer in enumerate(ranks):
+        writer.call("Cart_create", WORLD, 1, [2], [0], 0, 6 if rank < 2 else 1)
+    assert read(tmp_path, ranks).communicators[2].tolist() == [0, 1]
+
+
+def test_an_order_of_ranks_that_nothing_tells_is_told_to_be_taken(tmp_path):
+    ranks = [Rank() for _ in range(2)]
+    for writer in ranks:
+        writer.call("Cart_create", WORLD, 1, [2], [0], 1, 6)
+        writer.call("Graph_create", 2, WORLD, 2, [1, 2], [1, 0], 1, 7)
+        writer.call("Graph_create", 2, WORLD, 2, [1, 2], [1, 0], 0, 8)
+        writer.call("Comm_create", WORLD, 40, 9)  # of a group of unknown making
+    trace = read(tmp_path, ranks)
+    what = "communicators whose order of ranks is not told, taken for that before, in"
+    assert trace.ignored == {what: 3}
+
+
+def test_one_sided_operations_are_told_to_be_left_out(tmp_path):
+    rank = Rank().call("Put", 1, INT, 0, 0, 1, INT, 4).call("Get", 1, INT, 0, 0, 1, INT, 4)
+    assert read(tmp_path, [rank]).ignored == {"one-sided operations, left out, in": 2}
+
+
+def test_statuses_are_narrower_and_inits_longer_in_old_versions(tmp_path):
+    """Before 0.6.3 statuses have no tag; before 0.6.2 the length of MPI_Init's texts twice."""
+    ranks = [Rank(), Rank()]
+    ranks[0].call("Send", 1, INT, 1, 7, WORLD).call("Barrier", WORLD)
+    ranks[1].call("Recv", 9, INT, -1, 7, WORLD, [], mask=BARE).call("Barrier", WORLD)
+    source = write(tmp_path, ranks)
+    expected = source.trace()
+    for number, version in ((1, (0, 6, 2)), (0, (0, 6, 1))):
+        file = tmp_path / f"run-{number:04}.bin"
+        data = bytearray(file.read_bytes())
+        footer = int.from_bytes(data[-32:-24], "big")
+        assert tuple(data[footer : footer + 3]) == (1, 0, 0)
+        data[footer : footer + 3] = bytes(version)
+        file.write_bytes(data)
+        if version < (0, 6, 2):
+            with pytest.raises(TraceError, match=r"cut|function"):
+                source.trace()
+        else:
+            assert pairs(source.trace()) == pairs(expected)
+
+
+def test_clocks_of_16_bits_go_on(tmp_path):
+    """Seconds are counted modulo 65,536."""
+    rank = Rank()
+    for begin, end in ((65_534, 65_535), (65_535, 1), (2, 3)):
+        clock = struct.pack(">HiHi", begin, 0, end, 0)
+        number = NAMES.index("MPI_Barrier")
+        rank.body += struct.pack(">HBH", number, BARE, 0) + clock + struct.pack(">h", WORLD)
+    trace = read(tmp_path, [rank])
+    barriers = trace.regions.index("MPI_Barrier")
+    times = trace.time[(trace.ref == barriers) & (trace.kind <= Kind.LEAVE)]
+    assert np.diff(times).tolist() == pytest.approx([1, 0, 2, 1, 1])
+
+
+def test_calls_of_threads_stand_in_order_of_time(tmp_path):
+    rank = Rank()
+    for thread, at in ((0, 9), (1, 8)):
+        clock = struct.pack(">HiHi", at, 0, at, 1)
+        word = ("Barrier", "Comm_rank")[thread]
+        numbers = struct.pack(">h", WORLD) + (struct.pack(">i", 0) if thread else b"")
+        rank.body += struct.pack(">HBH", NAMES.index(f"MPI_{word}"), BARE, thread) + clock + numbers
+    trace = read(tmp_path, [rank])
+    names = [trace.regions[ref] for ref in trace.ref[trace.kind == Kind.ENTER]]
+    assert names.index("MPI_Comm_rank") < names.index("MPI_Barrier")
 
 
 def test_collectives_are_counted_as_score_p_does(tmp_path):
@@ -250,6 +359,10 @@ def test_missing_files_and_unknown_functions_are_named(tmp_path):
     write(tmp_path, [Rank(), Rank()])
     (tmp_path / "run-0001.bin").unlink()
     with pytest.raises(TraceError, match=r"run-0001.bin of 2 ranks is not beside it"):
+        open_source(tmp_path)
+    (tmp_path / "run-0002.bin").write_bytes(Rank().data())
+    (tmp_path / "run-0001.bin").write_bytes(Rank().data())
+    with pytest.raises(TraceError, match=r"numprocs=2, and 3 files run-\*.bin are beside it"):
         open_source(tmp_path)
     rank = Rank()
     rank.body += struct.pack(">H", 900)

@@ -173,4 +173,8 @@ def test_shared_schedules_have_the_totals_of_their_lines(shared):
         traffic = open_source(file).traffic()
         assert (traffic.messages.sum(), traffic.bytes.sum()) == (len(sends), sum(sends))
         needs = sum(row[1:2] in (["requires"], ["irequires"]) for row in words)
-        assert len(read_goal(file).after) == needs
+        schedule = read_goal(file)
+        assert len(schedule.after) == needs
+        for kind, word in enumerate(("send", "recv", "calc"), 1):
+            sizes = [int(row[2].rstrip("b")) for row in words if row[1:2] == [word]]
+            assert sorted(schedule.size[schedule.kind == kind].tolist()) == sorted(sizes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -163,6 +165,19 @@ def test_files_that_are_copies_of_rank_0_are_of_the_ranks_that_they_name(tmp_pat
         read(tmp_path, ranks)
 
 
+@pytest.mark.parametrize(
+    ("counts", "width"),
+    [("5,-6", 4), ("5,5", -1), ("5,9007199254740992", 4), (f"{2**62},{2**62}", 4)],
+)
+def test_blocks_of_no_size_are_named(tmp_path, counts, width):
+    ranks = [Rank(r, 2) for r in range(2)]
+    for rank in ranks:
+        given = (1, 2, counts, 3, "0,1", f"1,{width}", 4, 5, "5,5", 6, "0,1", "1,4", rank.comm())
+        rank.call("Alltoallv", *given)
+    with pytest.raises(TraceError, match=r"trace-0.txt: line \d+ is 'MPI_Alltoallv.*expected"):
+        read(tmp_path, ranks)
+
+
 def test_what_is_not_read_is_told(tmp_path):
     ranks = [Rank(r, 2) for r in range(2)]
     for rank in ranks:
@@ -253,3 +268,13 @@ def test_shared_sweep3d_has_the_totals_of_its_lines(shared):
     assert (summary.messages, summary.bytes) == (sends, collected) == (5760, 207_360_000)
     assert summary.collectives["ALLREDUCE"] == 32
     assert lower(trace).left_out == ()
+    words = Counter(
+        line.split(":")[0]
+        for file in folder.glob("*.txt")
+        for line in file.read_text().splitlines()
+        if line.startswith("MPI_")
+    )
+    entered = trace.ref[trace.kind == Kind.ENTER]
+    assert Counter(trace.regions[ref] for ref in entered) == words
+    for operation in ("BCAST", "BARRIER", "ALLREDUCE"):
+        assert summary.collectives[operation] == words[f"MPI_{operation.capitalize()}"] / 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,48 @@ def test_what_is_not_of_the_program_is_counted(tmp_path):
     assert read.ignored == {"state": 1, "event": 1, "event and communication of other applications": 1}  # fmt: skip  # noqa: E501
 
 
+def test_collectives_that_do_not_block_and_calls_without_a_name_are_told(tmp_path):
+    made = Trace(1).call(0, 10, 20, COLLECTIVE, 60).call(0, 30, 40, COLLECTIVE, 61)
+    made.call(0, 50, 60, OTHER, 62)
+    trace = write(tmp_path, made, PCF + "60  MPI_Iallreduce\n61  MPI_Neighbor_alltoall\n").trace()
+    assert trace.ignored == {
+        "non-blocking collectives, taken for blocking ones, in": 1,
+        "collectives among neighbours, left out, in": 1,
+        "calls that no .pcf names, left out, in": 1,
+    }
+    assert trace.records.operation.tolist() == [Collective.ALLREDUCE]
+
+
+def test_one_wait_is_for_the_oldest_send_of_its_own_rank(tmp_path):
+    trace = Trace(2)
+    for task in range(2):
+        for at in (10, 30):
+            trace.call(task, at, at + 10, POINT, 3).talk(task, 1 - task, at + 1, 90, 91, 8)
+        trace.call(task, 50, 60, POINT, 5)
+    trace.call(0, 70, 80, POINT, 6)  # rank 1 never completes its second
+    for task in range(2):
+        trace.call(task, 85, 95, POINT, 2)
+    read = write(tmp_path, trace).trace()
+    ends = [kinds(read, task).count("ISEND_COMPLETE") for task in range(2)]
+    assert ends == [2, 1]
+    assert kinds(read, 0)[4:8] == ["MPI_Wait", "ISEND_COMPLETE", "MPI_Waitall", "ISEND_COMPLETE"]
+
+
+def test_what_a_collective_says_at_its_root_alone(tmp_path):
+    """Who scatters sends, who gathers receives; nobody says so here."""
+    trace = Trace(2)
+    pcf = PCF + "15  MPI_Scatter\n13  MPI_Gather\n"
+    for task in range(2):
+        root = task == 1
+        trace.call(task, 10, 20, COLLECTIVE, 15, 50100001, 16 * root, 50100002, 8, 50100004, 14)
+        trace.call(task, 30, 40, COLLECTIVE, 13, 50100001, 8, 50100002, 16 * root, 50100004, 14)
+        trace.call(task, 50, 60, COLLECTIVE, 7, 50100001, 4, 50100002, 4, 50100004, 15)
+    rows = write(tmp_path, trace, pcf).trace().records
+    assert rows.peer.tolist() == [1, 1, 0, 1, 1, 1]  # the last is on a communicator of one
+    assert rows.size.tolist() == [0, 8, 4, 16, 8, 4]
+    assert rows.received.tolist() == [8, 0, 4, 8, 16, 4]
+
+
 def test_the_program_is_the_application_that_communicates(tmp_path):
     # Tools beside a program are applications, too, and may have more tasks.
     trace = talking()
@@ -170,6 +214,7 @@ def test_calls_of_threads_are_calls_of_their_task(tmp_path):
         ("3:1:1:1:1:0:0:1:1:2:1:5", "at least 15 numbers"),
         ("3:1:1:1:1:0:0:1:1:2:1:5:6:-7:0", "a size >= 0"),
         ("2:1:1:1:1:90:50000002:10:50100004:77", "communicator 77"),
+        (f"2:1:1:1:1:90:50000002:10:50100001:{2**60}", f"run.prv: allreduce of {2**60} bytes"),
         ("c:1:15:2:1", "expected 2 as line 1 says"),
     ],
 )
@@ -215,8 +260,17 @@ def test_shared_lulesh_has_the_totals_of_its_records(shared):
         if row[0] == "2"
         for kind, value in zip(row[6::2], row[7::2], strict=True)
     )
+    collectives = sum(  # begins of calls, one a rank
+        row[2] == "1" and kind == "50000002" and value != "0"
+        for row in rows
+        if row[0] == "2"
+        for kind, value in zip(row[6::2], row[7::2], strict=True)
+    )
     trace = open_source(file).trace()
     summary = summarize(trace)
+    bodies = Counter(trace.records.operation[trace.ref[trace.kind == Kind.COLLECTIVE_END]].tolist())
+    handles = bodies[Collective.CREATE_HANDLE] + bodies[Collective.DESTROY_HANDLE]
+    assert bodies.total() - handles == collectives > 0
     assert (summary.messages, summary.bytes) == (len(talks), sum(int(row[13]) for row in talks))
     assert np.count_nonzero(trace.kind == Kind.ENTER) == calls
     assert trace.ignored["state"] == sum(row[0] == "1" for row in rows)
