@@ -10,9 +10,9 @@ from hopmap.traces.nas.benchmarks import nas_traffic as nas_traffic
 from hopmap.traces.nas.lu import lu_folded as lu_folded
 from hopmap.traces.nas.lu import lu_trace as lu_trace
 from hopmap.traces.nas.lu import lu_traffic as lu_traffic
-from hopmap.traces.otf2.read import read_summary as read_summary
 from hopmap.traces.otf2.read import read_trace as read_trace
-from hopmap.traces.otf2.read import read_traffic as read_traffic
+from hopmap.traces.otf2.totals import read_summary as read_summary
+from hopmap.traces.otf2.totals import read_traffic as read_traffic
 from hopmap.traces.otf2.write import write_trace as write_trace
 from hopmap.traces.patterns.hypergraph import Hypergraph as Hypergraph
 from hopmap.traces.patterns.hypergraph import partition_hypergraph as partition_hypergraph

@@ -124,7 +124,7 @@ class Source:
             return traffic_of_folded(self.scaled().program)
         assert self.path is not None
         if self.kind == "archive":
-            from hopmap.traces.otf2.read import read_traffic
+            from hopmap.traces.otf2.totals import read_traffic
 
             return read_traffic(self.path)
         if self.kind == "recording":
