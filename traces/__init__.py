@@ -1,5 +1,6 @@
 """What the application does: traces, programs and traffic."""
 
+from hopmap.traces.folding.fold import fold as fold
 from hopmap.traces.formats.files import FORMATS as FORMATS
 from hopmap.traces.formats.files import load_traffic as load_traffic
 from hopmap.traces.formats.files import save_traffic as save_traffic
@@ -31,6 +32,7 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
+from .folded import unfolded as unfolded
 from .left_out import LeftOut as LeftOut
 from .pair_counts import read_pair_counts as read_pair_counts
 from .pair_counts import write_pair_counts as write_pair_counts

@@ -91,7 +91,8 @@ def unfolded(folded: Folded) -> Trace:
         "keep its loops",
     )
     order = np.lexsort((-folded.end, folded.begin))
-    loops = [tuple(row) for row in np.stack((folded.begin, folded.end, folded.times), axis=1)[order].tolist()]
+    rows = np.stack((folded.begin, folded.end, folded.times), axis=1)[order]
+    loops = [tuple(row) for row in rows.tolist()]
     at = 0  # in loops
 
     def trips_of(begin: int, end: int) -> Ints:

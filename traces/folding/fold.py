@@ -102,8 +102,7 @@ def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
     """Find the loops of all ranks: of each rank its first call, length and trips."""
     none = [NO_LOOPS] * len(ranks)
     ends = [
-        np.flatnonzero(words.joint[low:high]) + 1
-        for low, high in pairwise(words.offsets.tolist())
+        np.flatnonzero(words.joint[low:high]) + 1 for low, high in pairwise(words.offsets.tolist())
     ]
     if not ends or len({len(end) for end in ends}) > 1 or len(ends[0]) < 2:
         return none
@@ -152,7 +151,7 @@ def _in_listing(loops: Ints, low: int) -> Ints:
     np.add.at(gone, begin + length, 1)
     np.add.at(gone, begin + length * trips, -1)
     listed = np.cumsum(gone)[begin] == 0
-    return loops[listed] + [low, 0, 0]
+    return loops[listed] + np.array([low, 0, 0])
 
 
 def _sources(trace: Trace, rows: Ints) -> Ints:
@@ -206,14 +205,14 @@ def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
         time=time,
         ref=ref,
         records=Records(*(column[row] for column in trace.records)),
-        spans=_moved(trace, time, place, offsets),
+        spans=_moved(trace, time, place),
     )
     own = Recorded(trace.time, trace.records.request, trace.spans) if keep else None
     return Folded(whole, place[begin], place[begin + length], times, own)
 
 
-def _moved(trace: Trace, time: NDArray[np.float64], place: Ints, offsets: Ints) -> Spans:
-    """Spans at the new times of the events behind them, which are listed."""
+def _moved(trace: Trace, time: NDArray[np.float64], place: Ints) -> Spans:
+    """Return the spans at the new times of the events behind them, which are listed."""
     begin, end = trace.spans.begin.copy(), trace.spans.end.copy()
     for at, (rank, since) in enumerate(zip(trace.spans.rank, trace.spans.begin, strict=True)):
         low, high = trace.offsets[rank : rank + 2]

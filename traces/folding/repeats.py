@@ -1,10 +1,10 @@
-"""Loops of a word: its tandem repeats, inner ones first, those of shorter periods before longer ones.
+"""Loops of a word: its tandem repeats, inner ones first, short periods before long ones.
 
 A period that is found becomes one symbol, its run one place of the word, and the search begins
-again, so that loops within loops are found as what repeats among symbols. Each pass looks for
-periods up to a power of two, at the distances to the next few places of a symbol; what repeats at
-none of these is not found. A pass is linear in the length of what is left of the word, and there
-are about log2 of the longest period for each level of nesting.
+again, so that loops within loops are found as what repeats among symbols. A pass looks for periods
+up to a power of two, at the distances to the next few places where half as many symbols come as
+here; what repeats at none of these is not found. Its cost is a sort of what is left of the word,
+and there are about log2 of the longest period of them for each level of nesting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .repeats_kernels import following, sums_of, tandem_repeats
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
-TRIES = 16  # next places of a symbol at which a period is looked for
+TRIES = 16  # next places of the same symbols at which a period is looked for
 WORTH = 4  # of what is listed, that a loop has to save
 
 
@@ -75,8 +75,8 @@ def reduced(
     while longest < len(word):
         sums, powers = sums_of(mixed(word))
         found, runs = tandem_repeats(
-            *(word, following(word, symbols), sums, powers, clean, level, start),
-            *(longest, TRIES, WORTH),
+            *(word, _next_places(word, symbols, sums, powers, longest // 2)),
+            *(sums, powers, clean, level, start, longest, TRIES, WORTH),
         )
         if not found:
             longest *= 2
@@ -103,8 +103,18 @@ def reduced(
     return Reduced(hashes, start, np.concatenate(loops))
 
 
+def _next_places(word: Ints, symbols: int, sums: Hashes, powers: Hashes, gram: int) -> Ints:
+    """Where each place's next `gram` symbols come again; the word's length where they do not."""
+    if gram < 2:
+        return following(word, symbols)
+    grams = sums[gram:] - sums[:-gram] * powers[gram]
+    known, code = np.unique(grams, return_inverse=True)
+    code = np.append(code, len(known) + np.arange(gram - 1))  # there are fewer symbols left
+    return following(code, len(known) + gram - 1)
+
+
 def _numbered(word: Ints, known: dict[int, int]) -> tuple[Ints, int, dict[int, int]]:
-    """Number the symbols that are left from 0, loops that are known too."""
+    """Count the symbols that are left from 0 on, known loops among them."""
     left, word = np.unique(word, return_inverse=True)
     place = {int(symbol): at for at, symbol in enumerate(left.tolist())}
     symbols = len(left)

@@ -15,7 +15,7 @@ _BASE = 0x9E3779B97F4A7C15  # odd, so that powers of it never vanish
 
 @njit
 def sums_of(hashes: Hashes) -> tuple[Hashes, Hashes]:
-    """Sums of a rolling hash before each symbol, and powers of its base."""
+    """Return sums of a rolling hash before each symbol, and powers of its base."""
     base = np.uint64(_BASE)
     sums = np.zeros(len(hashes) + 1, dtype=np.uint64)
     powers = np.ones(len(hashes) + 1, dtype=np.uint64)

@@ -7,7 +7,7 @@ many events ago they were started, or until they are completed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,8 +128,10 @@ def words_of(trace: Trace, requests: Requests) -> Words:
     row = np.where(bracket, 0, trace.ref)
     records = trace.records
 
-    def column(values: NDArray[np.generic]) -> NDArray[np.generic]:
-        return np.where(bracket, -1, values[row]) if len(values) else np.full(len(row), -1)
+    def column(values: NDArray[Any]) -> Ints:
+        if not len(values):
+            return np.full(len(row), -1)
+        return np.where(bracket, np.int64(-1), values[row])
 
     operation, comm = column(records.operation), column(records.comm)
     single = requests.stray | np.isin(trace.kind, _SINGLE)
@@ -148,12 +150,9 @@ def words_of(trace: Trace, requests: Requests) -> Words:
     partner = requests.partner
     steps = np.where(partner >= 0, partner - np.arange(trace.events), 0)
     hashes = mixed(np.where(bracket, trace.ref, -1)) + mixed(trace.kind)
-    for salt, values in enumerate((records.peer, comm, records.tag, operation), 1):
-        given = values if len(values) == trace.events else column(values)
-        hashes = mixed(hashes.view(np.int64)) + mixed(given) + np.uint64(salt)
-    for values in (records.size, records.received):
-        hashes = mixed(hashes.view(np.int64)) + mixed(column(values))
-    hashes = mixed(hashes.view(np.int64)) + mixed(steps)
+    carried = (column(each) for each in (records.peer, records.tag, records.size, records.received))
+    for values in (comm, operation, *carried, steps):
+        hashes = mixed(hashes.view(np.int64)) + mixed(values)
     # A call is the hashes of its events, each with its place in the call.
     scattered = mixed(hashes.view(np.int64) + (np.arange(trace.events) - first[of]))
     total = np.append(np.uint64(0), np.cumsum(scattered, dtype=np.uint64))
@@ -178,7 +177,7 @@ def _under_way(of: Ints, partner: Ints, kind: NDArray[np.uint8], calls: int) -> 
 
 
 def _in_spans(trace: Trace, first: Ints, offsets: Ints) -> Ints:
-    """Calls in which, or before which, a time lies that events do not show."""
+    """Return calls in which, or before which, a time lies that events do not show."""
     found = [np.zeros(0, dtype=np.int64)]
     for rank, begin, end, _ in zip(*trace.spans, strict=True):
         low, high = offsets[rank : rank + 2]
