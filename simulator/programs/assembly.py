@@ -102,7 +102,7 @@ def assemble(
 
 def _next_call(calls: Calls, events: Ints) -> Ints:
     """Call that each of these events belongs to, or that comes next."""
-    found = calls.of_event[events]
+    found = calls.of_event[events].astype(np.int64)
     between = np.flatnonzero(found < 0)
     if between.size:
         inside = np.flatnonzero(calls.of_event >= 0)

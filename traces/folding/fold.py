@@ -143,15 +143,14 @@ def _agreed(words: Words, rows: list[Ints]) -> NDArray[np.bool_]:
 
 def _in_listing(loops: Ints, low: int) -> Ints:
     """Leave out loops in trips that are not listed; count calls from the first of the trace."""
-    if not len(loops):
-        return loops
     begin, length, trips = loops.T
-    size = int((begin + length * trips).max()) + 1
+    size = int((begin + length * trips).max(initial=0)) + 1
     gone = np.zeros(size, dtype=np.int64)
     np.add.at(gone, begin + length, 1)
     np.add.at(gone, begin + length * trips, -1)
     listed = np.cumsum(gone)[begin] == 0
-    return loops[listed] + np.array([low, 0, 0])
+    found: Ints = np.stack((begin + low, length, trips), axis=1)[listed]
+    return found
 
 
 def _sources(trace: Trace, rows: Ints) -> Ints:

@@ -74,9 +74,9 @@ def reduced(
     longest = 1
     while longest < len(word):
         sums, powers = sums_of(mixed(word))
+        after = _next_places(word, symbols, sums, powers, longest // 2)
         found, runs = tandem_repeats(
-            *(word, _next_places(word, symbols, sums, powers, longest // 2)),
-            *(sums, powers, clean, level, start, longest, TRIES, WORTH),
+            word, after, sums, powers, clean, level, start, longest, TRIES, WORTH
         )
         if not found:
             longest *= 2
