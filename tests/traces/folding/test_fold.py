@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopmap.errors import HopmapWarning
 from hopmap.simulator import Parameters, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import (
@@ -19,8 +20,10 @@ from hopmap.traces import (
     read_trace,
     traffic_of,
     unfolded,
+    write_trace,
 )
 from hopmap.traces.scaled.extrapolate import traffic_of_folded
+from hopmap.traces.sources import open_source
 from hopmap.traces.trace import PairCounts
 from support.made_traces import recv, send, trace_of
 
@@ -274,3 +277,32 @@ def test_one_sided_operations_are_refused():
     trace = trace_of([[(0.0, "MPI_Put", (K.RMA_PUT, {"peer": 0}))]])
     with pytest.raises(TraceError, match="one-sided operations: they cannot be folded"):
         fold(trace)
+
+
+def test_a_folded_source_is_its_recording_in_loops(tmp_path):
+    trace = noisy(nas_trace("lu.S.4"))
+    write_trace(trace, tmp_path / "run.otf2")
+    source = open_source("folded:run.otf2", tmp_path)
+    with pytest.warns(HopmapWarning, match=r"28,842 events: 978 of them listed"):
+        calls = source.calls()
+    assert np.array_equal(calls.times, fold(trace).times)
+    assert source.traffic().same_as(traffic_of(trace))
+    before = source.digest()
+    write_trace(nas_trace("lu.S.4", steps=2), tmp_path / "run.otf2")
+    assert open_source("folded:run.otf2", tmp_path).digest() != before
+    with pytest.warns(HopmapWarning, match="nothing repeats"):
+        open_source("folded:collective:allreduce=ring,4,8").calls()
+    assert open_source("folded:lu.S.4").calls().trace.events == 1050
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("folded:", "expected folded:TRACE"),
+        ("folded:stencil:4x4,5pt", "has no calls: expected a trace"),
+        ("scaled:64,folded:lu.W.16,lu.W.4", "expected lu.W.16 itself"),
+    ],
+)
+def test_what_cannot_be_folded_is_refused(text, line):
+    with pytest.raises(TraceError, match=line):
+        open_source(text)
