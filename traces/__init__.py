@@ -1,5 +1,6 @@
 """What the application does: traces, programs and traffic."""
 
+from hopmap.traces.folding.fold import fold as fold
 from hopmap.traces.formats.files import FORMATS as FORMATS
 from hopmap.traces.formats.files import load_traffic as load_traffic
 from hopmap.traces.formats.files import save_traffic as save_traffic
@@ -10,9 +11,9 @@ from hopmap.traces.nas.benchmarks import nas_traffic as nas_traffic
 from hopmap.traces.nas.lu import lu_folded as lu_folded
 from hopmap.traces.nas.lu import lu_trace as lu_trace
 from hopmap.traces.nas.lu import lu_traffic as lu_traffic
-from hopmap.traces.otf2.read import read_summary as read_summary
 from hopmap.traces.otf2.read import read_trace as read_trace
-from hopmap.traces.otf2.read import read_traffic as read_traffic
+from hopmap.traces.otf2.totals import read_summary as read_summary
+from hopmap.traces.otf2.totals import read_traffic as read_traffic
 from hopmap.traces.otf2.write import write_trace as write_trace
 from hopmap.traces.patterns.hypergraph import Hypergraph as Hypergraph
 from hopmap.traces.patterns.hypergraph import partition_hypergraph as partition_hypergraph
@@ -31,6 +32,7 @@ from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
 from hopmap.traces.safety.memory import require_memory as require_memory
 
 from .folded import Folded as Folded
+from .folded import unfolded as unfolded
 from .left_out import LeftOut as LeftOut
 from .pair_counts import read_pair_counts as read_pair_counts
 from .pair_counts import write_pair_counts as write_pair_counts

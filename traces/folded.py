@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .calls import CALL, count_calls, trace_of_calls
 from .safety.memory import require_memory
-from .trace import Kind, Records, Trace
+from .trace import Kind, Records, Spans, Trace
 
 Ints = NDArray[np.int64]
 
@@ -31,6 +31,14 @@ class Repeat(NamedTuple):
 Parts = list[NDArray[np.void] | Repeat]
 
 
+class Recorded(NamedTuple):
+    """What differs from trip to trip of a recording that was folded: columns of its `Trace`."""
+
+    time: NDArray[np.float64]
+    request: Ints
+    spans: Spans
+
+
 class Folded(NamedTuple):
     """A trace in which the bodies of loops stand once, and these loops, inner ones first.
 
@@ -39,14 +47,18 @@ class Folded(NamedTuple):
     trace : Trace
         Its times are of no use across loops.
     begin, end : ndarray(int64, shape=(loops,))
-        The body of a loop is events ``begin`` to ``end - 1``: whole calls of one rank.
+        The body of a loop is events ``begin`` to ``end - 1``: whole calls of one rank, the first
+        of them with what was recorded since the call before.
     times : ndarray(int64, shape=(loops,))
+    recorded : Recorded, optional
+        Of a recording, what is lost in its loops.
     """
 
     trace: Trace
     begin: Ints
     end: Ints
     times: Ints
+    recorded: Recorded | None = None
 
     def trips(self, events: Ints) -> Ints:
         """How often each of these events takes place; given in rising order."""
@@ -63,7 +75,8 @@ BYTES_PER_EVENT = 100  # of a trace while it is put together
 def unfolded(folded: Folded) -> Trace:
     """Write all trips out, one after the other.
 
-    Requests keep their numbers from trip to trip, as persistent ones do.
+    A recording is as it was. Otherwise requests keep their numbers from trip to trip, as persistent
+    ones do.
 
     Raises
     ------
@@ -78,7 +91,8 @@ def unfolded(folded: Folded) -> Trace:
         "keep its loops",
     )
     order = np.lexsort((-folded.end, folded.begin))
-    loops = [tuple(row) for row in np.stack(folded[1:], axis=1)[order].tolist()]
+    rows = np.stack((folded.begin, folded.end, folded.times), axis=1)[order]
+    loops = [tuple(row) for row in rows.tolist()]
     at = 0  # in loops
 
     def trips_of(begin: int, end: int) -> Ints:
@@ -102,7 +116,7 @@ def unfolded(folded: Folded) -> Trace:
     recorded = kind > Kind.LEAVE
     rows = ref[recorded]
     ref[recorded] = np.arange(len(rows))
-    return replace(
+    written = replace(
         trace,
         offsets=offsets,
         kind=kind,
@@ -110,6 +124,11 @@ def unfolded(folded: Folded) -> Trace:
         ref=ref,
         records=Records(*(column[rows] for column in trace.records)),
     )
+    if folded.recorded is None:
+        return written
+    own = folded.recorded
+    records = written.records._replace(request=own.request)
+    return replace(written, time=own.time, spans=own.spans, records=records)
 
 
 def written_out(parts: Parts) -> NDArray[np.void]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from hopmap.errors import HopmapWarning
+from hopmap.traces.folding.fold import fold
 from hopmap.traces.foreign.goal.read import read_goal
 from hopmap.traces.foreign.kinds import Recording, read_recording, recording_of
 from hopmap.traces.foreign.schedule import Schedule
@@ -38,7 +39,7 @@ from .trace import Trace, TraceError
 from .traffic import Traffic, traffic_of
 
 STENCIL, COLLECTIVE, TRAINING = "stencil:", "collective:", "training:"
-SCALED = "scaled:"
+SCALED, FOLDED = "scaled:", "folded:"
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ class Source:
         "archive", an OTF2 archive; "recording", another tool's trace of calls, or "schedule", of
         operations; "traffic", a file of it. To generate are a "benchmark", a "stencil", the call of
         a "collective", and a step of "training" a model. "scaled" is a program at more ranks than
-        it was recorded on.
+        it was recorded on, "folded" one whose repetitions are loops.
     path : Path or None
         Archive folder (or anchor file), trace or traffic file.
     smaller : tuple of Source
-        Of what is scaled: the program at fewer ranks.
+        Of what is scaled: the program at fewer ranks. Of what is folded, the program.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Source:
         "collective",
         "training",
         "scaled",
+        "folded",
     ]
     path: Path | None = None
     smaller: tuple[Source, ...] = ()
@@ -122,9 +124,11 @@ class Source:
             return training_traffic(parse_training(self.name.removeprefix(TRAINING)))
         if self.kind == "scaled":
             return traffic_of_folded(self.scaled().program)
+        if self.kind == "folded":
+            return self.smaller[0].traffic()
         assert self.path is not None
         if self.kind == "archive":
-            from hopmap.traces.otf2.read import read_traffic
+            from hopmap.traces.otf2.totals import read_traffic
 
             return read_traffic(self.path)
         if self.kind == "recording":
@@ -171,6 +175,8 @@ class Source:
             return training_folded(parse_training(self.name.removeprefix(TRAINING)), self.name)
         if self.kind == "scaled":
             return self.scaled().program
+        if self.kind == "folded":
+            return _folded_calls(self)
         if not self.has_program:
             raise TraceError(
                 f"{self.path or self.name}: only traffic, without the order of messages: expected "
@@ -244,7 +250,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
         "collective:allreduce=ring,64,1MiB" (`parse_collective`),
         "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`),
-        "scaled:256,run16,run64" (`scaled`).
+        "scaled:256,run16,run64" (`scaled`), "folded:run1" (`fold`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
 
@@ -285,6 +291,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         return Source(str(text), "training")
     if str(text).startswith(SCALED):
         return _scaled_source(str(text), folder)
+    if str(text).startswith(FOLDED):
+        return _folded_source(str(text), folder)
     if is_nas_name(str(text)):
         benchmark, nas_class, ranks = str(text).split(".")
         if benchmark.lower() not in BENCHMARKS:
@@ -311,7 +319,37 @@ def _scaled_source(text: str, folder: Path | None) -> Source:
     for each in smaller:
         if not each.has_program or each.kind == "schedule":
             raise TraceError(f"{text}: {each.name} has no calls: expected a trace or a benchmark")
+        if each.kind == "folded":
+            raise TraceError(f"{text}: {each.name}: expected {each.smaller[0].name} itself")
     return Source(text, "scaled", smaller=smaller)
+
+
+def _folded_source(text: str, folder: Path | None) -> Source:
+    """Say what "folded:TRACE" means."""
+    program = text.removeprefix(FOLDED)
+    if not program:
+        raise TraceError(f"{text}: expected folded:TRACE, like folded:run1")
+    own = open_source(program, folder)
+    if not own.has_program or own.kind == "schedule":
+        raise TraceError(f"{text}: {own.name} has no calls: expected a trace")
+    return Source(text, "folded", smaller=(own,))
+
+
+def _folded_calls(source: Source) -> Trace | Folded:
+    """Fold a program, and say what became of it."""
+    calls = source.smaller[0].calls()
+    if isinstance(calls, Folded):
+        return calls
+    folded = fold(calls, keep=False)
+    said = f"{source.name}: {calls.events:,} events: "
+    if not len(folded.times):
+        _warn(said + "nothing repeats that can be folded")
+    else:
+        _warn(
+            f"{said}{folded.trace.events:,} of them listed, the others as trips of loops, each of "
+            "which computes as long as the average one"
+        )
+    return folded
 
 
 def _called_alike(path: Path) -> list[Path]:

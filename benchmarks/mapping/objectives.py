@@ -24,7 +24,8 @@ from hopmap.simulator import Parameters, Program, lower, program_of_traffic, sim
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from hopmap.traces.nas.benchmarks import nas_folded
-from hopmap.traces.otf2.read import read_trace, read_traffic
+from hopmap.traces.otf2.read import read_trace
+from hopmap.traces.otf2.totals import read_traffic
 
 NAS = Path(__file__).parents[3] / "shared/nas"
 PARAMETERS = Parameters(compute_scale=0.0)

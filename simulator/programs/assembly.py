@@ -68,7 +68,7 @@ def assemble(
     repeats = place[: len(bodies)]
     calls_in_all = len(calls.gap) + 1
     target[repeats] = np.searchsorted(
-        strand * calls_in_all + call, strand[repeats] * calls_in_all + calls.of_event[bodies]
+        strand * calls_in_all + call, strand[repeats] * calls_in_all + _next_call(calls, bodies)
     )
 
     # Gaps before calls without operations add up until the next call that has some.
@@ -98,6 +98,17 @@ def assemble(
         chosen=background.carried.chosen,
         notes=background.carried.notes,
     )
+
+
+def _next_call(calls: Calls, events: Ints) -> Ints:
+    """Call that each of these events belongs to, or that comes next."""
+    found = calls.of_event[events].astype(np.int64)
+    between = np.flatnonzero(found < 0)
+    if between.size:
+        inside = np.flatnonzero(calls.of_event >= 0)
+        behind = np.searchsorted(inside, events[between])
+        found[between] = calls.of_event[inside[behind]]
+    return found
 
 
 def local_work(worked: Worked, place: Ints) -> LocalWork:

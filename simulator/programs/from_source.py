@@ -204,8 +204,10 @@ def expanded(
 
 def messages_of_source(source: Source, rma: str = "include") -> SourceTraffic:
     """Return point-to-point traffic, one-sided or not, and whether collectives outweigh it."""
+    if source.kind == "folded":
+        return messages_of_source(source.smaller[0], rma)
     if source.kind == "archive":
-        from hopmap.traces.otf2.read import read_summary
+        from hopmap.traces.otf2.totals import read_summary
 
         assert source.path is not None
         return of_summary(source, read_summary(source.path), rma)

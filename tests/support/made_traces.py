@@ -182,7 +182,7 @@ def differences(one, other):
         trace = folded.trace
         brackets = trace.kind <= Kind.LEAVE
         names = np.array(trace.regions)[np.where(brackets, trace.ref, 0)]
-        loops = sorted(zip(*(column.tolist() for column in folded[1:]), strict=True))
+        loops = sorted(zip(*(column.tolist() for column in folded[1:4]), strict=True))
         rows = trace.ref[~brackets]
         of.append(
             {

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress
-from hopmap.traces.safety.guarded_process import Death, Limits, Line, guarded
+from hopmap.traces.safety.guarded_process import Death, Limits, Line, guarded_all
 from hopmap.traces.safety.memory import OutOfMemoryError
 from hopmap.traces.trace import TraceError
 
@@ -35,6 +36,7 @@ _SMALLEST_EVENT = 2  # bytes: type and length
 # Of the process that reads: bytes, and bytes for each of the archive's; seconds of a processor
 # between two portions, and bytes of definitions for which there is one more.
 _ROOM, _ROOM_PER_BYTE, _PATIENCE, _PER_SECOND = 2**29, 100, 10, 2**18
+_PER_WORKER = 2**26  # bytes of an archive, a second or so, that are worth a process
 
 
 @dataclass
@@ -66,13 +68,35 @@ class Archive:
 
     def by_rank(self) -> Iterator[tuple[int, list[Location]]]:
         """Go through the ranks and the locations that make up their programs."""
+        for rank, own in enumerate(self._locations_of_ranks()):
+            self.definitions.partners.seen_by(rank)
+            yield rank, own
+
+    def by_share(self, which: int, shares: int) -> Iterator[tuple[int, list[Location]]]:
+        """Go through a part of the ranks as `by_rank` does, and of what belongs to none as rank -1.
+
+        Each share is a stretch of these, of about as many events as any other.
+        """
+        parts = self._locations_of_ranks()
+        ranks = len(parts)
+        parts += [[location] for location in self.locations if self.rank(location) < 0]
+        before = 0
+        for rank, own in enumerate(parts):
+            # Told by the middle of its events, whose it is.
+            events = sum(location.events for location in own)
+            share = (2 * before + events) * shares // (2 * max(self.total, 1))
+            before += events
+            if min(share, shares - 1) == which:
+                if rank < ranks:
+                    self.definitions.partners.seen_by(rank)
+                yield (rank if rank < ranks else -1), own
+
+    def _locations_of_ranks(self) -> list[list[Location]]:
         locations: list[list[Location]] = [[] for _ in range(self.definitions.ranks)]
         for location in self.locations:
             if self.rank(location) >= 0:
                 locations[self.rank(location)].append(location)
-        for rank, own in enumerate(locations):
-            self.definitions.partners.seen_by(rank)
-            yield rank, own
+        return locations
 
     def state(self, kind: np.dtype[Any]) -> NDArray[Any]:
         """Make the state of the callbacks, with the tables of the definitions."""
@@ -192,8 +216,28 @@ def reading(
     read: Callable[[Path, Line | None], T],
     progress: Progress | None,
 ) -> T:
-    """Return what `read` makes of an archive, guarded against all that libotf2 may do.
+    """Return what `read` makes of an archive, guarded; see `reading_in_shares`."""
+    return reading_in_shares(path, lambda anchor, line, _share: read(anchor, line), progress)[0]
 
+
+def reading_in_shares(
+    path: str | os.PathLike[str],
+    read: Callable[[Path, Line | None, tuple[int, int]], T],
+    progress: Progress | None,
+    workers: int | None = 1,
+) -> list[T]:
+    """Return what `read` makes of each share of an archive, guarded against all libotf2 may do.
+
+    Parameters
+    ----------
+    read : callable
+        Takes the anchor file, the line of a guarded process, and (number of the share, shares).
+    workers : int, optional
+        Processes, and so shares; when left out, one for each `_PER_WORKER` bytes of the archive, as
+        far as there are processors.
+
+    Notes
+    -----
     libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
     amount of memory. The limits are far beyond what any sound archive of that size needs.
     """
@@ -206,9 +250,13 @@ def reading(
     size = sum(file.stat().st_size for file in files if file.is_file())
     known = definitions.stat().st_size if definitions.is_file() else 0
     limits = Limits(_ROOM + _ROOM_PER_BYTE * size, _PATIENCE + known // _PER_SECOND)
+    if workers is None:
+        workers = min(_processors(), size // _PER_WORKER)
+    shares = max(1, min(workers, sum(file.suffix == ".evt" for file in files)))
+    works = [partial(_read_share, read, anchor, (share, shares)) for share in range(shares)]
     with alone():  # no other thread is inside libotf2 when the process forks
         try:
-            return guarded(lambda line: read(anchor, line), limits, progress)
+            return guarded_all(works, limits, progress)
         except Death as death:
             raise TraceError(
                 f"{death.at or anchor}: reading it {death}: the archive is damaged"
@@ -220,6 +268,22 @@ def reading(
                 f"{anchor}: reading it takes more memory than an archive of {size} bytes can need: "
                 "it is damaged"
             ) from None
+
+
+def _read_share(
+    read: Callable[[Path, Line | None, tuple[int, int]], T],
+    anchor: Path,
+    share: tuple[int, int],
+    line: Line | None,
+) -> T:
+    return read(anchor, line, share)
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

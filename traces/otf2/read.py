@@ -1,4 +1,4 @@
-"""Read OTF2 archives: the whole program of every rank, or only the traffic.
+"""Read OTF2 archives: the whole program of every rank; of traffic alone, see `totals`.
 
 libotf2 decodes the records; compiled callbacks (`otf2_kernels`) put them where they belong.
 
@@ -27,7 +27,6 @@ from hopmap.progress import Progress
 from hopmap.traces.pair_counts import companion_of, read_pair_counts
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
-from hopmap.traces.summary import Summary, count_calls
 from hopmap.traces.trace import (
     RECORD_TYPES,
     Kind,
@@ -38,15 +37,12 @@ from hopmap.traces.trace import (
     TraceError,
     joined,
 )
-from hopmap.traces.traffic import Traffic
 
 from .archive import Archive, opened, reading
 from .definitions import Definitions
 from .files import find_archive
-from .library import UNDEFINED_UINT64
 from .threads import Activity, activity_of, beside
 
-_ONE_SIDED = ("put_messages", "put_bytes", "got_messages", "got_bytes")  # totals of a rank
 BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top
 
 
@@ -180,126 +176,6 @@ def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[NDArray
     rows = columns.ref[events]
     used, columns.records.size[rows] = np.unique(columns.records.size[rows], return_inverse=True)
     return tuple(definitions.windows.groups[k] for k in used.tolist())
-
-
-def read_traffic(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Traffic:
-    """Read only who sends how much to whom; see `read_summary`."""
-    return read_summary(path, progress=progress).traffic
-
-
-def read_summary(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Summary:
-    """Read the traffic and the totals of an archive, without holding its events.
-
-    Parameters and errors are those of `read_trace`; the checks are fewer, since most events are
-    skipped over: regions and order in time are not looked at.
-    """
-    from . import read_kernels as kernels
-
-    kernels.time_callbacks(), kernels.total_callbacks()
-    summary = reading(path, _read_summary, progress)
-    if summary is None:
-        from . import one_sided_kernels
-
-        one_sided_kernels.total_callbacks()
-        summary = reading(path, partial(_read_summary, windows=True), progress)
-        assert summary is not None
-    return summary
-
-
-def _read_summary(anchor: Path, line: Line | None, *, windows: bool = False) -> Summary | None:
-    """Read a summary; None if there are windows and nobody said so."""
-    from . import read_kernels as kernels
-    from .state_kernels import OPERATIONS, STATE
-
-    with opened(anchor, line) as archive:
-        definitions = archive.definitions
-        callbacks: dict[str, int] = {}
-        if len(definitions.windows.reference):
-            if not windows:
-                return None
-            from . import one_sided_kernels
-
-            callbacks = one_sided_kernels.total_callbacks()
-        state = archive.state(STATE)
-        partners = definitions.partners
-        calls = np.zeros((2, len(partners.reference) + 1, OPERATIONS), dtype=np.int64)
-        messages = np.zeros(definitions.ranks, dtype=np.int64)
-        bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
-        state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
-        state["bytes"] = bytes_.ctypes.data
-        one_sided = np.zeros((4, definitions.ranks), dtype=np.int64)
-        for name, totals_of in zip(_ONE_SIDED, one_sided, strict=True):
-            state[name] = totals_of.ctypes.data
-        counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
-        state["counts"] = counts.ctypes.data
-        times = archive.table(kernels.time_callbacks() | callbacks)
-        totals = archive.table(kernels.total_callbacks() | callbacks)
-        first, last = [], []
-        rows: list[tuple[NDArray[Any], ...]] = []
-        moved: list[tuple[NDArray[Any], ...]] = []
-        for rank, locations in archive.by_rank():
-            for location in locations:
-                state["first"] = UNDEFINED_UINT64
-                # All kinds of events for the first and the last time stamp, else only sends.
-                ends = min(location.events, 1)
-                between = max(location.events - 2, 0)
-                rest = location.events - ends - between
-                archive.read(location, state, (ends, times), (between, totals), (rest, times))
-                if location.events:
-                    first.append(int(state["first"]))
-                    last.append(int(state["last"]))
-            talks = np.flatnonzero(messages)
-            rows.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
-            messages[:] = bytes_[:] = 0
-            moved += _moved(rank, one_sided)
-            one_sided[:] = 0
-        counts[: len(kernels.PROGRAM)] = 0
-        records = {}
-        if windows:
-            at = kernels.EVENTS.index(kernels.ONE_SIDED[0])
-            told = counts[at : at + len(kernels.ONE_SIDED)]
-            records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, told, strict=True) if n}
-            told[:] = 0
-        ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
-        nothing = archive.table({})
-        foreign = 0
-        for location in archive.locations:
-            if archive.rank(location) < 0:
-                archive.read(location, state, (location.events, nothing))
-                foreign += location.events
-        src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
-        members = [definitions.ranks] + [
-            len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number
-        ]
-        return Summary(
-            name=archive.name,
-            traffic=Traffic.from_pairs(definitions.ranks, src, dst, sent, sizes, name=archive.name),
-            events=archive.done,
-            collectives=count_calls(
-                (row[0] == 0, int(row[2]), int(calls[tuple(row)]), members[row[1]])
-                for row in np.argwhere(calls)
-            ),
-            collective_bytes=int(state["collective_bytes"]),
-            duration=(max(last) - min(first)) / definitions.resolution if first else 0.0,
-            one_sided=_added(definitions.ranks, moved, archive.name),
-            one_sided_records=records,
-            ignored=ignored | ({"of other locations": foreign} if foreign else {}),
-        )
-
-
-def _moved(rank: int, one_sided: NDArray[np.int64]) -> list[tuple[NDArray[Any], ...]]:
-    """Senders, receivers, messages and bytes of what a rank put and got."""
-    put, put_bytes, got, got_bytes = one_sided
-    to, of = np.flatnonzero(put), np.flatnonzero(got)
-    return [
-        (np.full(len(to), rank), to, put[to], put_bytes[to]),
-        (of, np.full(len(of), rank), got[of], got_bytes[of]),
-    ]
-
-
-def _added(ranks: int, rows: list[tuple[NDArray[Any], ...]], name: str) -> Traffic:
-    src, dst, messages, sizes = map(np.concatenate, zip(*rows, strict=True))
-    return Traffic.from_pairs(ranks, src, dst, messages, sizes, name=name)
 
 
 def _named(

@@ -20,10 +20,10 @@ import pickle
 import signal
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -111,39 +111,100 @@ def guarded(
     Exception
         Whatever `work` raises.
     """
+    return guarded_all([work], limits, progress)[0]
+
+
+def guarded_all(
+    works: Sequence[Callable[[Line | None], T]],
+    limits: Limits,
+    progress: Progress | None = None,
+) -> list[T]:
+    """Return what these return, each done in a child of its own, at the same time.
+
+    Parameters and errors are those of `guarded`; the limits are of each child, and progress is that
+    of all children together. Of several that fail, the first in this order is told.
+    """
     if not hasattr(os, "fork"):
-        return work(None)
-    import fcntl  # these two come with fork, and not everywhere
-    import resource  # noqa: F401 - for the child
+        return [work(None) for work in works]
+    import resource  # noqa: F401 - for the child; it comes with fork, and not everywhere
+
+    children: list[_Child] = []
+    try:
+        for work in works:
+            children.append(_forked(work, limits, [child.pipe for child in children]))
+        waiting = list(children)
+        while waiting:
+            for pipe in wait([child.pipe for child in waiting]):
+                child = next(each for each in children if each.pipe is pipe)
+                if not child.hear():
+                    waiting.remove(child)
+                elif progress is not None and child.has_moved:
+                    progress(sum(each.done for each in children), child.total)
+                if child.failure is not None:  # those before it may fail, too, and are told then
+                    before = children.index(child)
+                    waiting = [each for each in waiting if children.index(each) < before]
+                    break
+        for child in children:
+            if child.failure is not None:
+                raise child.failure
+        return [child.result for child in children]
+    finally:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child.number, signal.SIGKILL)  # it has said all, or nobody listens
+            _wait(child.number)
+            child.pipe.close()
+
+
+@dataclass(eq=False)
+class _Child:
+    """A process at work: what it has said so far."""
+
+    number: int
+    pipe: Connection
+    at: str = ""
+    done: int = 0
+    total: int = 0
+    has_moved: bool = False  # with what it said last
+    result: Any = None
+    failure: BaseException | None = None
+
+    def hear(self) -> bool:
+        """Take what it says next; whether it will say more."""
+        self.has_moved = False
+        try:
+            kind, *said = self.pipe.recv()
+            if kind == "at":
+                self.at = said[0]
+            elif kind == "progress":
+                self.done, self.total = said
+                self.has_moved = True
+            elif kind == "error":
+                self.failure = said[0]
+            else:
+                self.result = _received(self.pipe, *said)
+        except EOFError:
+            self.failure = Death(_reason(_wait(self.number)), self.at)
+        else:
+            return kind in ("at", "progress")
+        return False
+
+
+def _forked(work: Callable[[Line | None], T], limits: Limits, others: list[Connection]) -> _Child:
+    """Begin a work in a child, which does not keep the lines of `others`."""
+    import fcntl
 
     here, there = Pipe(duplex=False)
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):
             fcntl.fcntl(there.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
-    with here, there:
-        child = os.fork()
-        if not child:
+    with there:
+        number = os.fork()
+        if not number:
+            for other in (here, *others):
+                other.close()
             _child(work, limits, there)
-        there.close()
-        at = ""
-        try:
-            while True:
-                kind, *said = here.recv()
-                if kind == "at":
-                    at = said[0]
-                elif kind == "progress":
-                    if progress is not None:
-                        progress(*said)
-                elif kind == "error":
-                    raise said[0]
-                else:
-                    return _received(here, *said)  # type: ignore[no-any-return]
-        except EOFError:
-            raise Death(_reason(_wait(child)), at) from None
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)  # it has said all, or nobody listens any more
-            _wait(child)
+    return _Child(number, here)
 
 
 def _child(work: Callable[[Line | None], object], limits: Limits, pipe: Connection) -> NoReturn:

@@ -143,7 +143,7 @@ def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int
             facts |= {"pairs": traffic.pairs, "bytes": int(traffic.bytes.sum())}
             facts["collectives"] = collectives_of(folder)
         else:
-            from hopmap.traces.otf2.read import read_summary
+            from hopmap.traces.otf2.totals import read_summary
 
             facts = read_summary(out, progress=progress).to_dict() | facts
     if as_json:

@@ -39,11 +39,21 @@ if TYPE_CHECKING:
     from hopmap.traces.sources import Source
 
 
-def info(trace: TraceOrTraffic, as_json: AsJson = False) -> None:
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Processes that read an OTF2 archive; one for every 64 MiB of it when left out, as "
+        "far as there are processors.",
+    ),
+]
+
+
+def info(trace: TraceOrTraffic, workers: Workers = None, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
     source = _opened(trace)
     with working(f"reading {source.name}") as progress:
-        facts, *_ = _read(source, progress)
+        facts, *_ = _read(source, progress, workers=workers)
     print_facts(source.name, facts, as_json)
 
 
@@ -58,6 +68,7 @@ def matrix(
     collectives: CollectivesOption = Collectives.IGNORE,
     rma: RmaOption = Rma.INCLUDE,
     settings: Algorithms = None,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Reduce a trace to its traffic: point-to-point, or with the messages of collectives."""
@@ -73,7 +84,7 @@ def matrix(
     check_collectives(collectives, algorithms)
     source = _opened(trace)
     with working(f"reading {source.name}") as progress:
-        facts, messages = _read(source, progress, str(rma))
+        facts, messages = _read(source, progress, str(rma), workers)
         begin = time.perf_counter()
         found = traffic_of_source(source, collectives, algorithms, str(rma), messages)
         facts["wall_seconds"] += time.perf_counter() - begin
@@ -107,7 +118,7 @@ def _opened(trace: str) -> Source:
 
 
 def _read(
-    source: Source, progress: Progress, rma: str = "include"
+    source: Source, progress: Progress, rma: str = "include", workers: int | None = None
 ) -> tuple[dict[str, Any], SourceTraffic]:
     """Read a source's traffic without collectives, with what else is known of it."""
     from hopmap.simulator.programs.from_source import (
@@ -122,16 +133,18 @@ def _read(
     from hopmap.simulator.programs.left_out import left_out
     from hopmap.traces.summary import summarize
 
+    if workers is not None and source.kind != "archive":
+        raise typer.BadParameter(f"--workers: {source.name} is no OTF2 archive: expected without")
     if source.kind == "archive":
         from hopmap.traces.otf2 import read_kernels
         from hopmap.traces.otf2.files import find_archive
-        from hopmap.traces.otf2.read import read_summary
+        from hopmap.traces.otf2.totals import read_summary
         from hopmap.traces.pair_counts import companion_of
 
         assert source.path is not None
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
         begin = time.perf_counter()
-        read = read_summary(source.path, progress=progress)
+        read = read_summary(source.path, progress=progress, workers=workers)
         seconds = time.perf_counter() - begin
         counts = companion_of(find_archive(source.path))
         beside: dict[str, Any] = {"counts": str(counts)} if counts.is_file() else {}

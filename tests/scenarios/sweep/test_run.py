@@ -24,7 +24,8 @@ from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.simulator import Parameters, Steady, evaluate, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import parse_stencil, save_traffic, traffic_of_stencil
-from hopmap.traces.otf2.read import read_trace, read_traffic
+from hopmap.traces.otf2.read import read_trace
+from hopmap.traces.otf2.totals import read_traffic
 
 from .studies import LU, files_of, sweep, write
 

@@ -11,7 +11,7 @@ import pytest
 from hopmap.traces import TraceError, read_summary, read_trace, traffic_of
 from hopmap.traces.otf2 import archive
 from hopmap.traces.safety import guarded_process
-from hopmap.traces.safety.guarded_process import Death, Limits, guarded
+from hopmap.traces.safety.guarded_process import Death, Limits, guarded, guarded_all
 
 PLENTY = Limits(memory=2**30, patience=10)
 
@@ -129,3 +129,54 @@ def test_where_there_is_no_fork_archives_are_read_all_the_same(data, monkeypatch
     found = read_trace(data / "lu.S.4")
     assert np.array_equal(found.time, expected.time)
     assert read_summary(data / "lu.S.4").traffic.same_as(traffic_of(expected))
+
+
+def test_several_children_work_at_once_and_answer_in_order():
+    heard = []
+
+    def work(number):
+        def done(line):
+            line.progress(number, 10)
+            return os.getpid(), np.full(10**6, number)
+
+        return done
+
+    found = guarded_all(
+        [work(k) for k in (1, 2, 3)], PLENTY, lambda done, total: heard.append((done, total))
+    )
+    assert len({pid for pid, _ in found}) == 3
+    assert [column[-1] for _, column in found] == [1, 2, 3]
+    assert heard[-1] == (6, 10)  # of all together
+
+
+def test_of_several_failures_the_first_in_order_is_told():
+    def late(line):
+        time.sleep(0.3)
+        raise TraceError("0.evt: cut")
+
+    def early(line):
+        raise TraceError("7.evt: cut")
+
+    with pytest.raises(TraceError, match=r"^0\.evt"):
+        guarded_all([late, early], PLENTY)
+    with pytest.raises(TraceError, match=r"^7\.evt"):
+        guarded_all([lambda line: 0, early, lambda line: time.sleep(60)], PLENTY)
+
+
+def test_an_interrupt_ends_all_children():
+    pids = []
+
+    def work(line):
+        line.progress(os.getpid(), 0)
+        time.sleep(60)
+
+    def progress(pids_so_far, _):
+        pids.append(pids_so_far)
+        if len(pids) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded_all([work, work], PLENTY, progress)
+    for pid in (pids[0], pids[1] - pids[0]):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -231,3 +231,17 @@ def test_what_cannot_be_or_is_not_looked_through_is_said(ring, monkeypatch):
 def test_info_of_a_collective_counts_what_it_sends():
     facts = as_json("info", "collective:allreduce=ring,8,1KiB")
     assert (facts["messages"], facts["bytes"]) == (8 * 14, 8 * 14 * 128)
+
+
+def test_several_processes_say_the_same(tmp_path):
+    one, two = (as_json("info", LU, "--workers", n) for n in (1, 2))
+    assert one | {"wall_seconds": 0} == two | {"wall_seconds": 0}
+    hopmap("matrix", LU, "--workers", 2, "--out", tmp_path / "two.csv")
+    hopmap("matrix", LU, "--out", tmp_path / "one.csv")
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+def test_what_one_process_reads_says_so():
+    found = CliRunner().invoke(app, ["info", "lu.S.4", "--workers", "2"])
+    assert found.exit_code == 2
+    assert "no OTF2 archive" in found.stderr or "no OTF2 archive" in str(found.exception)

@@ -1,0 +1,1 @@
+"""Loops in recorded traces: what repeats is found, and listed once."""

@@ -1,0 +1,224 @@
+"""Fold a recorded trace: find what each rank repeats, and list it once.
+
+Calls are words (`words.py`), and loops the tandem repeats of a rank's words (`repeats.py`).
+Collectives need care: which calls of ranks are one is told by counting, so a loop that holds some
+has to be one of all ranks. So, first, loops without collectives are found rank by rank. Then the
+stretches between blocking collectives of all ranks are words of the whole run, equal if they are
+equal at every rank, and their repeats are loops of all ranks.
+
+What is folded is compared with the recording, event by event: nothing rests on hashes alone. The
+cost is that of a few sorts of the events of a rank, and a pass over its calls for each doubling of
+the period and each level of loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.folded import Folded, Recorded
+from hopmap.traces.trace import Kind, Records, Spans, Trace, TraceError
+
+from .repeats import Reduced, mixed, reduced
+from .repeats_kernels import sums_of
+from .words import Words, requests_of, words_of
+
+Ints = NDArray[np.int64]
+NO_LOOPS = np.zeros((0, 3), dtype=np.int64)
+
+
+def fold(trace: Trace, *, keep: bool = True) -> Folded:
+    """Find the loops of a recorded trace.
+
+    Calls repeat if they have the same regions, partners, communicators, tags, sizes and requests in
+    the same order. Times differ from trip to trip: in the folded trace an event comes as long after
+    the one before as it did on the average of its trips, so that every rank computes as long as it
+    did, all in all. A replay with loops computes the average in every trip.
+
+    Parameters
+    ----------
+    trace : Trace
+    keep : bool
+        Whether to keep the times and the numbers of requests as they were recorded, 8 bytes an
+        event, so that `unfolded` gives the recording back. Otherwise it gives one whose times are
+        averages.
+
+    Returns
+    -------
+    Folded
+        Without loops where nothing repeats. These stay as they are: calls that look for something
+        (MPI_Test, MPI_Iprobe), matched probes, cancelled requests, calls that make or free handles,
+        calls with times in them that were not the program's; loops at whose ends requests are under
+        way, and loops with collectives that are not blocking ones of all ranks or between such.
+
+    Raises
+    ------
+    TraceError
+        The trace has one-sided operations, which a replay does not take in loops.
+    """
+    if (trace.kind >= Kind.RMA_WIN_CREATE).any():
+        raise TraceError(f"{trace.name}: one-sided operations: they cannot be folded")
+    requests = requests_of(trace)
+    nothing = Folded(trace, *NO_LOOPS.T)
+    # What a receive took that nobody waited for is told by the order of all messages.
+    if (requests.stray & (trace.kind == Kind.IRECV_REQUEST)).any():
+        return nothing
+    words = words_of(trace, requests)
+    ranks = [_of_rank(words, rank) for rank in range(trace.ranks)]
+    together = _together(words, ranks)
+    loops = [
+        _in_listing(np.concatenate((own.loops, of_all)), int(words.offsets[rank]))
+        for rank, (own, of_all) in enumerate(zip(ranks, together, strict=True))
+    ]
+    rows = np.concatenate([NO_LOOPS, *loops])
+    if not len(rows):
+        return nothing
+    # From calls to events.
+    begin = words.first[rows[:, 0]]
+    length = words.first[rows[:, 0] + rows[:, 1]] - begin
+    rows = np.stack((begin, length, rows[:, 2]), axis=1)
+    source = _sources(trace, rows)
+    if not _same(trace, source):  # two words of one hash, in a recording made for it
+        return nothing
+    return _folded(trace, rows, source, keep)
+
+
+def _of_rank(words: Words, rank: int) -> Reduced:
+    """Find the loops of a rank that hold no collective."""
+    low, high = words.offsets[rank : rank + 2]
+    apart = words.single[low:high] | words.collective[low:high]
+    hashes = words.hashes[low:high].copy()
+    # What stays as it is is like nothing else.
+    at = np.flatnonzero(words.single[low:high])
+    hashes[at] = mixed(-2 - (low + at))
+    clean = np.append(words.open[low:high] == 0, False)
+    return reduced(hashes, apart, clean, np.append(words.level[low:high], -1))
+
+
+def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
+    """Find the loops of all ranks: of each rank its first call, length and trips."""
+    none = [NO_LOOPS] * len(ranks)
+    ends = [
+        np.flatnonzero(words.joint[low:high]) + 1 for low, high in pairwise(words.offsets.tolist())
+    ]
+    if not ends or len({len(end) for end in ends}) > 1 or len(ends[0]) < 2:
+        return none
+    cuts = len(ends[0])
+    stretch = np.zeros(cuts, dtype=np.uint64)
+    level = np.zeros(cuts + 1, dtype=np.uint64)
+    clean = np.ones(cuts + 1, dtype=np.bool_)
+    for rank, (own, end) in enumerate(zip(ranks, ends, strict=True)):
+        low = int(words.offsets[rank])
+        # A collective is a symbol by itself, so that it ends one.
+        at = np.searchsorted(own.start, np.append(0, end))
+        sums, powers = sums_of(own.hashes)
+        of_rank = sums[at[1:]] - sums[at[:-1]] * powers[np.diff(at)]
+        stretch += mixed(mixed(of_rank.view(np.int64)) + mixed(np.array([rank])))
+        place = low + np.append(0, end)
+        behind = place < words.offsets[rank + 1]
+        level += mixed(mixed(np.where(behind, words.level[place - ~behind], -1)) + np.uint64(rank))
+        clean &= behind & (words.open[place - ~behind] == 0)
+    found = reduced(stretch, np.zeros(cuts, dtype=np.bool_), clean, level.view(np.int64))
+    rows = []
+    for end in ends:
+        place = np.append(0, end)
+        first, length, trips = found.loops.T
+        rows.append(np.stack((place[first], place[first + length] - place[first], trips), axis=1))
+    agreed = _agreed(words, rows)
+    return [of_rank[agreed] for of_rank in rows]
+
+
+def _agreed(words: Words, rows: list[Ints]) -> NDArray[np.bool_]:
+    """Which loops have as many collectives at every rank, before them and in a trip."""
+    counts = []
+    for rank, (begin, length, _) in enumerate(of_rank.T for of_rank in rows):
+        low, high = words.offsets[rank : rank + 2]
+        before = np.append(0, np.cumsum(words.joint[low:high]))
+        counts.append(np.stack((before[begin], before[begin + length])))
+    return np.asarray((np.array(counts) == counts[0]).all(axis=(0, 1)))
+
+
+def _in_listing(loops: Ints, low: int) -> Ints:
+    """Leave out loops in trips that are not listed; count calls from the first of the trace."""
+    begin, length, trips = loops.T
+    size = int((begin + length * trips).max(initial=0)) + 1
+    gone = np.zeros(size, dtype=np.int64)
+    np.add.at(gone, begin + length, 1)
+    np.add.at(gone, begin + length * trips, -1)
+    listed = np.cumsum(gone)[begin] == 0
+    found: Ints = np.stack((begin + low, length, trips), axis=1)[listed]
+    return found
+
+
+def _sources(trace: Trace, rows: Ints) -> Ints:
+    """Event that stands for each one in the listing: itself, or the same of a loop's first trip."""
+    source = np.arange(trace.events)
+    for begin, length, trips in rows.tolist():
+        body = source[begin : begin + length]
+        source[begin + length : begin + length * trips] = np.tile(body, trips - 1)
+    return source
+
+
+def _same(trace: Trace, source: Ints) -> bool:
+    """Whether every event does what the one does that stands for it."""
+    moved = np.flatnonzero(source != np.arange(trace.events))
+    kind, of = trace.kind[moved], source[moved]
+    if (trace.kind[of] != kind).any():
+        return False
+    bracket = kind <= Kind.LEAVE
+    if (trace.ref[moved[bracket]] != trace.ref[of[bracket]]).any():
+        return False
+    mine, theirs = trace.ref[moved[~bracket]], trace.ref[of[~bracket]]
+    columns = trace.records._asdict()
+    del columns["request"]
+    return all((column[mine] == column[theirs]).all() for column in columns.values())
+
+
+def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
+    """List what is its own source, with the times of the average trip."""
+    listed = source == np.arange(trace.events)
+    place = np.append(0, np.cumsum(listed))
+    # In ticks, so that trips of equal length have their length as the average.
+    ticks = np.rint(trace.time * trace.resolution)
+    gap = np.diff(ticks, prepend=0.0)
+    some = trace.offsets[:-1][np.diff(trace.offsets) > 0]
+    gap[some] = ticks[some]
+    trips = np.bincount(source, minlength=trace.events)[listed]
+    gap = np.bincount(source, gap, minlength=trace.events)[listed] / trips
+    offsets = place[trace.offsets]
+    time = np.concatenate([np.zeros(0), *(np.cumsum(gap[a:b]) for a, b in pairwise(offsets))])
+    time /= trace.resolution
+
+    kind, ref = trace.kind[listed], trace.ref[listed]
+    recorded = kind > Kind.LEAVE
+    row = ref[recorded]
+    ref[recorded] = np.arange(len(row))
+    begin, length, times = rows.T
+    whole = replace(
+        trace,
+        offsets=offsets,
+        kind=kind,
+        time=time,
+        ref=ref,
+        records=Records(*(column[row] for column in trace.records)),
+        spans=_moved(trace, time, place),
+    )
+    own = Recorded(trace.time, trace.records.request, trace.spans) if keep else None
+    return Folded(whole, place[begin], place[begin + length], times, own)
+
+
+def _moved(trace: Trace, time: NDArray[np.float64], place: Ints) -> Spans:
+    """Return the spans at the new times of the events behind them, which are listed."""
+    begin, end = trace.spans.begin.copy(), trace.spans.end.copy()
+    for at, (rank, since) in enumerate(zip(trace.spans.rank, trace.spans.begin, strict=True)):
+        low, high = trace.offsets[rank : rank + 2]
+        if low == high:
+            continue
+        event = low + min(int(np.searchsorted(trace.time[low:high], since)), high - low - 1)
+        shift = time[place[event]] - trace.time[event]
+        begin[at] += shift
+        end[at] += shift
+    return trace.spans._replace(begin=begin, end=end)

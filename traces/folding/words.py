@@ -1,0 +1,193 @@
+"""What ranks do, call by call, as words: calls that do the same have the same hash.
+
+A call is an outermost region of MPI, or a record outside any, and what its rank recorded since the
+call before. Two calls are the same if all their events are, but for times; requests are told by how
+many events ago they were started, or until they are completed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.regions import Role, is_call
+from hopmap.traces.trace import Collective, Kind, Trace
+
+from .repeats import mixed
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_POSTS = (Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST)
+_ENDS = (Kind.ISEND_COMPLETE, Kind.IRECV, Kind.COLLECTIVE_COMPLETE)
+_COLLECTIVE = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_REQUEST, Kind.COLLECTIVE_COMPLETE)
+# What a replay tells by the order in the whole recording.
+_SINGLE = (Kind.REQUEST_CANCELLED, Kind.MRECV, Kind.IMRECV_REQUEST, Kind.IMRECV)
+_COUNTED = (Collective.ALLTOALLV, Collective.ALLTOALLW)
+
+
+class Words(NamedTuple):
+    """The calls of a trace, rank after rank.
+
+    Attributes
+    ----------
+    offsets : ndarray(int64, shape=(ranks + 1,))
+        Calls of rank r are ``offsets[r]:offsets[r + 1]``; what follows its last call is one more.
+    first : ndarray(int64, shape=(calls + 1,))
+        Event at which each begins, and the number of events.
+    hashes : ndarray(uint64, shape=(calls,))
+    single : ndarray(bool, shape=(calls,))
+        Calls that stay as they are.
+    collective : ndarray(bool, shape=(calls,))
+        Calls of collectives.
+    joint : ndarray(bool, shape=(calls,))
+        Blocking ones of all ranks.
+    open : ndarray(int64, shape=(calls,))
+        Requests under way when each begins.
+    level : ndarray(int64, shape=(calls,))
+        Regions that are open then.
+    """
+
+    offsets: Ints
+    first: Ints
+    hashes: NDArray[np.uint64]
+    single: Bools
+    collective: Bools
+    joint: Bools
+    open: Ints
+    level: Ints
+
+
+class Requests(NamedTuple):
+    """What belongs to the same request.
+
+    Attributes
+    ----------
+    partner : ndarray(int64, shape=(events,))
+        Of a start its completion, of a completion or test the start; -1 of other events.
+    stray : ndarray(bool, shape=(events,))
+        Starts without a completion, and what is without a start.
+    """
+
+    partner: Ints
+    stray: Bools
+
+
+def requests_of(trace: Trace) -> Requests:
+    """Find the start of each request that is completed or tested."""
+    partner = np.full(trace.events, -1, dtype=np.int64)
+    stray = np.zeros(trace.events, dtype=np.bool_)
+    where = np.flatnonzero(np.isin(trace.kind, (*_POSTS, *_ENDS, Kind.REQUEST_TEST)))
+    kind = trace.kind[where]
+    request = trace.records.request[trace.ref[where]]
+    rank = np.searchsorted(trace.offsets, where, side="right") - 1
+    order = np.lexsort((request, rank))
+    where, kind, request, rank = where[order], kind[order], request[order], rank[order]
+    post, ends = np.isin(kind, _POSTS), np.isin(kind, _ENDS)
+    # Up to here: the latest start or completion of the same request.
+    opens = np.where(post | ends, np.arange(len(where)), 0)
+    before = np.concatenate(([0], np.maximum.accumulate(opens)[:-1])) if len(opens) else opens
+    found = (request[before] == request) & (rank[before] == rank) & post[before]
+    found &= ~post & (before < np.arange(len(where)))
+    partner[where[found]] = where[before[found]]
+    done = found & ends
+    partner[where[before[done]]] = where[done]
+    stray[where[~post & ~found]] = True
+    stray[where[post & (partner[where] < 0)]] = True
+    return Requests(partner, stray)
+
+
+def words_of(trace: Trace, requests: Requests) -> Words:
+    """Split a trace into calls and say what each does."""
+    bracket = trace.kind <= Kind.LEAVE
+    step = np.where(trace.kind == Kind.ENTER, 1, -1) * bracket
+    depth = np.cumsum(step)
+    mpi = bracket & np.append(is_call(trace.roles), False)[np.where(bracket, trace.ref, -1)]
+    inside = np.cumsum(np.where(mpi, step, 0))
+    start = trace.offsets[:-1]
+    lengths = np.diff(trace.offsets)
+    inside -= np.repeat(np.append(0, inside)[start], lengths)
+    depth -= np.repeat(np.append(0, depth)[start], lengths)
+    closes = (inside <= 0) & (mpi | ~bracket)
+
+    # A call begins behind the one before; what is behind the last one of a rank is one more.
+    begins = np.zeros(trace.events + 1, dtype=np.bool_)
+    begins[np.flatnonzero(closes) + 1] = True
+    begins[trace.offsets] = True
+    first = np.flatnonzero(begins)
+    offsets = np.searchsorted(first, trace.offsets)
+    of = np.cumsum(begins[:-1]) - 1
+    calls = len(first) - 1
+
+    def any_of(events: Bools) -> Bools:
+        found: Bools = np.bincount(of[events], minlength=calls) > 0
+        return found
+
+    row = np.where(bracket, 0, trace.ref)
+    records = trace.records
+
+    def column(values: NDArray[Any]) -> Ints:
+        if not len(values):
+            return np.full(len(row), -1)
+        return np.where(bracket, np.int64(-1), values[row])
+
+    operation, comm = column(records.operation), column(records.comm)
+    single = requests.stray | np.isin(trace.kind, _SINGLE)
+    single |= (trace.kind == Kind.PROBE) & (column(records.request) >= 0)
+    polls = np.append(trace.roles == Role.POLL, False)
+    single |= polls[np.where(bracket, trace.ref, -1)]
+    ended = np.isin(trace.kind, _COLLECTIVE)
+    single |= ended & (operation >= Collective.CREATE_HANDLE)
+    if trace.counts is not None:
+        single |= np.isin(operation, _COUNTED)
+    sizes = np.array([*(len(members) for members in trace.communicators), 0])
+    joint = (trace.kind == Kind.COLLECTIVE_END) & (sizes[comm] == trace.ranks)
+    alone = any_of(single) | (~any_of(closes))
+    alone[_in_spans(trace, first, offsets)] = True
+
+    partner = requests.partner
+    steps = np.where(partner >= 0, partner - np.arange(trace.events), 0)
+    hashes = mixed(np.where(bracket, trace.ref, -1)) + mixed(trace.kind)
+    carried = (column(each) for each in (records.peer, records.tag, records.size, records.received))
+    for values in (comm, operation, *carried, steps):
+        hashes = mixed(hashes.view(np.int64)) + mixed(values)
+    # A call is the hashes of its events, each with its place in the call.
+    scattered = mixed(hashes.view(np.int64) + (np.arange(trace.events) - first[of]))
+    total = np.append(np.uint64(0), np.cumsum(scattered, dtype=np.uint64))
+    return Words(
+        offsets=offsets,
+        first=first,
+        hashes=total[first[1:]] - total[first[:-1]],
+        single=alone,
+        collective=any_of(ended),
+        joint=any_of(joint),
+        open=_under_way(of, partner, trace.kind, calls),
+        level=np.append(0, depth)[first[:-1]] * (first[:-1] != np.repeat(start, np.diff(offsets))),
+    )
+
+
+def _under_way(of: Ints, partner: Ints, kind: NDArray[np.uint8], calls: int) -> Ints:
+    """Count the requests that are started before each call and completed in it or later."""
+    posts = np.flatnonzero(np.isin(kind, _POSTS) & (partner >= 0))
+    change = np.bincount(of[posts] + 1, minlength=calls + 1)
+    change -= np.bincount(of[partner[posts]] + 1, minlength=calls + 1)
+    return np.cumsum(change)[:calls]
+
+
+def _in_spans(trace: Trace, first: Ints, offsets: Ints) -> Ints:
+    """Return calls in which, or before which, a time lies that events do not show."""
+    found = [np.zeros(0, dtype=np.int64)]
+    for rank, begin, end, _ in zip(*trace.spans, strict=True):
+        low, high = offsets[rank : rank + 2]
+        if low == high:
+            continue
+        ends = trace.time[first[low + 1 : high + 1] - 1]
+        found.append(
+            np.arange(
+                low + min(np.searchsorted(ends, begin), high - low - 1),
+                low + min(np.searchsorted(ends, end), high - low - 1) + 1,
+            )
+        )
+    return np.concatenate(found)

@@ -1,0 +1,224 @@
+"""Read the traffic and the totals of an OTF2 archive, without holding its events.
+
+Locations are read one after another, each from its file in chunks, by compiled callbacks that add
+up and keep nothing (`total_kernels`): memory does not grow with the number of events, but with the
+pairs of ranks that talk. Several processes may each take some of the locations. What they found is
+added up in the order of the ranks, in whole numbers: the sums are the same however many there are.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.progress import Progress
+from hopmap.traces.safety.guarded_process import Line
+from hopmap.traces.summary import Summary, count_calls
+from hopmap.traces.trace import TraceError
+from hopmap.traces.traffic import Traffic
+
+from .archive import opened, reading_in_shares
+from .library import UNDEFINED_UINT64
+
+_ONE_SIDED = ("put_messages", "put_bytes", "got_messages", "got_bytes")  # totals of a rank
+
+Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # src, dst, messages, bytes
+
+
+class _Share(NamedTuple):
+    """What is in some of an archive's locations.
+
+    `calls` are records of collectives by whether they block, communicator (first those without
+    one) and operation, and `members` the ranks of these communicators. `ticks` are those of the
+    first and of the last event, None of no events.
+    """
+
+    name: str
+    ranks: int
+    resolution: int
+    members: list[int]
+    sent: list[Pairs]
+    moved: list[Pairs]
+    calls: NDArray[np.int64]
+    collective_bytes: int
+    counts: NDArray[np.int64]
+    ticks: tuple[int, int] | None
+    events: int
+    foreign: int
+
+
+def read_traffic(
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Traffic:
+    """Read only who sends how much to whom; see `read_summary`."""
+    return read_summary(path, progress=progress, workers=workers).traffic
+
+
+def read_summary(
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Summary:
+    """Read the traffic and the totals of an archive of any size.
+
+    Parameters and errors are those of `read_trace`; the checks are fewer, since most events are
+    skipped over: regions and order in time are not looked at.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes that share the locations. When left out, one for every 64 MiB of the archive, as
+        far as there are processors.
+    """
+    from . import read_kernels as kernels
+
+    if workers is not None and workers < 1:
+        raise TraceError(f"workers {workers}: expected at least 1")
+    kernels.time_callbacks(), kernels.total_callbacks()
+    shares = reading_in_shares(path, _read_share, progress, workers)
+    windows = shares[0] is None
+    if windows:  # compiled here, as the children must not
+        from . import one_sided_kernels
+
+        one_sided_kernels.total_callbacks()
+        read = partial(_read_share, windows=True)
+        shares = reading_in_shares(path, read, progress, workers)
+    return _summary([share for share in shares if share is not None], windows)
+
+
+def _read_share(
+    anchor: Path, line: Line | None, share: tuple[int, int], *, windows: bool = False
+) -> _Share | None:
+    """Read one of so many shares; None if there are windows and nobody said so."""
+    from . import read_kernels as kernels
+    from .state_kernels import OPERATIONS, STATE
+
+    with opened(anchor, line) as archive:
+        definitions = archive.definitions
+        callbacks: dict[str, int] = {}
+        if len(definitions.windows.reference):
+            if not windows:
+                return None
+            from . import one_sided_kernels
+
+            callbacks = one_sided_kernels.total_callbacks()
+        state = archive.state(STATE)
+        partners = definitions.partners
+        calls = np.zeros((2, len(partners.reference) + 1, OPERATIONS), dtype=np.int64)
+        messages = np.zeros(definitions.ranks, dtype=np.int64)
+        bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
+        state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
+        state["bytes"] = bytes_.ctypes.data
+        one_sided = np.zeros((4, definitions.ranks), dtype=np.int64)
+        for name, totals_of in zip(_ONE_SIDED, one_sided, strict=True):
+            state[name] = totals_of.ctypes.data
+        counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
+        state["counts"] = counts.ctypes.data
+        times = archive.table(kernels.time_callbacks() | callbacks)
+        totals = archive.table(kernels.total_callbacks() | callbacks)
+        nothing = archive.table({})
+        ticks: list[tuple[int, int]] = []
+        sent: list[Pairs] = []
+        moved: list[Pairs] = []
+        foreign = 0
+        for rank, locations in archive.by_share(*share):
+            if rank < 0:
+                for location in locations:
+                    archive.read(location, state, (location.events, nothing))
+                    foreign += location.events
+                continue
+            for location in locations:
+                state["first"] = UNDEFINED_UINT64
+                # All kinds of events for the first and the last time stamp, else only sends.
+                ends = min(location.events, 1)
+                between = max(location.events - 2, 0)
+                rest = location.events - ends - between
+                archive.read(location, state, (ends, times), (between, totals), (rest, times))
+                if location.events:
+                    ticks.append((int(state["first"]), int(state["last"])))
+            talks = np.flatnonzero(messages)
+            sent.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
+            messages[:] = bytes_[:] = 0
+            moved += _moved(rank, one_sided)
+            one_sided[:] = 0
+        members = [
+            len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number
+        ]
+        return _Share(
+            name=archive.name,
+            ranks=definitions.ranks,
+            resolution=definitions.resolution,
+            members=[definitions.ranks, *members],
+            sent=sent,
+            moved=moved,
+            calls=calls,
+            collective_bytes=int(state["collective_bytes"]),
+            counts=counts,
+            ticks=(min(t[0] for t in ticks), max(t[1] for t in ticks)) if ticks else None,
+            events=archive.done,
+            foreign=foreign,
+        )
+
+
+def _moved(rank: int, one_sided: NDArray[np.int64]) -> list[Pairs]:
+    """Senders, receivers, messages and bytes of what a rank put and got."""
+    put, put_bytes, got, got_bytes = one_sided
+    to, of = np.flatnonzero(put), np.flatnonzero(got)
+    return [
+        (np.full(len(to), rank), to, put[to], put_bytes[to]),
+        (of, np.full(len(of), rank), got[of], got_bytes[of]),
+    ]
+
+
+def _summary(shares: list[_Share], windows: bool) -> Summary:
+    """Add the shares of an archive up, which has windows or not."""
+    from . import read_kernels as kernels
+
+    one = shares[0]
+    counts = np.sum([share.counts for share in shares], axis=0)
+    counts[: len(kernels.PROGRAM)] = 0
+    records = {}
+    if windows:
+        at = kernels.EVENTS.index(kernels.ONE_SIDED[0])
+        told = counts[at : at + len(kernels.ONE_SIDED)]
+        records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, told, strict=True) if n}
+        told[:] = 0
+    ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
+    foreign = sum(share.foreign for share in shares)
+    calls = np.sum([share.calls for share in shares], axis=0)
+    collective_bytes = sum(share.collective_bytes for share in shares)
+    if collective_bytes >= 2**63:
+        raise TraceError(f"{one.name}: the bytes sent in collectives do not fit into 63 bits")
+    ticks = [share.ticks for share in shares if share.ticks is not None]
+    spent = max(t[1] for t in ticks) - min(t[0] for t in ticks) if ticks else 0
+    return Summary(
+        name=one.name,
+        traffic=_added(one, [rows for share in shares for rows in share.sent]),
+        events=sum(share.events for share in shares),
+        collectives=count_calls(
+            (row[0] == 0, int(row[2]), int(calls[tuple(row)]), one.members[row[1]])
+            for row in np.argwhere(calls)
+        ),
+        collective_bytes=collective_bytes,
+        duration=spent / one.resolution,
+        one_sided=_added(one, [rows for share in shares for rows in share.moved]),
+        one_sided_records=records,
+        ignored=ignored | ({"of other locations": foreign} if foreign else {}),
+    )
+
+
+def _added(one: _Share, rows: list[Pairs]) -> Traffic:
+    none = np.zeros(0, dtype=np.int64)
+    src, dst, messages, sizes = map(
+        np.concatenate, zip(*rows, (none, none, none, none), strict=True)
+    )
+    return Traffic.from_pairs(one.ranks, src, dst, messages, sizes, name=one.name)
