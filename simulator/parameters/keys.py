@@ -22,6 +22,7 @@ DISTRIBUTIONS = ("lognormal", "gamma")
 PROGRESS = ("asynchronous", "calls")
 NIC = ("fifo", "round_robin")
 ARBITRATION = ("round_robin", "age")
+ROUTING = ("deterministic", "adaptive", "spraying", "valiant", "ugal_l", "ugal_g", "par")
 
 
 class ParameterError(HopmapError, ValueError):
@@ -203,6 +204,18 @@ KEYS: Mapping[str, Key] = (
             "network_credit_delay",
             "s",
             summary="time besides the link's latency until a freed buffer is known before the link",
+        ),
+        "network.routing": Key(
+            "network_routing",
+            "",
+            choices=ROUTING,
+            summary="by which algorithm packets find their way, as they go",
+        ),
+        "network.routing_seed": Key(
+            "network_routing_seed",
+            "1",
+            maximum=2**32 - 1,
+            summary="what ways and places at random are drawn from",
         ),
         "flow.latency_factor": Key(
             "flow_latency_factor", "1", summary="flow engine: factor on all latencies"

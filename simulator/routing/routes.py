@@ -1,0 +1,81 @@
+"""What a run needs whose routes are chosen on the way: the algorithm, tables, what draws are of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator.parameters.keys import ROUTING, ParameterError
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.topologies import Topology
+from hopmap.topologies.next_hops import NextHops, has_groups, next_hops
+
+Ints = NDArray[np.int64]
+
+DETERMINISTIC, ADAPTIVE, SPRAYING, VALIANT, UGAL_L, UGAL_G, PAR = range(len(ROUTING))
+
+
+class Routes(NamedTuple):
+    """How packets find their way.
+
+    Attributes
+    ----------
+    algorithm : int
+        Place in `ROUTING`.
+    hops : NextHops
+    groups : bool
+        Whether places form groups, as in dragonflies.
+    crosses : ndarray(bool, shape=(links,))
+        Links between groups.
+    drawn : ndarray(int64)
+        Rows of `hops.port` of which Valiant's place is drawn, one for each home, those of a region
+        behind each other.
+    first, size : ndarray(int64, shape=(regions,))
+        Of each region in `drawn`, where it begins, and how many it has. Where there are no groups
+        nothing is left out, and `size` is 0.
+    """
+
+    algorithm: int
+    hops: NextHops
+    groups: bool
+    crosses: NDArray[np.bool_]
+    drawn: Ints
+    first: Ints
+    size: Ints
+
+
+def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Routes | None:
+    """Return how packets to some nodes find their way; None where routes are the topology's own.
+
+    Raises
+    ------
+    ParameterError
+        An algorithm for dragonflies on another network.
+    TopologyError
+        See `next_hops`.
+    """
+    algorithm = ROUTING.index(parameters.network_routing)
+    if algorithm == DETERMINISTIC:
+        return None
+    detours = algorithm >= VALIANT
+    hops = next_hops(topology, targets, homes=detours)
+    groups = has_groups(hops)
+    if algorithm == PAR and not groups:
+        raise ParameterError(
+            f"network.routing par: {topology.spec} has no groups: expected a dragonfly"
+        )
+    homes, node = np.unique(hops.home, return_index=True)
+    order = np.argsort(hops.region[homes], kind="stable")
+    drawn = hops.row[node[order]].astype(np.int64)
+    regions = int(hops.region.max(initial=-1)) + 1
+    first = np.searchsorted(hops.region[homes[order]], np.arange(regions))
+    size = np.bincount(hops.region[homes], minlength=regions)
+    place = hops.place
+    begin, end = place[topology.link_from], place[topology.link_to]
+    inner = (begin >= 0) & (end >= 0)
+    crosses = inner & (hops.region[begin] != hops.region[end]) & groups
+    return Routes(
+        algorithm, hops, groups, crosses, drawn, first, size if groups else np.zeros_like(size)
+    )
