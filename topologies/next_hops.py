@@ -72,15 +72,13 @@ class NextHops(NamedTuple):
     hops: NDArray[np.uint16]
 
 
-def next_hops(topology: Topology, destinations: Ints, homes: bool = False) -> NextHops:
+def next_hops(topology: Topology, destinations: Ints) -> NextHops:
     """Return the tables of some destinations.
 
     Parameters
     ----------
     destinations : ndarray(int64)
         Nodes.
-    homes : bool
-        Whether a node of every home is to be among the destinations.
 
     Raises
     ------
@@ -94,8 +92,6 @@ def next_hops(topology: Topology, destinations: Ints, homes: bool = False) -> Ne
         )
     place, home, up, down = _places(topology)
     count = int(place.max()) + 1
-    if homes:
-        destinations = np.concatenate((destinations, np.unique(home, return_index=True)[1]))
     targets = np.unique(destinations)
     at_home = np.unique(home[targets])
     need = 2 * (len(targets) + len(at_home)) * count

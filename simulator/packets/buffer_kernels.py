@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import from_dtype
 from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth, recording
 
 from .nic_kernels import append, drop
 from .server_kernels import (
-    arrived,
+    came,
     forward,
     free,
     key_of,
@@ -33,28 +32,28 @@ from .server_kernels import (
     take,
     watch,
 )
-from .state import HELD_PACKET, State
+from .state import State
 
 credit_arrival = njit(cache=False)(model.credit_arrival)
 
 
 def queue_up(run: State, slot: int, now: float) -> bool:
     """Put a message into its node's queue, if buffers are finite."""
-    return run.packets.dtype == HELD_PACKET and _queue_up(run, slot, now)
+    return "buffer" in run.packets.dtype.names and _queue_up(run, slot, now)
 
 
 def enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     """Put a packet into the buffer that it has reached, if buffers are finite."""
-    return run.packets.dtype == HELD_PACKET and _enter_buffer(run, slot, key, now)
+    return "buffer" in run.packets.dtype.names and _enter_buffer(run, slot, key, now)
 
 
 def make_room(run: State, kind: int, item: int, now: float) -> bool:
     """Handle the events that there are where buffers are finite."""
-    return run.packets.dtype == HELD_PACKET and _make_room(run, kind, item, now)
+    return "buffer" in run.packets.dtype.names and _make_room(run, kind, item, now)
 
 
 def _limited(run: Any) -> bool:
-    return bool(run.types[run.fields.index("packets")] == from_dtype(HELD_PACKET))
+    return "buffer" in fields_of(run, "packets")
 
 
 @overload(queue_up, strict=False)
@@ -87,7 +86,6 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     number = run.loop["queues"] + place - run.loop["links"]
     queue = nth(run.limits.buffers, number)
     message["handed"] = now
-    message["under_way"] = message["packets"]
     idle = queue["first"] < 0 and not queue["served"]
     append(queue, run.messages, slot)
     if idle:
@@ -272,10 +270,5 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         packet["buffer"] = room
         forward(run, slot, packet, key, latency, now, end)
         return end
-    message = nth(run.messages, whole)
-    message["under_way"] -= 1
-    if not last:
-        free(run, slot)
-    if message["under_way"] == 0:
-        arrived(run, whole, tail_arrival(end, latency))
+    came(run, slot, whole, tail_arrival(end, latency))
     return end

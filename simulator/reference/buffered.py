@@ -15,7 +15,7 @@ from typing import Any
 
 from hopmap.simulator import model
 
-from .events import Buffer, Credit, HeldPacket, Link, Message, Packet
+from .events import Buffer, Credit, HeldPacket, Link, Message
 from .network import Network
 
 
@@ -23,7 +23,6 @@ class BufferedNetwork(Network):
     """Servers, the buffers between them, and the paths over them; see `Network`."""
 
     packet = HeldPacket
-    held = True
 
     def prepare(self) -> None:
         """Put buffers behind all links but those that end in a node's memory."""
@@ -52,7 +51,6 @@ class BufferedNetwork(Network):
 
     def enter(self, message: Message, packets: list[Any], data: bool) -> None:
         """Put a message's packets behind all others of its node."""
-        message.under_way = len(packets)
         classes = self.classes_of[id(packets[0].path)]
         for packet in packets:
             packet.arrival = packet.born = self.clock.now
@@ -142,9 +140,3 @@ class BufferedNetwork(Network):
         """Note that there is room behind a link."""
         freed.link.credits[freed.channel] += 1
         self.grant(freed.link)
-
-    def end(self, packet: Packet, tail: float) -> None:
-        """Deliver a message when the last one of its packets to come has reached the target."""
-        packet.message.under_way -= 1
-        if packet.message.under_way == 0:
-            super().end(packet, tail)

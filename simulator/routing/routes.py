@@ -29,12 +29,13 @@ class Routes(NamedTuple):
         Whether places form groups, as in dragonflies.
     crosses : ndarray(bool, shape=(links,))
         Links between groups.
-    drawn : ndarray(int64)
-        Rows of `hops.port` of which Valiant's place is drawn, one for each home, those of a region
-        behind each other.
+    drawn : ndarray(int64, shape=(nodes,))
+        Nodes of which Valiant's is drawn, those of a group behind each other.
     first, size : ndarray(int64, shape=(regions,))
-        Of each region in `drawn`, where it begins, and how many it has. Where there are no groups
-        nothing is left out, and `size` is 0.
+        Of each group in `drawn`, where it begins, and how many it has. Where there are no groups
+        nothing is left out, and both are 0.
+    longest : int
+        Servers that a packet comes to at most.
     """
 
     algorithm: int
@@ -44,6 +45,7 @@ class Routes(NamedTuple):
     drawn: Ints
     first: Ints
     size: Ints
+    longest: int
 
 
 def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Routes | None:
@@ -59,23 +61,26 @@ def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Rout
     algorithm = ROUTING.index(parameters.network_routing)
     if algorithm == DETERMINISTIC:
         return None
-    detours = algorithm >= VALIANT
-    hops = next_hops(topology, targets, homes=detours)
+    hops = next_hops(topology, np.arange(topology.nodes) if algorithm >= VALIANT else targets)
     groups = has_groups(hops)
     if algorithm == PAR and not groups:
         raise ParameterError(
             f"network.routing par: {topology.spec} has no groups: expected a dragonfly"
         )
-    homes, node = np.unique(hops.home, return_index=True)
-    order = np.argsort(hops.region[homes], kind="stable")
-    drawn = hops.row[node[order]].astype(np.int64)
-    regions = int(hops.region.max(initial=-1)) + 1
-    first = np.searchsorted(hops.region[homes[order]], np.arange(regions))
-    size = np.bincount(hops.region[homes], minlength=regions)
+    region = hops.region[hops.home]
+    size = np.bincount(region, minlength=len(hops.region)) * groups
+    first = np.cumsum(size) - size
     place = hops.place
     begin, end = place[topology.link_from], place[topology.link_to]
     inner = (begin >= 0) & (end >= 0)
     crosses = inner & (hops.region[begin] != hops.region[end]) & groups
     return Routes(
-        algorithm, hops, groups, crosses, drawn, first, size if groups else np.zeros_like(size)
+        algorithm=algorithm,
+        hops=hops,
+        groups=groups,
+        crosses=crosses,
+        drawn=np.argsort(region, kind="stable"),
+        first=first,
+        size=size,
+        longest=2 * int(hops.hops.max(initial=0)) + 4,
     )

@@ -1,6 +1,6 @@
 """Universal globally-adaptive load-balanced routing: minimally, or by Valiant's detour.
 
-A packet's first router draws an intermediate place as `valiant.py` does, and compares what the
+A packet's first router draws an intermediate node as `valiant.py` does, and compares what the
 minimal way and the detour would take: a queue, times the links on the way. The detour is taken only
 if it is shorter, with no threshold besides. What q is:
 
