@@ -20,7 +20,7 @@ from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import Mapping, Topology
 
 from .routing.routes import Routes, routes_of
-from .virtual_channels import no_rings
+from .virtual_channels import Channels, channels_of, no_rings
 
 Ints = NDArray[np.int64]
 
@@ -58,6 +58,8 @@ class RunPlan:
         Of virtual channels, of every entry of `servers`; empty where buffers are unbounded.
     routes : Routes or None
         How packets find their way, where paths are not fixed.
+    channels : Channels or None
+        And which virtual channels they take; then `classes` are all 0.
     number_bits, packet_bits : int
         For `model.order_key`.
     """
@@ -80,6 +82,7 @@ class RunPlan:
     servers: Ints
     classes: Ints
     routes: Routes | None
+    channels: Channels | None
     number_bits: int
     packet_bits: int
 
@@ -143,7 +146,12 @@ def plan_run(
 
     bandwidth, latency = speeds(topology, parameters)
     routes = routes_of(topology, np.unique(np.concatenate((source, target))), parameters)
-    classes = no_rings(topology, indptr, servers, parameters)
+    channels = None
+    if routes is None:
+        classes = no_rings(topology, indptr, servers, parameters)
+    else:
+        classes = np.zeros(len(servers) * bool(parameters.network_buffer), dtype=np.int64)
+        channels = channels_of(topology, routes, parameters)
     buffers = len(bandwidth) * parameters.network_virtual_channels * bool(len(classes))
     largest = int(program.size[send].max(initial=parameters.control_bytes))
     return RunPlan(
@@ -165,6 +173,7 @@ def plan_run(
         servers=servers,
         classes=classes,
         routes=routes,
+        channels=channels,
         number_bits=max(messages, program.strands, buffers).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )

@@ -31,6 +31,7 @@ Small = NDArray[np.int32]
 
 MOST_BYTES = 2**29  # of the tables: 8,192 nodes of a torus
 MOST_HOPS = 2**16 - 1
+NO_WAY = -2
 
 
 class NextHops(NamedTuple):
@@ -51,7 +52,7 @@ class NextHops(NamedTuple):
     row : ndarray(int32, shape=(nodes,))
         Row of a node in `port`, -1 of what is no destination.
     port : ndarray(int16, shape=(destinations, places))
-        Port of the topology's route; -1 at home.
+        Port of the topology's route; -1 at home, NO_WAY where no route comes by.
     home_row : ndarray(int32, shape=(places,))
         Row of a home in `hops`, -1 of other places.
     hops : ndarray(uint16, shape=(homes of destinations, places))
@@ -109,12 +110,11 @@ def next_hops(topology: Topology, destinations: Ints) -> NextHops:
     port_of[links] = np.arange(len(links)) - starts[begin[links]]
     vertex = np.flatnonzero(place >= 0)
     port = np.empty((len(targets), count), dtype=np.int16)
-    _fill_ports(topology.router, targets, vertex, home, port_of, port)
+    _fill_ports(topology.router, targets, vertex, topology.link_from, home, port_of, port)
     row, home_row = np.full(topology.nodes, -1, np.int32), np.full(count, -1, np.int32)
     row[targets], home_row[at_home] = np.arange(len(targets)), np.arange(len(at_home))
-    hops = np.empty((len(at_home), count), dtype=np.uint16)
-    first = np.unique(home[targets], return_index=True)[1]
-    if not _fill_hops(port, first, starts, end[links], hops):
+    hops = np.full((len(at_home), count), MOST_HOPS, dtype=np.uint16)
+    if not _fill_hops(port, home_row[home[targets]], starts, end[links], hops):
         raise TopologyError(f"{topology.spec}: routes of more than {MOST_HOPS:,} links")
     tables = row, port, home_row, hops
     region = _regions(topology, place)
@@ -162,6 +162,7 @@ def _fill_ports(
     router: Router,
     targets: Ints,
     vertex: Ints,
+    link_from: Small,
     home: Small,
     port_of: NDArray[np.int16],
     port: NDArray[np.int16],
@@ -174,32 +175,36 @@ def _fill_ports(
                 port[row, place] = -1
             else:
                 # from the target itself: only a fat tree's ECMP asks where a packet is from
-                port[row, place] = port_of[next_link(router, vertex[place], target, target)]
+                link = next_link(router, vertex[place], target, target)
+                # a spine of a Dragonfly+ that no route to the target comes by has none of its own
+                leaves = link_from[link] == vertex[place]
+                port[row, place] = port_of[link] if leaves else NO_WAY
 
 
 @njit
 def _fill_hops(
-    port: NDArray[np.int16], rows: Ints, starts: Small, ends: Small, hops: NDArray[np.uint16]
+    port: NDArray[np.int16], rows: Small, starts: Small, ends: Small, hops: NDArray[np.uint16]
 ) -> bool:
-    """Count the links that are left; False where they are too many."""
+    """Count the links that are left by home, the fewest of its nodes; False if they are too many."""
     unknown = -1
     left = np.empty(port.shape[1], dtype=np.int64)
-    for number in range(len(rows)):
-        row = rows[number]
-        left[:] = unknown
+    for row in range(len(rows)):
+        for place in range(port.shape[1]):
+            known = port[row, place] < 0
+            left[place] = (MOST_HOPS if port[row, place] == NO_WAY else 0) if known else unknown
         for place in range(port.shape[1]):
             far, here = 0, place
-            while left[here] == unknown and port[row, here] >= 0:
+            while left[here] == unknown:
                 far += 1
                 here = ends[starts[here] + port[row, here]]
-            far += max(left[here], 0)
+            far += left[here]
+            if far > MOST_HOPS:
+                return False
             here = place
             while left[here] == unknown:
                 left[here] = far
                 far -= 1
-                if port[row, here] >= 0:
-                    here = ends[starts[here] + port[row, here]]
-            if left[place] > MOST_HOPS:
-                return False
-        hops[number] = left
+                here = ends[starts[here] + port[row, here]]
+        for place in range(port.shape[1]):
+            hops[rows[row], place] = min(hops[rows[row], place], left[place])
     return True

@@ -43,7 +43,6 @@ from .state import (
     COUNTED_MESSAGE,
     COUNTED_QUEUED,
     HELD_PACKET,
-    HELD_ROUTED_PACKET,
     HOP,
     LATEST,
     LOOP,
@@ -68,7 +67,7 @@ PACKETS = {
     (False, False): PACKET,
     (False, True): ROUTED_PACKET,
     (True, False): HELD_PACKET,
-    (True, True): HELD_ROUTED_PACKET,
+    (True, True): HELD_PACKET,
 }
 # By whether they stand in queues, and whether packets may pass one another.
 MESSAGES = {
@@ -230,7 +229,11 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["oldest_first"] = plan.parameters.network_arbitration == "age"
     loop["nodes"] = len(plan.injection)
     loop["routing_seed"] = plan.parameters.network_routing_seed
-    if plan.routes is not None:
+    if plan.routes is not None and plan.channels is not None:
+        taken = plan.channels
+        loop["capacity"] = plan.parameters.network_buffer * loop["channels"]
+        loop["escapes"], loop["route_lanes"] = taken.escapes, taken.lanes
+        loop["detour"], loop["direct"] = taken.detour, taken.direct
         loop["routing"], loop["groups"] = plan.routes.algorithm, plan.routes.groups
         loop["drawn"] = len(plan.routes.drawn)
     loop["credit_delay"] = plan.parameters.network_credit_delay

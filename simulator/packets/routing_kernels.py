@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, valiant
-from hopmap.simulator.routing.routes import ADAPTIVE, PAR, SPRAYING, UGAL_G, VALIANT
-from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
+from hopmap.simulator.row_pointers import fields_of, nth
 
+from .routing_state import ARRIVED, OUTSIDE
 from .state import State
 
-OUTSIDE, ARRIVED = -1, -2
+INNER = -(2**31)  # a stop that is to be chosen
 
 hashed = njit(cache=False)(model.hashed)
 shorter = njit(cache=False)(adaptive.shorter)
@@ -72,6 +74,9 @@ def _compiled_next_stop(run: Any, packet: Any, key: Any, now: Any) -> Any:  # no
 
 @njit(cache=False)
 def _set_out(run: State, packet: Any, path: int) -> None:
+    if run.loop["routing"] == FIXED:
+        packet["at"] = path + 1
+        return
     links, nodes = run.loop["links"], run.loop["nodes"]
     source = nth(run.ways.nodes, nth(run.paths, path)["server"] - links)
     packet["at"] = OUTSIDE if source["up"] >= 0 else source["home"]
@@ -82,25 +87,39 @@ def _set_out(run: State, packet: Any, path: int) -> None:
 
 @njit(cache=False)
 def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
+    stop = only_stop(run, packet)
+    if stop == INNER:
+        if run.loop["routing"] == ADAPTIVE:
+            stop = _least(run, packet["at"], packet["target"], now)["link"]
+        elif run.loop["routing"] == SPRAYING:
+            stop = any_minimal(run, packet["at"], packet["target"], key)["link"]
+        else:
+            stop = port_towards(run, packet["at"], goal(run, packet, key, now))["link"]
+    if stop >= 0:
+        packet["at"] = nth(run.ways.links, stop)["end"]
+    return int(stop)
+
+
+@njit(cache=False)
+def only_stop(run: State, packet: Any) -> int:
+    """Server that a packet takes next where it has no choice, or INNER; ~server of the last."""
     at, target = packet["at"], nth(run.ways.nodes, packet["target"])
     if at == OUTSIDE:
         first = nth(run.paths, nth(run.messages, packet["message"])["path"])["server"]
-        source = nth(run.ways.nodes, first - run.loop["links"])
-        packet["at"] = source["home"]
-        return int(source["up"])
+        return int(nth(run.ways.nodes, first - run.loop["links"])["up"])
     if at == target["home"] and target["down"] >= 0:
-        packet["at"] = ARRIVED
         return int(target["down"])
     if at == ARRIVED or at == target["home"]:  # noqa: PLR1714 (of unlike types)
         return ~int(run.loop["links"] + run.loop["nodes"] + packet["target"])
-    if run.loop["routing"] == ADAPTIVE:
-        port = _least(run, at, packet["target"], now)
-    elif run.loop["routing"] == SPRAYING:
-        port = _any_minimal(run, at, packet["target"], key)
-    else:
-        port = port_towards(run, at, _goal(run, packet, key, now))
-    packet["at"] = port["end"]
-    return int(port["link"])
+    return INNER
+
+
+@njit(cache=False)
+def minimal(run: State, at: int, target: int, end: int) -> bool:
+    """Whether one link less is left from where a port of a place ends."""
+    rows = nth(run.ways.nodes, target)["hops"]
+    left = nth(run.ways.left, rows + at)["hops"]
+    return bool(nth(run.ways.left, rows + end)["hops"] + 1 == left)
 
 
 @njit(cache=False)
@@ -110,45 +129,65 @@ def port_towards(run: State, at: int, goal: int) -> Any:
     return nth(run.ways.ports, nth(run.ways.places, at)["ports"] + port)
 
 
+def queue(run: State, link: int, now: float) -> float:
+    """Seconds until a link is idle; places behind it that are taken, if buffers are finite."""
+    return (_places if "buffer" in run.packets.dtype.names else _seconds)(run, link, now)
+
+
+@overload(queue, strict=False)
+def _compiled_queue(run: Any, link: Any, now: Any) -> Any:  # noqa: ARG001 (types)
+    if "buffer" in fields_of(run, "packets"):
+        return lambda run, link, now: _places(run, link, now)
+    return lambda run, link, now: _seconds(run, link, now)
+
+
 @njit(cache=False)
-def _queue(run: State, link: int, now: float) -> float:
-    """Seconds until a link is idle."""
+def _seconds(run: State, link: int, now: float) -> float:
     return max(0.0, nth(run.servers, link)["free"] - now)
+
+
+@njit(cache=False)
+def _places(run: State, link: int, now: float) -> float:  # noqa: ARG001 (as `_seconds`)
+    channels = run.loop["channels"]
+    return float(run.loop["capacity"] - room_in(run, link, 0, channels))
+
+
+@njit(cache=False)
+def room_in(run: State, link: int, first: int, count: int) -> int:
+    """Places that some virtual channels behind a link have, as it knows."""
+    begin, room = link * run.loop["channels"] + first, 0
+    for number in range(begin, begin + count):
+        room += nth(run.limits.buffers, number)["credits"]
+    return room
 
 
 @njit(cache=False)
 def _least(run: State, at: int, target: int, now: float) -> Any:
     """Minimal port with the shortest queue."""
-    rows = nth(run.ways.nodes, target)["hops"]
-    left = nth(run.ways.left, rows + at)["hops"]
-    best = port_towards(run, at, target)
-    least = _queue(run, best["link"], now)
-    for number in range(
-        nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]
-    ):
+    best, least = nth(run.ways.ports, 0), np.inf
+    if nth(run.ways.next, nth(run.ways.nodes, target)["row"] + at)["port"] >= 0:
+        best = port_towards(run, at, target)
+        least = queue(run, best["link"], now)
+    for number in range(nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]):
         port = nth(run.ways.ports, number)
-        if nth(run.ways.left, rows + port["end"])["hops"] + 1 == left:
-            wait = _queue(run, port["link"], now)
+        if minimal(run, at, target, port["end"]):
+            wait = queue(run, port["link"], now)
             if shorter(wait, least):
                 best, least = port, wait
     return best
 
 
 @njit(cache=False)
-def _any_minimal(run: State, at: int, target: int, key: int) -> Any:
+def any_minimal(run: State, at: int, target: int, key: int) -> Any:
     """Return a minimal port at random."""
-    rows = nth(run.ways.nodes, target)["hops"]
-    left = nth(run.ways.left, rows + at)["hops"]
     begin, end = nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]
     ways = 0
     for number in range(begin, end):
-        there = nth(run.ways.ports, number)["end"]
-        ways += nth(run.ways.left, rows + there)["hops"] + 1 == left
+        ways += minimal(run, at, target, nth(run.ways.ports, number)["end"])
     skip, number = chosen(hashed(_draw(run, key), at), ways), begin - 1
     while skip >= 0:
         number += 1
-        there = nth(run.ways.ports, number)["end"]
-        skip -= nth(run.ways.left, rows + there)["hops"] + 1 == left
+        skip -= minimal(run, at, target, nth(run.ways.ports, number)["end"])
     return nth(run.ways.ports, number)
 
 
@@ -161,7 +200,7 @@ def _draw(run: State, key: int) -> int:
 
 
 @njit(cache=False)
-def _goal(run: State, packet: Any, key: int, now: float) -> int:
+def goal(run: State, packet: Any, key: int, now: float) -> int:
     """Node that a packet goes towards: its target, or that of its detour."""
     if not packet["decided"]:
         _decide(run, packet, key, now)
@@ -207,7 +246,7 @@ def _decide(run: State, packet: Any, key: int, now: float) -> None:
 
 @njit(cache=False)
 def _leg(
-    run: State, at: int, goal: int, last: bool, queue: float, count: int, now: float
+    run: State, at: int, goal: int, last: bool, q: float, count: int, now: float
 ) -> tuple[float, int, int, bool]:
     """Add up queue and hops of a way to a node, or its region; say where it ends.
 
@@ -220,8 +259,8 @@ def _leg(
         port = port_towards(run, at, goal)
         count += 1
         if everywhere and groups and port["crosses"]:
-            return _queue(run, port["link"], now), count, at, True
+            return queue(run, port["link"], now), count, at, True
         if (everywhere and not groups) or (not everywhere and count == 1):
-            queue += _queue(run, port["link"], now)
+            q += queue(run, port["link"], now)
         at = port["end"]
-    return queue, count, at, False
+    return q, count, at, False

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator.routing.routes import ADAPTIVE, SPRAYING
 from hopmap.simulator.run_plan import RunPlan
 
 # A place, and one row more for the end of the last one's ports.
@@ -24,6 +25,11 @@ NODE = np.dtype(
 NEXT = np.dtype([("port", np.int16)])
 LEFT = np.dtype([("hops", np.uint16)])
 DRAWN = np.dtype([("node", np.int32)])
+CHANNELS = np.dtype([("kind", np.int16)])
+# Where a link ends, ARRIVED of one that nothing is chosen behind; the link in whose list buffers
+# ask for it, the first of its place where they ask for several.
+OUTSIDE, ARRIVED = -1, -2
+LINK_END = np.dtype([("end", np.int32), ("list", np.int32)])
 REGION = np.dtype([("first", np.int64), ("size", np.int64)])
 
 
@@ -38,6 +44,8 @@ class Ways(NamedTuple):
         Links that are left by home of a destination and place.
     drawn, regions : ndarray(DRAWN), ndarray(REGION)
         See `Routes`.
+    classes : ndarray(CHANNELS)
+        Class of virtual channels of the topology's route by destination and place.
     """
 
     places: Any
@@ -47,13 +55,15 @@ class Ways(NamedTuple):
     left: Any
     drawn: Any
     regions: Any
+    links: Any
+    classes: Any
 
 
 def ways_of(plan: RunPlan) -> Ways:
     """Return the tables of a plan; of one row where routes are the topology's own."""
     routes = plan.routes
-    if routes is None:
-        kinds = (PLACE, PORT, NODE, NEXT, LEFT, DRAWN, REGION)
+    if routes is None or plan.channels is None:
+        kinds = (PLACE, PORT, NODE, NEXT, LEFT, DRAWN, REGION, LINK_END, CHANNELS)
         return Ways(*(np.zeros(1, dtype=kind) for kind in kinds))
     hops = routes.hops
     count = len(hops.region)
@@ -64,6 +74,13 @@ def ways_of(plan: RunPlan) -> Ways:
     nodes["hops"] = hops.home_row[hops.home].astype(np.int64) * count
     ports = _filled(len(hops.links), PORT, link=hops.links, end=hops.ends)
     ports["crosses"] = routes.crosses[hops.links]
+    links = _filled(plan.links, LINK_END, end=ARRIVED, list=np.arange(plan.links))
+    links["end"][hops.links] = hops.ends
+    away = hops.up >= 0
+    links["end"][hops.up[away]] = hops.home[away]
+    if routes.algorithm in (ADAPTIVE, SPRAYING):
+        begin = np.repeat(np.arange(count), np.diff(hops.starts))
+        links["list"][hops.links] = hops.links[hops.starts[begin]]
     return Ways(
         places=places,
         ports=ports if len(ports) else np.zeros(1, dtype=PORT),
@@ -72,10 +89,12 @@ def ways_of(plan: RunPlan) -> Ways:
         left=np.ascontiguousarray(hops.hops).reshape(-1).view(LEFT),
         drawn=_filled(len(routes.drawn), DRAWN, node=routes.drawn),
         regions=_filled(len(routes.first), REGION, first=routes.first, size=routes.size),
+        links=links if len(links) else np.zeros(1, dtype=LINK_END),
+        classes=np.ascontiguousarray(plan.channels.classes).reshape(-1).view(CHANNELS),
     )
 
 
-def _filled(rows: int, kind: np.dtype[np.void], **columns: NDArray[Any]) -> NDArray[np.void]:
+def _filled(rows: int, kind: np.dtype[np.void], **columns: Any) -> NDArray[np.void]:
     table = np.zeros(rows, dtype=kind)
     for name, column in columns.items():
         table[name] = column

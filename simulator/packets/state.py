@@ -45,6 +45,11 @@ LOOP: Columns = [
     ("routing_seed", np.int64),
     ("drawn", np.int64),  # nodes of which Valiant's is drawn
     ("groups", np.bool_),  # whether places form groups
+    ("capacity", np.int64),  # packets that all virtual channels of a link hold
+    ("escapes", np.int64),  # see `Channels`
+    ("detour", np.int64),
+    ("direct", np.int64),
+    ("route_lanes", np.int64),
     ("hops", np.int64),  # kept
     ("budget", np.int64),  # events before Python looks again
     ("watched_trips", np.int64),  # of each watched loop, the first ones
@@ -95,16 +100,22 @@ PACKET = np.dtype(_PACKET, align=True)
 _ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
 ROUTED_PACKET = np.dtype([*_PACKET, *_ROUTED], align=True)
 # Among finite buffers, besides: the one that it is in or comes to, or that an event makes room in;
-# when it came there, and the packet behind it; when it entered the network, and its key.
+# when it came there, and the packet behind it; when it entered the network, and its key. Where
+# routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
+# channels there; and the link of the topology's route.
 _HELD: Columns = [
     ("buffer", np.int32),
     ("behind", np.int32),
     ("arrival", np.float64),
     ("born", np.float64),
     ("key", np.int64),
+    ("wish", np.int32),
+    ("first", np.int32),
+    ("count", np.int32),
+    ("own", np.int32),
+    ("any", np.bool_),
 ]
-HELD_PACKET = np.dtype([*_PACKET, *_HELD], align=True)
-HELD_ROUTED_PACKET = np.dtype([*_PACKET, *_ROUTED, *_HELD], align=True)
+HELD_PACKET = np.dtype([*_PACKET, *_ROUTED, *_HELD], align=True)
 _MESSAGE: Columns = [
     ("number", np.int64),
     ("row", np.int64),  # of the send

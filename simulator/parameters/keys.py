@@ -22,11 +22,20 @@ DISTRIBUTIONS = ("lognormal", "gamma")
 PROGRESS = ("asynchronous", "calls")
 NIC = ("fifo", "round_robin")
 ARBITRATION = ("round_robin", "age")
-ROUTING = ("deterministic", "adaptive", "spraying", "valiant", "ugal_l", "ugal_g", "par")
+DETERMINISTIC = "deterministic"  # by the topology's own routes
+ROUTING = (DETERMINISTIC, "adaptive", "spraying", "valiant", "ugal_l", "ugal_g", "par")
 
 
 class ParameterError(HopmapError, ValueError):
     """A parameter of a replay is unknown or out of range; names key, value and expected."""
+
+
+def expect_fixed_routes(routing: str, what: str) -> None:
+    """Raise `ParameterError` where routes are chosen on the way, for what knows fixed ones only."""
+    if routing != DETERMINISTIC:
+        raise ParameterError(
+            f"network.routing {routing}: {what} with fixed routes: expected {DETERMINISTIC}"
+        )
 
 
 class Key(NamedTuple):

@@ -77,15 +77,17 @@ class HeldPacket(Packet):
     """A packet among finite buffers.
 
     It has the classes of virtual channels of its path, when it entered the network, the buffer that
-    it is in or comes to, if any, and when it came there.
+    it is in or comes to, if any, and when it came there. At the head of one it `wishes` for links,
+    each with the virtual channels that it may take there; what comes first, it would rather have.
     """
 
-    __slots__ = ("arrival", "born", "buffer", "classes")
+    __slots__ = ("arrival", "born", "buffer", "classes", "wishes")
 
     arrival: float
     born: float
     buffer: Buffer | None
     classes: list[int]
+    wishes: list[tuple[Link, range]]
 
 
 class Begun:

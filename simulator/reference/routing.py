@@ -66,11 +66,12 @@ class Router:
     def next_port(self, packet: Packet) -> int:
         """Port by which a packet leaves its place, which is not its target's."""
         here, target = packet.at, packet.target
-        if self.algorithm in (ADAPTIVE, SPRAYING):
+        if self.algorithm == SPRAYING:
+            return self.any_port(packet)
+        if self.algorithm == ADAPTIVE:
             ports = self.minimal_ports(packet)
-            if self.algorithm == SPRAYING:
-                return ports[spraying.chosen(model.hashed(self.draw(packet), here), len(ports))]
-            best = self.port[self.row[target]][here]
+            own = self.port[self.row[target]][here]
+            best = own if own >= 0 else ports[0]
             for port in ports:
                 wait, least = (self.queue(self.links[here][p]) for p in (port, best))
                 if adaptive.shorter(wait, least):
@@ -88,6 +89,12 @@ class Router:
         here, left = packet.at, self.hops[self.home_row[self.home[packet.target]]]
         ends = self.ends[here]
         return [port for port, end in enumerate(ends) if left[end] + 1 == left[here]]
+
+    def any_port(self, packet: Packet) -> int:
+        """Minimal port at random."""
+        ports = self.minimal_ports(packet)
+        drawn = model.hashed(self.draw(packet), packet.at)
+        return ports[spraying.chosen(drawn, len(ports))]
 
     def draw(self, packet: Packet) -> int:
         """Draw a random number for a packet."""

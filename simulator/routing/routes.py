@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from hopmap.simulator.parameters.keys import ROUTING, ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import Topology
-from hopmap.topologies.next_hops import NextHops, has_groups, next_hops
+from hopmap.topologies.next_hops import NO_WAY, NextHops, has_groups, next_hops
 
 Ints = NDArray[np.int64]
 
-DETERMINISTIC, ADAPTIVE, SPRAYING, VALIANT, UGAL_L, UGAL_G, PAR = range(len(ROUTING))
+FIXED, ADAPTIVE, SPRAYING, VALIANT, UGAL_L, UGAL_G, PAR = range(len(ROUTING))
 
 
 class Routes(NamedTuple):
@@ -59,10 +59,15 @@ def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Rout
         See `next_hops`.
     """
     algorithm = ROUTING.index(parameters.network_routing)
-    if algorithm == DETERMINISTIC:
+    if algorithm == FIXED:
         return None
     hops = next_hops(topology, np.arange(topology.nodes) if algorithm >= VALIANT else targets)
     groups = has_groups(hops)
+    if algorithm >= VALIANT and (hops.port == NO_WAY).any():
+        raise ParameterError(
+            f"network.routing {parameters.network_routing}: {topology.spec} has switches without "
+            f"a way to every node: expected adaptive or spraying"
+        )
     if algorithm == PAR and not groups:
         raise ParameterError(
             f"network.routing par: {topology.spec} has no groups: expected a dragonfly"
