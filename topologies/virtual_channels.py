@@ -71,7 +71,7 @@ def classes_by_place(topology: Topology, tables: NextHops) -> NDArray[np.int16]:
     Returns
     -------
     ndarray(int16, shape=(destinations, places))
-        From 0 on; what it is at home, means nothing.
+        From 0 on; 0 at home.
     """
     router, links = topology.router, tables.links
     if isinstance(router, FatTreeRouter | TreeRouter):
@@ -90,7 +90,7 @@ def classes_by_place(topology: Topology, tables: NextHops) -> NDArray[np.int16]:
         mark[:] = 1
     ahead = np.zeros(tables.port.shape, dtype=np.int16)
     _count_ahead(tables.port, tables.starts, tables.ends, group, mark, ahead)
-    return (ahead.max(initial=0) - ahead).astype(np.int16)
+    return np.where(tables.port >= 0, ahead.max(initial=0) - ahead, 0).astype(np.int16)
 
 
 def dependencies(tables: NextHops, classes: NDArray[np.int16], most: int) -> tuple[Ints, Ints]:

@@ -81,17 +81,18 @@ def ways_of(plan: RunPlan) -> Ways:
     if routes.algorithm in (ADAPTIVE, SPRAYING):
         begin = np.repeat(np.arange(count), np.diff(hops.starts))
         links["list"][hops.links] = hops.links[hops.starts[begin]]
-    return Ways(
+    tables = Ways(
         places=places,
-        ports=ports if len(ports) else np.zeros(1, dtype=PORT),
+        ports=ports,
         nodes=nodes,
         next=np.ascontiguousarray(hops.port).reshape(-1).view(NEXT),
         left=np.ascontiguousarray(hops.hops).reshape(-1).view(LEFT),
         drawn=_filled(len(routes.drawn), DRAWN, node=routes.drawn),
         regions=_filled(len(routes.first), REGION, first=routes.first, size=routes.size),
-        links=links if len(links) else np.zeros(1, dtype=LINK_END),
+        links=links,
         classes=np.ascontiguousarray(plan.channels.classes).reshape(-1).view(CHANNELS),
     )
+    return Ways(*(table if len(table) else np.zeros(1, table.dtype) for table in tables))
 
 
 def _filled(rows: int, kind: np.dtype[np.void], **columns: Any) -> NDArray[np.void]:

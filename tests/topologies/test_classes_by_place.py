@@ -14,7 +14,7 @@ NEEDED = {
     "mesh:3x3": 1,
     "torus:5x4": 2,
     "torus:6x3,ties=parity": 2,
-    "haec:4x3x2": 2,
+    "haec:5x3x2": 2,
     "fattree:3x3": 1,
     "dragonfly:2x4x2": 2,
     "dragonfly:1x4x2x4": 2,
