@@ -241,7 +241,10 @@ def _watch(
     if not ENGINES[engine].packets:
         return None, f"engine {engine} writes loops out"
     if plan.routes is not None:
-        return None, f"with network.routing {plan.parameters.network_routing} no two steps are alike"
+        return (
+            None,
+            f"with network.routing {plan.parameters.network_routing} no two steps are alike",
+        )
     loop = main_loop(plan)
     if loop is None:
         return None, "it has no loop that all ranks go through together"

@@ -111,9 +111,7 @@ def test_spraying_takes_all_shortest_ways_alike():
     used = run.link_bytes[run.link_bytes > 0]
     assert len(used) == 4
     assert np.abs(used / (2000 * PACKET) - 1).max() < 0.05
-    again = replayed(
-        lists, "mesh:2x2", range(4), "spraying", "compiled", network_routing_seed=1
-    )
+    again = replayed(lists, "mesh:2x2", range(4), "spraying", "compiled", network_routing_seed=1)
     assert (run.link_bytes != again.link_bytes).any()
 
 
