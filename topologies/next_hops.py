@@ -185,7 +185,7 @@ def _fill_ports(
 def _fill_hops(
     port: NDArray[np.int16], rows: Small, starts: Small, ends: Small, hops: NDArray[np.uint16]
 ) -> bool:
-    """Count the links that are left by home, the fewest of its nodes; False if they are too many."""
+    """Count the links that are left by home, the fewest of its nodes; False if too many."""
     unknown = -1
     left = np.empty(port.shape[1], dtype=np.int64)
     for row in range(len(rows)):

@@ -109,7 +109,7 @@ def only_stop(run: State, packet: Any) -> int:
         return int(nth(run.ways.nodes, first - run.loop["links"])["up"])
     if at == target["home"] and target["down"] >= 0:
         return int(target["down"])
-    if at == ARRIVED or at == target["home"]:  # noqa: PLR1714 (of unlike types)
+    if at == ARRIVED or at == target["home"]:
         return ~int(run.loop["links"] + run.loop["nodes"] + packet["target"])
     return INNER
 

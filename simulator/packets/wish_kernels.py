@@ -18,7 +18,7 @@ from .state import State
 
 @njit(cache=False)
 def wish(run: State, packet: Any, now: float) -> int:
-    """Let a packet that comes to the head of its buffer ask; return a link in whose list it does."""
+    """Let a packet that comes to the head of its buffer ask; return one of the links."""
     loop, key = run.loop, packet["key"]
     stop = only_stop(run, packet)
     packet["wish"], packet["own"], packet["any"] = stop, -1, False
@@ -51,9 +51,9 @@ def _class(run: State, packet: Any) -> int:
     loop, at = run.loop, packet["at"]
     if packet["via"] >= 0:
         return int(loop["detour"] + _kind(run, at, packet["via"]))
-    if loop["routing"] == PAR and not packet["decided"]:
-        if not port_towards(run, at, packet["target"])["crosses"]:
-            return 0
+    undecided = loop["routing"] == PAR and not packet["decided"]
+    if undecided and not port_towards(run, at, packet["target"])["crosses"]:
+        return 0
     return int(loop["direct"] + _kind(run, at, packet["target"]))
 
 
@@ -112,10 +112,10 @@ def preferred(run: State, packet: Any) -> int:
                 room = room_in(run, link, first, count)
                 if room > most and _open(run, link, first, count):
                     best, most = link, room
-    if best < 0 and run.loop["escapes"] > 0:
-        if _open(run, own, _kind(run, packet["at"], packet["target"]), 1):
-            best = own
-    return int(best)
+    if best >= 0 or run.loop["escapes"] == 0:
+        return int(best)
+    escape = _kind(run, packet["at"], packet["target"])
+    return int(own) if _open(run, own, escape, 1) else -1
 
 
 @njit(cache=False)

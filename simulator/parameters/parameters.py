@@ -75,9 +75,9 @@ class Parameters:
     network_credit_delay : float
         Seconds, besides the link's latency, until a buffer that has become free is known of at the
         other end of the link.
-    network_routing : {"deterministic", "adaptive", "spraying", "valiant", "ugal_l", "ugal_g", "par"}
-        How packets find their way, see `simulator/routing/`; "deterministic": by the topology's
-        own routes.
+    network_routing : str
+        How packets find their way, one of `ROUTING`, see `simulator/routing/`; "deterministic": by
+        the topology's own routes.
     network_routing_seed : int
         The same seed gives the same draws for a packet of a message.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float

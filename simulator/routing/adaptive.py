@@ -1,4 +1,4 @@
-"""Minimal adaptive routing: of the links that a shortest way may take, the one with least before it.
+"""Minimal adaptive routing: of the links of all shortest ways the one with the shortest queue.
 
 At every place a packet looks at the ports behind which one link less is left, and takes the one
 with the shortest queue: information of that place alone. The port of the topology's own route wins

@@ -17,7 +17,7 @@ from hopmap.simulator.parameters.keys import ROUTING
 from hopmap.simulator.routing.ugal import goes_minimally
 from hopmap.simulator.routing.valiant import choices, intermediate
 from hopmap.simulator.steady.watch import Steady
-from hopmap.topologies import TopologyError, topology_from_spec
+from hopmap.topologies import topology_from_spec
 from support.random_runs import random_runs
 from support.results import bits
 from support.slow import examples
@@ -305,9 +305,11 @@ def test_engines_without_packets_say_that_they_know_fixed_routes_only(engine):
 def test_what_knows_fixed_routes_only_refuses_others():
     program, network = program_of("one", one_each([(0, 1)], 1, 2)), topology_from_spec("mesh:2")
     parameters = replace(FREE, network_routing="adaptive")
-    with pytest.raises(ParameterError, match="network.routing adaptive: explain takes a run with"):
+    with pytest.raises(ParameterError, match=r"network.routing adaptive: explain takes a run with"):
         explain(program, network, range(2), parameters=parameters)
-    with pytest.raises(ParameterError, match="network.routing adaptive: the bound of the makespan"):
+    with pytest.raises(
+        ParameterError, match=r"network.routing adaptive: the bound of the makespan"
+    ):
         MakespanBound(program, network, parameters)
     with pytest.raises(ParameterError, match=r"network.routing par: mesh:2 has no groups"):
         simulate(program, network, range(2), parameters=replace(FREE, network_routing="par"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.topologies import TopologyError, next_hops as module, topology_from_spec
+from hopmap.topologies import TopologyError, topology_from_spec
+from hopmap.topologies import next_hops as module
 from hopmap.topologies.families.routed import from_routes
 from hopmap.topologies.next_hops import has_groups, next_hops
 
