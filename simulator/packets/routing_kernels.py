@@ -131,7 +131,8 @@ def port_towards(run: State, at: int, goal: int) -> Any:
 
 def queue(run: State, link: int, now: float) -> float:
     """Seconds until a link is idle; places behind it that are taken, if buffers are finite."""
-    return (_places if "buffer" in run.packets.dtype.names else _seconds)(run, link, now)
+    known = _places if "buffer" in run.packets.dtype.names else _seconds
+    return float(known(run, link, now))
 
 
 @overload(queue, strict=False)

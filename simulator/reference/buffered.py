@@ -87,8 +87,8 @@ class BufferedNetwork(Network):
         packet.wishes = self.wishes(packet)
         for link in {link for link, _ in packet.wishes}:
             link.asking.append(buffer)
-        while (link := self.preferred(buffer)) is not None:
-            self.grant(link)
+        while (best := self.preferred(buffer)) is not None:
+            self.grant(best)
 
     def wishes(self, packet: HeldPacket) -> list[tuple[Link, range]]:
         """Links that a packet may take next, and the virtual channels behind each."""

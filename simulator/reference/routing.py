@@ -31,13 +31,15 @@ class Router:
         hops = routes.hops
         self.algorithm, self.seed, self.queue = routes.algorithm, seed, queue
         self.groups, self.crosses = routes.groups, routes.crosses.tolist()
-        self.port, self.hops = hops.port.tolist(), hops.hops.tolist()
+        self.port: list[list[int]] = hops.port.tolist()
+        self.hops: list[list[int]] = hops.hops.tolist()
         self.row, self.home_row = hops.row.tolist(), hops.home_row.tolist()
         ends = list(pairwise(hops.starts.tolist()))
-        self.links = [hops.links[a:b].tolist() for a, b in ends]
-        self.ends = [hops.ends[a:b].tolist() for a, b in ends]
+        self.links: list[list[int]] = [hops.links[a:b].tolist() for a, b in ends]
+        self.ends: list[list[int]] = [hops.ends[a:b].tolist() for a, b in ends]
         self.region, self.home = hops.region.tolist(), hops.home.tolist()
-        self.up, self.down = hops.up.tolist(), hops.down.tolist()
+        self.up: list[int] = hops.up.tolist()
+        self.down: list[int] = hops.down.tolist()
         self.drawn = routes.drawn.tolist()
         self.first, self.size = routes.first.tolist(), routes.size.tolist()
 

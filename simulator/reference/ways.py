@@ -34,7 +34,8 @@ class BufferedWays:
         self, routes: Router, channels: Channels, links: list[Link], most: int, ejection: int
     ) -> None:
         self.routes, self.channels, self.links = routes, channels, links
-        self.classes, self.most, self.ejection = channels.classes.tolist(), most, ejection
+        self.classes: list[list[int]] = channels.classes.tolist()
+        self.most, self.ejection = most, ejection
         self.end_of = {
             link: end
             for links_of, ends in zip(routes.links, routes.ends, strict=True)

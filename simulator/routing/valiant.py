@@ -19,7 +19,7 @@ def choices(homes: int, here: int, there: int) -> int:
 
 
 def intermediate(drawn: int, left: int, low: int, low_size: int, high: int, high_size: int) -> int:
-    """Return the number of a node among all, without the groups whose first numbers are low and high.
+    """Return the number of a node, without the groups whose first numbers are low and high.
 
     Parameters
     ----------
