@@ -144,7 +144,7 @@ def _compiled_queue(run: Any, link: Any, now: Any) -> Any:  # noqa: ARG001 (type
 
 @njit(cache=False)
 def _seconds(run: State, link: int, now: float) -> float:
-    return max(0.0, nth(run.servers, link)["free"] - now)
+    return float(max(0.0, nth(run.servers, link)["free"] - now))
 
 
 @njit(cache=False)

@@ -33,7 +33,8 @@ class Router:
         self.groups, self.crosses = routes.groups, routes.crosses.tolist()
         self.port: list[list[int]] = hops.port.tolist()
         self.hops: list[list[int]] = hops.hops.tolist()
-        self.row, self.home_row = hops.row.tolist(), hops.home_row.tolist()
+        self.row: list[int] = hops.row.tolist()
+        self.home_row: list[int] = hops.home_row.tolist()
         ends = list(pairwise(hops.starts.tolist()))
         self.links: list[list[int]] = [hops.links[a:b].tolist() for a, b in ends]
         self.ends: list[list[int]] = [hops.ends[a:b].tolist() for a, b in ends]
