@@ -234,7 +234,8 @@ def advise(
 
 def _engine(run: ReplayInput, launched: Mapping) -> str:
     """Return the engine for dozens of replays."""
-    if run.parameters.nic != "fifo" or run.parameters.network_buffer:  # which only packets know
+    given = run.parameters  # which only packets know:
+    if given.nic != "fifo" or given.network_buffer or given.network_routing != "deterministic":
         return DEFAULT_ENGINE
     plan = prepared(run.program, run.network, launched, run.parameters, DEFAULT_ENGINE)
     hops = packet_hops(plan)

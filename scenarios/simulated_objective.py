@@ -110,4 +110,6 @@ def bound_of(run: ReplayInput) -> MakespanBound:
 
 def simulated(name: str, run: ReplayInput, engine: str, others: Others | None = None) -> Simulated:
     """Return the function that replays, beside other jobs if there are any."""
-    return (SimulatedTime if name == "makespan" else Simulated)(name, run, engine, others)
+    # the bound knows fixed routes only
+    bounded = name == "makespan" and run.parameters.network_routing == "deterministic"
+    return (SimulatedTime if bounded else Simulated)(name, run, engine, others)

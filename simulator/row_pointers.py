@@ -7,6 +7,7 @@ keep it alive, and nobody checks the index.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from llvmlite import ir
@@ -23,6 +24,12 @@ def first_records(tables: Any) -> Any:
 def nth(first: Any, index: int) -> Any:
     """Row `index` of the table whose row 0 is `first`."""
     return first.base[index]
+
+
+def fields_of(tables: Any, name: str) -> Collection[str]:
+    """Columns of one of the tables of a type of run, when code is compiled."""
+    fields: Collection[str] = tables.types[tables.fields.index(name)].fields
+    return fields
 
 
 def recording(first: Any) -> bool:

@@ -19,7 +19,8 @@ from hopmap.simulator.programs.program import Op, Program, no_work
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import Mapping, Topology
 
-from .virtual_channels import no_rings
+from .routing.routes import Routes, routes_of
+from .virtual_channels import Channels, channels_of, no_rings
 
 Ints = NDArray[np.int64]
 
@@ -51,9 +52,14 @@ class RunPlan:
         Sent in all.
     indptr : ndarray(int64, shape=(paths + 1,))
     servers : ndarray(int64)
-        Path p is ``servers[indptr[p]:indptr[p + 1]]``.
+        Path p is ``servers[indptr[p]:indptr[p + 1]]``; of a run with `routes`, its first and its
+        last server hold, the others are as the topology's own route has them.
     classes : ndarray(int64)
         Of virtual channels, of every entry of `servers`; empty where buffers are unbounded.
+    routes : Routes or None
+        How packets find their way, where paths are not fixed.
+    channels : Channels or None
+        And which virtual channels they take; then `classes` are all 0.
     number_bits, packet_bits : int
         For `model.order_key`.
     """
@@ -75,6 +81,8 @@ class RunPlan:
     indptr: Ints
     servers: Ints
     classes: Ints
+    routes: Routes | None
+    channels: Channels | None
     number_bits: int
     packet_bits: int
 
@@ -102,6 +110,11 @@ class RunPlan:
     def lanes(self) -> int:
         """Virtual channels of each class, of which a packet takes the one with most room."""
         return self.parameters.network_virtual_channels // (int(self.classes.max(initial=0)) + 1)
+
+    def ends(self) -> tuple[Ints, Ints]:
+        """Nodes at which each path begins and ends; of a path within a node, anything."""
+        first, last = self.servers[self.indptr[:-1]], self.servers[self.indptr[1:] - 1]
+        return first - self.links, last - self.links - len(self.injection)
 
     def first_entry(self) -> Ints:
         """Place of each strand's first operation among all of them, loops written out."""
@@ -132,7 +145,13 @@ def plan_run(
     of_row[:, send] = path.reshape(2, -1)
 
     bandwidth, latency = speeds(topology, parameters)
-    classes = no_rings(topology, indptr, servers, parameters)
+    routes = routes_of(topology, np.unique(np.concatenate((source, target))), parameters)
+    channels = None
+    if routes is None:
+        classes = no_rings(topology, indptr, servers, parameters)
+    else:
+        classes = np.zeros(len(servers) * bool(parameters.network_buffer), dtype=np.int64)
+        channels = channels_of(topology, routes, parameters)
     buffers = len(bandwidth) * parameters.network_virtual_channels * bool(len(classes))
     largest = int(program.size[send].max(initial=parameters.control_bytes))
     return RunPlan(
@@ -153,6 +172,8 @@ def plan_run(
         indptr=indptr,
         servers=servers,
         classes=classes,
+        routes=routes,
+        channels=channels,
         number_bits=max(messages, program.strands, buffers).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )

@@ -14,6 +14,7 @@ from hopmap.compilation import compiling
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
 from hopmap.simulator.parameters.keys import (
+    DETERMINISTIC,
     ParameterError,
     unknown,
 )
@@ -208,6 +209,11 @@ def prepared(
             f"network.buffer {parameters.network_buffer}: engine {engine} has no packets that wait "
             f"for room: expected 0"
         )
+    if parameters.network_routing != DETERMINISTIC and not ENGINES[engine].packets:
+        raise ParameterError(
+            f"network.routing {parameters.network_routing}: engine {engine} has no packets that "
+            f"find their way: expected {DETERMINISTIC}"
+        )
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):
@@ -234,6 +240,11 @@ def _watch(
         return None, "with noise no two steps are alike"
     if not ENGINES[engine].packets:
         return None, f"engine {engine} writes loops out"
+    if plan.routes is not None:
+        return (
+            None,
+            f"with network.routing {plan.parameters.network_routing} no two steps are alike",
+        )
     loop = main_loop(plan)
     if loop is None:
         return None, "it has no loop that all ranks go through together"

@@ -13,6 +13,10 @@ IEEE Trans. Computers 36, 1987). A class is one or more virtual channels of ever
 - **hops**, any other network whose routes have a cycle: a class for each hop (Merlin and
   Schweitzer, Deadlock avoidance in store-and-forward networks, IEEE Trans. Comm. 28, 1980).
 
+`classes_by_place` says it of every place and destination for packets that may come by any way. It
+knows no past, and so counts what is ahead: class 1 where no wrap-around, or no global link, is left
+on the route from here.
+
 `waiting_cycle` looks at the routes themselves, whatever rule they come from.
 """
 
@@ -21,8 +25,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.compilation import njit
+
 from .box_kernels import BoxRouter, FoldedRouter
 from .dragonfly_plus_kernels import DragonflyPlusRouter
+from .next_hops import NextHops, has_groups
 from .switch_kernels import DragonflyRouter, FatTreeRouter
 from .topology import Topology
 from .tree_kernels import TreeRouter
@@ -56,6 +63,73 @@ def channel_classes(topology: Topology, indptr: Ints, links: Ints) -> Ints:
     if not len(waiting_cycle(indptr, links)):
         return alone
     return np.arange(len(links)) - indptr[route]
+
+
+def classes_by_place(topology: Topology, tables: NextHops) -> NDArray[np.int16]:
+    """Return the class of the next hop of the topology's route from every place.
+
+    Returns
+    -------
+    ndarray(int16, shape=(destinations, places))
+        From 0 on; 0 at home.
+    """
+    router, links = topology.router, tables.links
+    if isinstance(router, FatTreeRouter | TreeRouter):
+        return np.zeros(tables.port.shape, dtype=np.int16)
+    group, mark = np.zeros((2, len(links)), dtype=np.int64)
+    if isinstance(router, BoxRouter | FoldedRouter):
+        dimension, wraps = _dimensions(topology, router)
+        group, mark = dimension[links], wraps[links].astype(np.int64)
+    elif has_groups(tables):
+        crosses = np.array([kind.name == "global" for kind in topology.kinds])
+        mark = crosses[topology.link_kind[links]].astype(np.int64)
+    else:
+        alone = np.zeros(tables.port.shape, dtype=np.int16)
+        if not len(waiting_cycle(*dependencies(tables, alone, 1))):
+            return alone
+        mark[:] = 1
+    ahead = np.zeros(tables.port.shape, dtype=np.int16)
+    _count_ahead(tables.port, tables.starts, tables.ends, group, mark, ahead)
+    return np.where(tables.port >= 0, ahead.max(initial=0) - ahead, 0).astype(np.int16)
+
+
+def dependencies(tables: NextHops, classes: NDArray[np.int16], most: int) -> tuple[Ints, Ints]:
+    """Return every two hops in a row of routes by tables, as `waiting_cycle` takes them."""
+    row, here = np.nonzero(tables.port >= 0)
+    number = tables.starts[here] + tables.port[row, here]
+    there = tables.ends[number]
+    goes_on = tables.port[row, there] >= 0
+    row, here, there, number = (each[goes_on] for each in (row, here, there, number))
+    after = tables.starts[there] + tables.port[row, there]
+    pairs = np.column_stack(
+        (number * most + classes[row, here], after * most + classes[row, there])
+    ).astype(np.int64)
+    pairs = np.unique(pairs, axis=0)
+    return 2 * np.arange(len(pairs) + 1), pairs.ravel()
+
+
+@njit
+def _count_ahead(
+    port: NDArray[np.int16],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    group: Ints,
+    mark: Ints,
+    ahead: NDArray[np.int16],
+) -> None:
+    """Count the marks on what is left of routes, as far as links are of the group of the first."""
+    for row in range(port.shape[0]):
+        for place in range(port.shape[1]):
+            here, first, marks = place, -1, 0
+            while port[row, here] >= 0:
+                number = starts[here] + port[row, here]
+                if first < 0:
+                    first = group[number]
+                if group[number] != first:
+                    break
+                marks += mark[number]
+                here = ends[number]
+            ahead[row, place] = marks
 
 
 def _dimensions(

@@ -107,15 +107,18 @@ def advise(
     if as_json:
         print_json(found.to_dict() | ({"command": done.command} if done else {}))
         return
-    _show(found)
+    _show(found, settings_given(set_).get("network.routing", "deterministic") == "deterministic")
     for path in done.files if done else ():
         say(f"written: {path}")
     if done and done.command:
         say(f"use it:  {done.command}")
 
 
-def _show(found: Advice) -> None:
-    """Print the verdict, the two mappings side by side, and what else was tried."""
+def _show(found: Advice, fixed: bool) -> None:
+    """Print the verdict, the two mappings side by side, and what else was tried.
+
+    `fixed` says whether the run's routes are those that static figures are of.
+    """
     from hopmap.scenarios.assumed import in_words
     from hopmap.simulator import DEFAULT_ENGINE
 
@@ -131,7 +134,9 @@ def _show(found: Advice) -> None:
     rows: list[tuple[object, ...]] = [
         ("makespan", *(show_seconds(each.result.makespan) for _, each in columns))
     ]
-    for name, of in (("hop-bytes", "dilation"), ("busiest link, bytes", "congestion")):
+    static = "" if fixed else " (deterministic routes)"
+    names = (f"hop-bytes{static}", "dilation"), (f"busiest link, bytes{static}", "congestion")
+    for name, of in names:
         rows.append(
             (name, *(_bytes(each.placement.metrics().to_dict(), of) for _, each in columns))
         )

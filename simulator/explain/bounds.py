@@ -85,7 +85,8 @@ def bounds_of(ready: RunPlan, topology: Topology) -> Mapping[str, Bound]:
     bandwidth[ready.injection] *= ready.parameters.nic_rails
     load = _server_bytes(ready, sends) / bandwidth
     links, nodes = topology.links, topology.nodes
-    parts = {"link": load[:links]}
+    # which links bytes cross is not known before, if routes are chosen on the way
+    parts = {"link": load[:links]} if ready.routes is None else {}
     parts |= {end: load[links + k * nodes :][:nodes] for k, end in enumerate(ENDS)}
     first = {"link": 0} | {end: links + k * nodes for k, end in enumerate(ENDS)}
     bounds = {"rank": _largest(busy), "end point": _largest(_end_point_seconds(ready, sends))}

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
-from hopmap.simulator.parameters.keys import ParameterError
+from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.send_modes import SendMode
@@ -129,6 +129,7 @@ def critical_path(
 def path_of(ready: RunPlan, result: Result) -> CriticalPath:
     """Follow a replay of a plan back from its end, see `critical_path`."""
     expect_no_noise(ready.parameters, "the critical path is of a run")
+    expect_fixed_routes(ready.parameters.network_routing, "the critical path is of a run")
     if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
         raise ParameterError(
             f"critical path of a replay by {result.engine}: expected one by "

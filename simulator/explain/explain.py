@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from hopmap.notebook import Shown
 from hopmap.progress import Progress
+from hopmap.simulator.parameters.keys import expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.result import Result
@@ -146,6 +147,7 @@ def explain(
         See `simulate`.
     """
     parameters = parameters or Parameters()
+    expect_fixed_routes(parameters.network_routing, "explain takes a run")
     nodes = check_mapping(node_of, topology, program.ranks)
     # What contention delays may leave an end point to what then is earlier, need not be copied,
     # or find a rank that no longer computes. Alone, a message has no turns to take.

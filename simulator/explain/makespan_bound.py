@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.simulator.noise import without_noise
+from hopmap.simulator.parameters.keys import expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.run_plan import RunPlan, paths, plan_run
@@ -69,6 +70,7 @@ class MakespanBound:
         self, program: Program, topology: Topology, parameters: Parameters | None = None
     ) -> None:
         parameters = without_noise(parameters or Parameters())
+        expect_fixed_routes(parameters.network_routing, "the bound of the makespan is of a run")
         self.topology, self.parameters, self.ranks = topology, parameters, program.ranks
         anywhere = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
         plan = plan_run(

@@ -128,7 +128,7 @@ def _cases(
     }
     for key, entry in KEYS.items():
         end = key.partition(".")[0]
-        apart = (key.startswith(FLOW) and engine != "flow") or end == "noise"
+        apart = (key.startswith(FLOW) and engine != "flow") or end == "noise" or "seed" in key
         if not entry.field or entry.choices or apart or (end in ENDS and end not in used):
             continue
         value = getattr(parameters, entry.field)

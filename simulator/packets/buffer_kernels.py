@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import from_dtype
 from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.routing.routes import FIXED
+from hopmap.simulator.row_pointers import fields_of, nth, recording
 
 from .nic_kernels import append, drop
 from .server_kernels import (
-    arrived,
+    came,
     forward,
     free,
     key_of,
@@ -33,28 +33,29 @@ from .server_kernels import (
     take,
     watch,
 )
-from .state import HELD_PACKET, State
+from .state import State
+from .wish_kernels import channel_for, list_of, most_room, preferred, wish
 
 credit_arrival = njit(cache=False)(model.credit_arrival)
 
 
 def queue_up(run: State, slot: int, now: float) -> bool:
     """Put a message into its node's queue, if buffers are finite."""
-    return run.packets.dtype == HELD_PACKET and _queue_up(run, slot, now)
+    return "buffer" in run.packets.dtype.names and _queue_up(run, slot, now)
 
 
 def enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     """Put a packet into the buffer that it has reached, if buffers are finite."""
-    return run.packets.dtype == HELD_PACKET and _enter_buffer(run, slot, key, now)
+    return "buffer" in run.packets.dtype.names and _enter_buffer(run, slot, key, now)
 
 
 def make_room(run: State, kind: int, item: int, now: float) -> bool:
     """Handle the events that there are where buffers are finite."""
-    return run.packets.dtype == HELD_PACKET and _make_room(run, kind, item, now)
+    return "buffer" in run.packets.dtype.names and _make_room(run, kind, item, now)
 
 
 def _limited(run: Any) -> bool:
-    return bool(run.types[run.fields.index("packets")] == from_dtype(HELD_PACKET))
+    return "buffer" in fields_of(run, "packets")
 
 
 @overload(queue_up, strict=False)
@@ -87,7 +88,6 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     number = run.loop["queues"] + place - run.loop["links"]
     queue = nth(run.limits.buffers, number)
     message["handed"] = now
-    message["under_way"] = message["packets"]
     idle = queue["first"] < 0 and not queue["served"]
     append(queue, run.messages, slot)
     if idle:
@@ -158,12 +158,32 @@ def _next_stop(run: State, number: int) -> int:
 
 @njit(cache=False)
 def _ask(run: State, number: int, now: float) -> None:
-    """Let the packet at the head of a buffer ask for its next link."""
-    place = server_at(nth(run.paths, _next_stop(run, number))["server"])
+    """Let the packet at the head of a buffer ask for its next link, or for any that will do."""
+    buffer = nth(run.limits.buffers, number)
+    if run.loop["routing"] == FIXED or number >= run.loop["queues"]:
+        place = server_at(nth(run.paths, _next_stop(run, number))["server"])
+        _enlist(run, number, place)
+        _grant(run, place, now)
+        return
+    packet = nth(run.packets, buffer["first"])
+    place = wish(run, packet, now)
+    _enlist(run, number, list_of(run, place))
+    if packet["own"] < 0:
+        _grant(run, place, now)
+        return
+    while not buffer["served"]:
+        place = preferred(run, packet)
+        if place < 0:
+            return
+        _grant(run, place, now)
+
+
+@njit(cache=False)
+def _enlist(run: State, number: int, place: int) -> None:
+    """Put a buffer into the list of those that ask for a link."""
     link = nth(run.limits.links, place)
     nth(run.limits.buffers, number)["next"] = link["asking"]
     link["asking"] = number
-    _grant(run, place, now)
 
 
 @njit(cache=False)
@@ -171,12 +191,13 @@ def _room(run: State, number: int, place: int) -> int:
     """Buffer behind a link that the first packet of another would take, or -1 without room."""
     if place >= run.loop["queues"] // run.loop["channels"]:
         return 0  # an end that takes everything
-    first = nth(run.limits.classes, _next_stop(run, number))["channel"]
-    best = place * run.loop["channels"] + first
-    for other in range(best + 1, best + run.loop["lanes"]):
-        if nth(run.limits.buffers, other)["credits"] > nth(run.limits.buffers, best)["credits"]:
-            best = other
-    return best if nth(run.limits.buffers, best)["credits"] > 0 else -1
+    if run.loop["routing"] == FIXED:
+        first = nth(run.limits.classes, _next_stop(run, number))["channel"]
+        return int(most_room(run, place, first, run.loop["lanes"]))
+    if number >= run.loop["queues"]:
+        return int(most_room(run, place, 0, run.loop["channels"]))
+    slot = nth(run.limits.buffers, number)["first"]
+    return int(channel_for(run, nth(run.packets, slot), place))
 
 
 @njit(cache=False)
@@ -205,7 +226,8 @@ def _grant(run: State, place: int, now: float) -> None:
     link = nth(run.limits.links, place)
     if link["serves"] >= 0:
         return
-    best, room, before_best, before, number = -1, -1, -1, -1, link["asking"]
+    asking = nth(run.limits.links, list_of(run, place))
+    best, room, before_best, before, number = -1, -1, -1, -1, asking["asking"]
     while number >= 0:
         behind = _room(run, number, place)
         if behind >= 0 and (best < 0 or _goes_first(run, number, best, link["latest"])):
@@ -215,7 +237,7 @@ def _grant(run: State, place: int, now: float) -> None:
         return
     after = nth(run.limits.buffers, best)["next"]
     if before_best < 0:
-        link["asking"] = after
+        asking["asking"] = after
     else:
         nth(run.limits.buffers, before_best)["next"] = after
     link["serves"] = link["latest"] = best
@@ -261,21 +283,16 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
     buffer["first"] = packet["behind"]
     whole, cargo, key = packet["message"], packet["cargo"], packet["key"]
     arrival, size, last = packet["arrival"], packet["size"], whole == slot
-    stop = nth(run.paths, packet["at"])["server"]
     end = serve_from(run, place, arrival, now, size, packet["tail"], cargo == DATA, last)
     if recording(run.operation_times) and run.loop["watch"]:
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
     latency = nth(run.servers, place)["latency"]
-    if stop >= 0:
-        packet["at"] += 1
+    if place < run.loop["queues"] // run.loop["channels"]:
+        fixed = run.loop["routing"] == FIXED
+        packet["at"] = packet["at"] + 1 if fixed else nth(run.ways.links, place)["end"]
         packet["buffer"] = room
         forward(run, slot, packet, key, latency, now, end)
         return end
-    message = nth(run.messages, whole)
-    message["under_way"] -= 1
-    if not last:
-        free(run, slot)
-    if message["under_way"] == 0:
-        arrived(run, whole, tail_arrival(end, latency))
+    came(run, slot, whole, tail_arrival(end, latency))
     return end

@@ -37,9 +37,11 @@ from hopmap.simulator.strand_state import (
 from .buffer_state import buffers_of
 from .loop_kernels import advance
 from .nic_state import nics_of
+from .routing_state import ways_of
 from .state import (
     CHANNEL,
-    HELD_MESSAGE,
+    COUNTED_MESSAGE,
+    COUNTED_QUEUED,
     HELD_PACKET,
     HOP,
     LATEST,
@@ -47,6 +49,7 @@ from .state import (
     MESSAGE,
     PACKET,
     QUEUED,
+    ROUTED_PACKET,
     ROW,
     SERVER,
     STOP,
@@ -59,6 +62,20 @@ from .state import (
 SHARE = (
     1 << 19
 )  # events before Python may look at Ctrl-C and the progress: about a tenth of a second
+# By whether buffers are finite, and whether routes are chosen on the way.
+PACKETS = {
+    (False, False): PACKET,
+    (False, True): ROUTED_PACKET,
+    (True, False): HELD_PACKET,
+    (True, True): HELD_PACKET,
+}
+# By whether they stand in queues, and whether packets may pass one another.
+MESSAGES = {
+    (False, False): MESSAGE,
+    (False, True): COUNTED_MESSAGE,
+    (True, False): QUEUED,
+    (True, True): COUNTED_QUEUED,
+}
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
 
@@ -123,6 +140,8 @@ def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
     rows = unrolled(plan.program)
     rows = rows[plan.path[rows] >= 0][numbers]
     size, length = plan.program.size[rows], np.diff(plan.indptr)
+    if plan.routes is not None:
+        length = np.maximum(length, plan.routes.longest)
     packets = np.maximum(1, -(-size // parameters.packet_size))
     controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
     asked, answered = plan.controls(rows)
@@ -190,13 +209,13 @@ def _state(plan: RunPlan, record: Record) -> State:
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
     channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=CHANNEL)
     channels["first"] = -1
-    paths = plan.servers.astype(np.int32)
-    paths[plan.indptr[1:] - 1] ^= -1  # ~, which marks the last of each
+    begins, paths = _paths(plan)
 
     nics = nics_of(plan)
     turns = plan.parameters.nic == "round_robin"
     rails = int(nics.nodes["idle"].sum()) if turns else 0
     limited, limits = bool(len(plan.classes)), buffers_of(plan)
+    routed, ways = plan.routes is not None, ways_of(plan)
     busy = len(limits.links) if limited else rails
     heap = Heap(np.zeros(program.strands + busy, dtype=ENTRY), np.zeros(1, dtype=COUNT))
     begin_strands(heap, plan)
@@ -208,18 +227,25 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["channels"], loop["lanes"] = plan.parameters.network_virtual_channels, plan.lanes
     loop["queues"] = plan.injection.stop * loop["channels"]
     loop["oldest_first"] = plan.parameters.network_arbitration == "age"
+    loop["nodes"] = len(plan.injection)
+    loop["routing_seed"] = plan.parameters.network_routing_seed
+    if plan.routes is not None and plan.channels is not None:
+        taken = plan.channels
+        loop["capacity"] = plan.parameters.network_buffer * loop["channels"]
+        loop["escapes"], loop["route_lanes"] = taken.escapes, taken.lanes
+        loop["detour"], loop["direct"] = taken.detour, taken.direct
+        loop["routing"], loop["groups"] = plan.routes.algorithm, plan.routes.groups
+        loop["drawn"] = len(plan.routes.drawn)
     loop["credit_delay"] = plan.parameters.network_credit_delay
     state = State(
         loop=loop,
-        rows=_rows(plan),
+        rows=_rows(plan, begins),
         strands=strand_table(plan),
         ranks=np.zeros(program.ranks, dtype=RANK),
         servers=servers,
         channels=channels,
-        packets=np.zeros(program.strands, dtype=HELD_PACKET if limited else PACKET),
-        messages=np.zeros(
-            program.strands, dtype=HELD_MESSAGE if limited else QUEUED if turns else MESSAGE
-        ),
+        packets=np.zeros(program.strands, dtype=PACKETS[limited, routed]),
+        messages=np.zeros(program.strands, dtype=MESSAGES[limited or turns, limited or routed]),
         heap=heap,
         factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
@@ -234,21 +260,31 @@ def _state(plan: RunPlan, record: Record) -> State:
         trip_ends=np.zeros(0, dtype=TRIP_END),
         nics=nics,
         limits=limits,
+        ways=ways,
     )
     empty = {name: table for name, table in state._asdict().items() if not len(table)}
     longer: dict[str, Any] = {n: np.zeros(1, table.dtype) for n, table in empty.items()}
     return _enlarged(state._replace(**longer), SPARE)
 
 
-def _rows(plan: RunPlan) -> Table:
+def _paths(plan: RunPlan) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Where each path begins, and the servers of all; of routes that are not fixed, the ends."""
+    servers, indptr = plan.servers.astype(np.int32), plan.indptr
+    servers[indptr[1:] - 1] ^= -1  # ~, which marks the last of each
+    if plan.routes is None:
+        return indptr[:-1], servers
+    inner = np.ones(len(servers), dtype=np.bool_)
+    inner[indptr[:-1]] = inner[indptr[1:] - 1] = False
+    kept = np.minimum(np.diff(indptr), 2)
+    return np.cumsum(kept) - kept, servers[~inner]
+
+
+def _rows(plan: RunPlan, begins: NDArray[np.int64]) -> Table:
     program, send = plan.program, plan.program.sends()
     rows = _aligned(program.operations, ROW)
     fill_rows(rows, plan)
     rows["channel"] = plan.channel
-    rows["path"][send], rows["back"][send] = (
-        plan.indptr[plan.path[send]],
-        plan.indptr[plan.back[send]],
-    )
+    rows["path"][send], rows["back"][send] = begins[plan.path[send]], begins[plan.back[send]]
     return rows
 
 

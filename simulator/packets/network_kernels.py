@@ -14,12 +14,14 @@ from hopmap.simulator.row_pointers import nth, recording
 
 from .buffer_kernels import enter_buffer, queue_up
 from .nic_kernels import enter
+from .routing_kernels import next_stop
 from .server_kernels import (
     arrived,
+    came,
     forward,
-    free,
     packet_bytes,
     release,
+    send_off,
     serve,
     server_at,
     service_end,
@@ -52,7 +54,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     message["path"] = path
     message["size"] = size
     message["packet"] = 0
-    message["packets"] = count
+    send_off(message, count)
     if enter(run, slot, now) or queue_up(run, slot, now):
         return -1.0
     loop["served"] += count
@@ -78,7 +80,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
         return
     packet = nth(run.packets, slot)
     whole, leads = packet["message"], packet["leads"]
-    stop = nth(run.paths, packet["at"])["server"]
+    stop = next_stop(run, packet, key, now)
     place = server_at(stop)
     server = nth(run.servers, place)
     last = whole == slot
@@ -90,13 +92,10 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, number, packet["cargo"], part, place, size, now, start, end)
     if stop >= 0:
-        packet["at"] += 1
         packet["leads"] = False
         forward(run, slot, packet, key, server["latency"], start, end)
-    elif last:
-        arrived(run, slot, tail_arrival(end, server["latency"]))
     else:
-        free(run, slot)
+        came(run, slot, whole, tail_arrival(end, server["latency"]))
     if leads:
         message = nth(run.messages, whole)
         first = nth(run.servers, nth(run.paths, message["path"])["server"])

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import from_dtype
 from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth, recording
 
 from .server_kernels import key_of, left, packet_bytes, release, serve_from, watch
-from .state import QUEUED, State
+from .state import State
 
 
 def enter(run: State, slot: int, now: float) -> bool:
     """Put a message into its queue, if its first server is one whose queues take turns."""
-    return run.messages.dtype == QUEUED and _enter(run, slot, now)
+    fields = *run.messages.dtype.names, *run.packets.dtype.names
+    return "handed" in fields and "buffer" not in fields and _enter(run, slot, now)
 
 
 def next_turn(run: State, number: int, now: float) -> None:
@@ -32,7 +32,8 @@ def next_turn(run: State, number: int, now: float) -> None:
 
 
 def _takes_turns(run: Any) -> bool:
-    return bool(run.types[run.fields.index("messages")] == from_dtype(QUEUED))
+    fields = {*fields_of(run, "messages"), *fields_of(run, "packets")}
+    return "handed" in fields and "buffer" not in fields
 
 
 @overload(enter, strict=False)

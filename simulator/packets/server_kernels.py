@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba.extending import overload
+
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth, recording
 from hopmap.simulator.strand_kernels import noticed, order_key
 
 from .link_use_kernels import use
+from .routing_kernels import set_out
 from .state import State
 
 packet_bytes = njit(cache=False)(model.packet_bytes)
@@ -135,7 +138,7 @@ def release(run: State, slot: int, start: float, end: float, chained: bool) -> i
     packet = nth(run.packets, taken)
     packet["message"] = slot
     packet["leads"] = leads and chained
-    packet["at"] = path + 1
+    set_out(run, packet, path)
     packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
     key = key_of(run, ARRIVE, message["number"], number)
     server = nth(run.servers, nth(run.paths, path)["server"])
@@ -160,6 +163,58 @@ def arrived(run: State, slot: int, at: float) -> None:
     cargo, mode = nth(run.packets, slot)["cargo"], nth(run.rows, message["row"])["mode"]
     at = noticed(at, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
     push(run.heap, slot, at, key_of(run, DELIVER, message["number"], 0))
+
+
+def send_off(message: Any, packets: int) -> None:
+    """Note of how many packets a message is; count them, where they may pass one another."""
+    message["packets"] = packets
+    if "under_way" in message.dtype.names:
+        message["under_way"] = packets
+
+
+def came(run: State, slot: int, whole: int, at: float) -> None:
+    """Let a packet end that reaches its target then; the last to come has the message delivered."""
+    if "under_way" in run.messages.dtype.names:
+        _came_of_many(run, slot, whole, at)
+    elif slot == whole:
+        arrived(run, slot, at)
+    else:
+        free(run, slot)
+
+
+@overload(send_off, strict=False)
+def _compiled_send_off(message: Any, packets: Any) -> Any:  # noqa: ARG001 (types)
+    def note(message: Any, packets: Any) -> None:
+        message["packets"] = packets
+
+    def count(message: Any, packets: Any) -> None:
+        message["packets"] = message["under_way"] = packets
+
+    return count if "under_way" in message.fields else note
+
+
+@overload(came, strict=False)
+def _compiled_came(run: Any, slot: Any, whole: Any, at: Any) -> Any:  # noqa: ARG001 (types)
+    if "under_way" in fields_of(run, "messages"):
+        return lambda run, slot, whole, at: _came_of_many(run, slot, whole, at)
+
+    def in_order(run: Any, slot: Any, whole: Any, at: Any) -> None:
+        if slot == whole:
+            arrived(run, slot, at)
+        else:
+            free(run, slot)
+
+    return in_order
+
+
+@njit(cache=False)
+def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
+    message = nth(run.messages, whole)
+    message["under_way"] -= 1
+    if slot != whole:
+        free(run, slot)
+    if message["under_way"] == 0:
+        arrived(run, whole, at)
 
 
 @njit(cache=False)

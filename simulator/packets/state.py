@@ -19,6 +19,7 @@ from hopmap.simulator.strand_state import Columns, row_type
 
 from .buffer_state import Buffers
 from .nic_state import Nics
+from .routing_state import Ways
 
 Table = NDArray[np.void]
 
@@ -39,6 +40,16 @@ LOOP: Columns = [
     ("queues", np.int64),  # buffers before those of nodes
     ("oldest_first", np.bool_),  # who goes first where several ask for a link
     ("credit_delay", np.float64),
+    ("nodes", np.int64),
+    ("routing", np.int64),  # algorithm, of those in `routing/routes.py`
+    ("routing_seed", np.int64),
+    ("drawn", np.int64),  # nodes of which Valiant's is drawn
+    ("groups", np.bool_),  # whether places form groups
+    ("capacity", np.int64),  # packets that all virtual channels of a link hold
+    ("escapes", np.int64),  # see `Channels`
+    ("detour", np.int64),
+    ("direct", np.int64),
+    ("route_lanes", np.int64),
     ("hops", np.int64),  # kept
     ("budget", np.int64),  # events before Python looks again
     ("watched_trips", np.int64),  # of each watched loop, the first ones
@@ -84,19 +95,27 @@ _PACKET: Columns = [
     ("leads", np.bool_),  # the message's next packet goes on when this one has arrived
 ]
 PACKET = np.dtype(_PACKET, align=True)
+# Where routes are chosen on the way, `at` is the place, and besides: the target, the node to go to
+# first or -1, and whether that is decided.
+_ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
+ROUTED_PACKET = np.dtype([*_PACKET, *_ROUTED], align=True)
 # Among finite buffers, besides: the one that it is in or comes to, or that an event makes room in;
-# when it came there, and the packet behind it; when it entered the network, and its key.
-HELD_PACKET = np.dtype(
-    [
-        *_PACKET,
-        ("buffer", np.int32),
-        ("behind", np.int32),
-        ("arrival", np.float64),
-        ("born", np.float64),
-        ("key", np.int64),
-    ],
-    align=True,
-)
+# when it came there, and the packet behind it; when it entered the network, and its key. Where
+# routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
+# channels there; and the link of the topology's route.
+_HELD: Columns = [
+    ("buffer", np.int32),
+    ("behind", np.int32),
+    ("arrival", np.float64),
+    ("born", np.float64),
+    ("key", np.int64),
+    ("wish", np.int32),
+    ("first", np.int32),
+    ("count", np.int32),
+    ("own", np.int32),
+    ("any", np.bool_),
+]
+HELD_PACKET = np.dtype([*_PACKET, *_ROUTED, *_HELD], align=True)
 _MESSAGE: Columns = [
     ("number", np.int64),
     ("row", np.int64),  # of the send
@@ -113,12 +132,14 @@ _MESSAGE: Columns = [
     ("completion", np.uint8),  # of its send, see `model.completion`
 ]
 MESSAGE = np.dtype(_MESSAGE, align=True)
-# Where queues take turns, besides: when it was handed to the network, and who stands behind it.
-QUEUED = np.dtype([*_MESSAGE, ("handed", np.float64), ("next", np.int32)], align=True)
-# Among finite buffers the same in a node's queue, and how many of its packets are under way.
-HELD_MESSAGE = np.dtype(
-    [*_MESSAGE, ("handed", np.float64), ("next", np.int32), ("under_way", np.int64)], align=True
-)
+# Where packets may pass one another, besides, how many of its packets are under way.
+_COUNTED: Columns = [("under_way", np.int64)]
+COUNTED_MESSAGE = np.dtype([*_MESSAGE, *_COUNTED], align=True)
+# Where queues take turns: when it was handed to the network, and who stands behind it.
+_QUEUED: Columns = [("handed", np.float64), ("next", np.int32)]
+QUEUED = np.dtype([*_MESSAGE, *_QUEUED], align=True)
+# Likewise in a node's queue, among finite buffers.
+COUNTED_QUEUED = np.dtype([*_MESSAGE, *_QUEUED, *_COUNTED], align=True)
 STOP = np.dtype([("server", np.int32)])
 WATCHED = np.dtype([("yes", np.bool_)])
 LATEST = np.dtype([("message", np.int64)])
@@ -147,8 +168,7 @@ class State(NamedTuple):
     Attributes
     ----------
     packets, messages : ndarray(PACKET), ndarray(MESSAGE)
-        One row per slot; messages are QUEUED where queues take turns; HELD_PACKET and HELD_MESSAGE
-        among finite buffers.
+        One row per slot, of the type that the run's parameters ask for.
     heap : Heap
         As long as they are, and for every rail one event more, or for every link that has buffers.
         A strand's, a packet's or a message's event has its slot as item, that of a rail the queue,
@@ -171,6 +191,8 @@ class State(NamedTuple):
         Network interfaces whose queues take turns.
     limits : Buffers
         Finite buffers.
+    ways : Ways
+        Routes that are chosen on the way.
     """
 
     loop: Any
@@ -193,3 +215,4 @@ class State(NamedTuple):
     trip_ends: Any
     nics: Nics
     limits: Buffers
+    ways: Ways

@@ -22,10 +22,20 @@ DISTRIBUTIONS = ("lognormal", "gamma")
 PROGRESS = ("asynchronous", "calls")
 NIC = ("fifo", "round_robin")
 ARBITRATION = ("round_robin", "age")
+DETERMINISTIC = "deterministic"  # by the topology's own routes
+ROUTING = (DETERMINISTIC, "adaptive", "spraying", "valiant", "ugal_l", "ugal_g", "par")
 
 
 class ParameterError(HopmapError, ValueError):
     """A parameter of a replay is unknown or out of range; names key, value and expected."""
+
+
+def expect_fixed_routes(routing: str, what: str) -> None:
+    """Raise `ParameterError` where routes are chosen on the way, for what knows fixed ones only."""
+    if routing != DETERMINISTIC:
+        raise ParameterError(
+            f"network.routing {routing}: {what} with fixed routes: expected {DETERMINISTIC}"
+        )
 
 
 class Key(NamedTuple):
@@ -203,6 +213,18 @@ KEYS: Mapping[str, Key] = (
             "network_credit_delay",
             "s",
             summary="time besides the link's latency until a freed buffer is known before the link",
+        ),
+        "network.routing": Key(
+            "network_routing",
+            "",
+            choices=ROUTING,
+            summary="by which algorithm packets find their way, as they go",
+        ),
+        "network.routing_seed": Key(
+            "network_routing_seed",
+            "1",
+            maximum=2**32 - 1,
+            summary="what ways and places at random are drawn from",
         ),
         "flow.latency_factor": Key(
             "flow_latency_factor", "1", summary="flow engine: factor on all latencies"

@@ -75,6 +75,11 @@ class Parameters:
     network_credit_delay : float
         Seconds, besides the link's latency, until a buffer that has become free is known of at the
         other end of the link.
+    network_routing : str
+        How packets find their way, one of `ROUTING`, see `simulator/routing/`; "deterministic": by
+        the topology's own routes.
+    network_routing_seed : int
+        The same seed gives the same draws for a packet of a message.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
         Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
         a server for every byte that it moves.
@@ -131,6 +136,8 @@ class Parameters:
     network_virtual_channels: int = 1
     network_arbitration: str = "round_robin"
     network_credit_delay: float = 0.0
+    network_routing: str = "deterministic"
+    network_routing_seed: int = 0
     flow_latency_factor: float = 1.0
     flow_bandwidth_factor: float = 1.0
     flow_cross_traffic: float = 1.0

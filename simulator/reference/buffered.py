@@ -15,15 +15,15 @@ from typing import Any
 
 from hopmap.simulator import model
 
-from .events import Buffer, Credit, HeldPacket, Link, Message, Packet
+from .events import Buffer, Credit, HeldPacket, Link, Message
 from .network import Network
+from .ways import BufferedWays
 
 
 class BufferedNetwork(Network):
     """Servers, the buffers between them, and the paths over them; see `Network`."""
 
     packet = HeldPacket
-    held = True
 
     def prepare(self) -> None:
         """Put buffers behind all links but those that end in a node's memory."""
@@ -48,12 +48,17 @@ class BufferedNetwork(Network):
         self.classes_of = {
             id(path): classes[a:b] for path, (a, b) in zip(self.paths, ends, strict=True)
         }
+        self.capacity = parameters.network_buffer * self.channels
+        self.ways = None
+        if self.routes is not None and plan.channels is not None:
+            self.ways = BufferedWays(
+                *(self.routes, plan.channels, self.links, self.channels, plan.injection.stop)
+            )
         self.on_credit, self.on_passed = [self.credit], [self.passed]
 
     def enter(self, message: Message, packets: list[Any], data: bool) -> None:
         """Put a message's packets behind all others of its node."""
-        message.under_way = len(packets)
-        classes = self.classes_of[id(packets[0].path)]
+        classes = self.classes_of.get(id(packets[0].path), [0])  # of chosen routes the injection's
         for packet in packets:
             packet.arrival = packet.born = self.clock.now
             packet.classes, packet.buffer = classes, None
@@ -77,23 +82,47 @@ class BufferedNetwork(Network):
             self.ask(packet.buffer)
 
     def ask(self, buffer: Buffer) -> None:
-        """Let the packet at the head of a buffer ask for its next link."""
+        """Let the packet at the head of a buffer ask for all links that it may take next."""
         packet = buffer.packets[0]
+        packet.wishes = self.wishes(packet)
+        for link in {link for link, _ in packet.wishes}:
+            link.asking.append(buffer)
+        while (best := self.preferred(buffer)) is not None:
+            self.grant(best)
+
+    def wishes(self, packet: HeldPacket) -> list[tuple[Link, range]]:
+        """Links that a packet may take next, and the virtual channels behind each."""
+        if self.ways is not None and packet.hop > 0:
+            return self.ways.wishes(packet)
+        first = packet.classes[packet.hop] * self.lanes
         link = self.link_of[packet.path[packet.hop]]
-        link.asking.append(buffer)
-        self.grant(link)
+        return [(link, range(first, first + self.lanes))]
+
+    def preferred(self, buffer: Buffer) -> Link | None:
+        """First of the links that a buffer asks for which is idle and has room behind it."""
+        for link, channels in buffer.packets[0].wishes if buffer.packets else ():
+            if buffer in link.asking and link.serves is None and room(link, channels) >= 0:
+                return link
+        return None
 
     def grant(self, link: Link) -> None:
         """Let an idle link serve one of the packets that ask for it and have room behind it."""
         if link.serves is not None:
             return
-        able = [(buffer, channel) for buffer in link.asking if (channel := self.room(buffer)) >= 0]
+        able = [
+            (buffer, channel)
+            for buffer in link.asking
+            if (channel := self.channel(buffer, link)) >= 0
+        ]
         if not able:
             return
         buffer, channel = min(able, key=lambda each: self.turn(link, each[0]))
-        link.asking.remove(buffer)
-        link.serves, link.latest = buffer, buffer.number
         packet = buffer.packets[0]
+        for wished in {wished for wished, _ in packet.wishes}:
+            wished.asking.remove(buffer)
+        if self.ways is not None and packet.hop > 0:
+            self.ways.take(packet, link)
+        link.serves, link.latest = buffer, buffer.number
         packet.buffer = None
         if link.buffers:
             link.credits[channel] -= 1
@@ -102,18 +131,14 @@ class BufferedNetwork(Network):
         link.callbacks = self.on_passed  # type: ignore[assignment]
         self.clock.schedule_at(link, end, self.key(model.PASSED, link.number))
 
-    def room(self, buffer: Buffer) -> int:
-        """Virtual channel that the packet at the head of a buffer would take, or -1 without room.
+    def channel(self, buffer: Buffer, link: Link) -> int:
+        """Virtual channel that the head of a buffer would take behind a link, or -1."""
+        found = (room(to, channels) for to, channels in buffer.packets[0].wishes if to is link)
+        return next((channel for channel in found if channel >= 0), -1)
 
-        Of those of its class the one with most room, the first among equals.
-        """
-        packet = buffer.packets[0]
-        link = self.link_of[packet.path[packet.hop]]
-        if not link.buffers:
-            return 0
-        first = packet.classes[packet.hop] * self.lanes
-        best = max(range(first, first + self.lanes), key=lambda c: link.credits[c])
-        return best if link.credits[best] > 0 else -1
+    def queue(self, link: int) -> float:
+        """Places behind a link that are taken, as the link knows."""
+        return float(self.capacity - sum(self.links[link].credits))
 
     def turn(self, link: Link, buffer: Buffer) -> tuple[float, int]:
         """Place of a buffer among those that ask for a link; the lowest is granted."""
@@ -143,8 +168,10 @@ class BufferedNetwork(Network):
         freed.link.credits[freed.channel] += 1
         self.grant(freed.link)
 
-    def end(self, packet: Packet, tail: float) -> None:
-        """Deliver a message when the last one of its packets to come has reached the target."""
-        packet.message.under_way -= 1
-        if packet.message.under_way == 0:
-            super().end(packet, tail)
+
+def room(link: Link, channels: range) -> int:
+    """Of some channels behind a link the one with most room, the first among equals; or -1."""
+    if not link.buffers:
+        return 0
+    best = max(channels, key=lambda channel: link.credits[channel])
+    return best if link.credits[best] > 0 else -1

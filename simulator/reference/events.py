@@ -31,9 +31,34 @@ class Happening(simpy.Event):
 
 
 class Packet(Happening):
-    """A packet on its way; `last` of its message, `tail` the arrival of its end."""
+    """A packet on its way; `last` of its message, `tail` the arrival of its end.
 
-    __slots__ = ("hop", "key", "last", "message", "number", "path", "size", "tail")
+    Where its way is chosen as it goes: the place that it is at or comes to, what is `ahead` of it
+    whatever is chosen, its target node, the node to go `via` or -1, and whether it has
+    `decided`. See `routing.py`.
+    """
+
+    __slots__ = (
+        "ahead",
+        "at",
+        "decided",
+        "hop",
+        "key",
+        "last",
+        "message",
+        "number",
+        "path",
+        "size",
+        "tail",
+        "target",
+        "via",
+    )
+
+    ahead: list[int]
+    at: int
+    decided: bool
+    target: int
+    via: int
 
     def __init__(
         self, message: Message, number: int, size: int, last: bool, path: list[Server], key: int
@@ -52,15 +77,17 @@ class HeldPacket(Packet):
     """A packet among finite buffers.
 
     It has the classes of virtual channels of its path, when it entered the network, the buffer that
-    it is in or comes to, if any, and when it came there.
+    it is in or comes to, if any, and when it came there. At the head of one it `wishes` for links,
+    each with the virtual channels that it may take there; what comes first, it would rather have.
     """
 
-    __slots__ = ("arrival", "born", "buffer", "classes")
+    __slots__ = ("arrival", "born", "buffer", "classes", "wishes")
 
     arrival: float
     born: float
     buffer: Buffer | None
     classes: list[int]
+    wishes: list[tuple[Link, range]]
 
 
 class Begun:
@@ -96,7 +123,7 @@ class Message(Happening):
         self.receive: Begun | None = None
         self.there = False  # it or its request has arrived
         self.cargo = model.DATA
-        self.under_way = 0  # of its packets, among finite buffers
+        self.under_way = 0  # of its packets
 
 
 class Strand(Happening):

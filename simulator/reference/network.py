@@ -14,6 +14,7 @@ from hopmap.simulator.run_plan import RunPlan
 
 from .events import Clock, Message, Packet, Server
 from .nic import Nic, Queue
+from .routing import EJECTION, Router
 
 
 class Network:
@@ -26,12 +27,11 @@ class Network:
     ----------
     controls : int
         Requests and grants sent so far.
-    packet, held : type, bool
-        Of its packets, and whether they wait for room, so that one may pass another.
+    packet : type
+        Of its packets.
     """
 
     packet: type[Packet] = Packet
-    held = False
 
     def __init__(
         self,
@@ -69,6 +69,10 @@ class Network:
         # By first server of a path that leaves the node.
         injects = plan.injection if parameters.nic == "round_robin" else range(0)
         self.nics = {self.servers[s]: Nic(parameters.nic_rails) for s in injects}
+        self.routes = None
+        if plan.routes is not None:
+            self.routes = Router(plan.routes, parameters.network_routing_seed, self.queue)
+        self.path_ends = list(zip(*(nodes.tolist() for nodes in plan.ends()), strict=True))
         self.sent = sent
         self.on_arrive, self.on_deliver = [self.arrive], [deliver]
         self.on_served = [self.served]
@@ -106,21 +110,26 @@ class Network:
         size = self.size[row] if data else self.control_bytes
         self.controls += not data
         forth = cargo in (model.DATA, model.REQUEST)
-        path = self.paths[self.path[row] if forth else self.back[row]]
+        number = self.path[row] if forth else self.back[row]
+        path = self.paths[number]
+        routes = self.routes if len(path) > 1 else None
         count = model.packet_count(size, self.packet_size)
         packets = [
             self.packet(
                 message,
-                number,
-                model.packet_bytes(size, self.packet_size, number),
-                number == count - 1,
-                path,
-                self.key(model.ARRIVE, message.number, number),
+                part,
+                model.packet_bytes(size, self.packet_size, part),
+                part == count - 1,
+                path if routes is None else [path[0], path[-1]],
+                self.key(model.ARRIVE, message.number, part),
             )
-            for number in range(count)
+            for part in range(count)
         ]
+        message.under_way = count
         for packet in packets:
             packet.tail = self.clock.now
+            if routes is not None:
+                routes.begin(packet, *self.path_ends[number])
         self.enter(message, packets, data)
 
     def enter(self, message: Message, packets: list[Packet], data: bool) -> None:
@@ -152,7 +161,18 @@ class Network:
     def arrive(self, packet: Packet) -> None:
         """Serve a packet: when it arrives it is known when the server will be done with it."""
         now = self.clock.now
+        if self.routes is not None and packet.hop > 0:
+            self.extend(packet, self.routes.next_link(packet))
         self.serve(packet, now, model.service_start(now, packet.path[packet.hop].free))
+
+    def extend(self, packet: Packet, link: int) -> None:
+        """Put the link that a packet takes next into its path."""
+        if link != EJECTION:
+            packet.path.insert(packet.hop, self.servers[link])
+
+    def queue(self, link: int) -> float:
+        """Seconds until a link is idle."""
+        return max(0.0, self.servers[link].free - self.clock.now)
 
     def serve(self, packet: Packet, arrival: float, start: float) -> float:
         """Serve a packet from a time on; return when that is over."""
@@ -180,13 +200,16 @@ class Network:
             packet.callbacks = self.on_arrive  # type: ignore[assignment]
             head = model.head_arrival(start, end, server.latency, self.cut_through)
             self.clock.schedule_at(packet, head, packet.key)
-        elif packet.last or self.held:
+        else:
             self.end(packet, tail)
         return end
 
     def end(self, packet: Packet, tail: float) -> None:
-        """Deliver a message whose last packet has reached the target."""
+        """Deliver a message when the last one of its packets to come has reached the target."""
         message = packet.message
+        message.under_way -= 1
+        if message.under_way > 0:
+            return
         message.callbacks = self.on_deliver
         given = message.cargo, self.mode[message.send.row]
         at = model.noticed(tail, *given, self.overhead_control, self.put_latency)

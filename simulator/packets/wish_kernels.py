@@ -1,0 +1,124 @@
+"""The compiled event loop, routes among finite buffers; see `reference/ways.py`.
+
+Where any minimal way will do, buffers ask for all links of their place in one list, and a link that
+grants looks for those whose first packet it is on a way of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hopmap.compilation import njit
+from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING
+from hopmap.simulator.row_pointers import nth
+
+from .routing_kernels import INNER, any_minimal, goal, minimal, only_stop, port_towards, room_in
+from .state import State
+
+
+@njit(cache=False)
+def wish(run: State, packet: Any, now: float) -> int:
+    """Let a packet that comes to the head of its buffer ask; return one of the links."""
+    loop, key = run.loop, packet["key"]
+    stop = only_stop(run, packet)
+    packet["wish"], packet["own"], packet["any"] = stop, -1, False
+    packet["first"], packet["count"] = 0, loop["channels"]
+    if stop != INNER:
+        return stop if stop >= 0 else ~stop
+    at, target = packet["at"], packet["target"]
+    if loop["routing"] > SPRAYING:
+        packet["wish"] = port_towards(run, at, goal(run, packet, key, now))["link"]
+        packet["first"] = _class(run, packet) * loop["route_lanes"]
+        packet["count"] = loop["route_lanes"]
+        return int(packet["wish"])
+    packet["first"], packet["count"] = loop["escapes"], loop["channels"] - loop["escapes"]
+    packet["own"] = port_towards(run, at, target)["link"]
+    if loop["routing"] == ADAPTIVE:
+        packet["any"] = True
+    else:
+        packet["wish"] = any_minimal(run, at, target, key)["link"]
+    return int(packet["own"])
+
+
+@njit(cache=False)
+def _kind(run: State, at: int, node: int) -> int:
+    return int(nth(run.ways.classes, nth(run.ways.nodes, node)["row"] + at)["kind"])
+
+
+@njit(cache=False)
+def _class(run: State, packet: Any) -> int:
+    """Class of virtual channels of a packet on the link that it asks for."""
+    loop, at = run.loop, packet["at"]
+    if packet["via"] >= 0:
+        return int(loop["detour"] + _kind(run, at, packet["via"]))
+    undecided = loop["routing"] == PAR and not packet["decided"]
+    if undecided and not port_towards(run, at, packet["target"])["crosses"]:
+        return 0
+    return int(loop["direct"] + _kind(run, at, packet["target"]))
+
+
+@njit(cache=False)
+def list_of(run: State, place: int) -> int:
+    """Link in whose list buffers ask for another."""
+    if run.loop["routing"] == FIXED or place >= run.loop["links"]:
+        return place
+    return int(nth(run.ways.links, place)["list"])
+
+
+@njit(cache=False)
+def channel_for(run: State, packet: Any, place: int) -> int:
+    """Buffer behind a link that a packet would take, or -1."""
+    loop = run.loop
+    if place == packet["wish"] or (
+        packet["any"]
+        and minimal(run, packet["at"], packet["target"], nth(run.ways.links, place)["end"])
+    ):
+        best = most_room(run, place, packet["first"], packet["count"])
+        if best >= 0:
+            return best
+    if place == packet["own"] and loop["escapes"] > 0:
+        return most_room(run, place, _kind(run, packet["at"], packet["target"]), 1)
+    return -1
+
+
+@njit(cache=False)
+def most_room(run: State, place: int, first: int, count: int) -> int:
+    """Of some buffers behind a link the one with most room, the first among equals; or -1."""
+    best = place * run.loop["channels"] + first
+    for other in range(best + 1, best + count):
+        if nth(run.limits.buffers, other)["credits"] > nth(run.limits.buffers, best)["credits"]:
+            best = other
+    return int(best) if nth(run.limits.buffers, best)["credits"] > 0 else -1
+
+
+@njit(cache=False)
+def preferred(run: State, packet: Any) -> int:
+    """Idle link with room that a packet asks for and would rather have, or -1."""
+    own, first, count = packet["own"], packet["first"], packet["count"]
+    best, most = -1, 0
+    if not packet["any"]:
+        if _open(run, packet["wish"], first, count):
+            best = packet["wish"]
+    else:
+        if _open(run, own, first, count):
+            best, most = own, room_in(run, own, first, count)
+        at = packet["at"]
+        for number in range(
+            nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]
+        ):
+            port = nth(run.ways.ports, number)
+            if minimal(run, at, packet["target"], port["end"]):
+                link = port["link"]
+                room = room_in(run, link, first, count)
+                if room > most and _open(run, link, first, count):
+                    best, most = link, room
+    if best >= 0 or run.loop["escapes"] == 0:
+        return int(best)
+    escape = _kind(run, packet["at"], packet["target"])
+    return int(own) if _open(run, own, escape, 1) else -1
+
+
+@njit(cache=False)
+def _open(run: State, link: int, first: int, count: int) -> bool:
+    """Whether a link is idle and some virtual channels behind it have room."""
+    return nth(run.limits.links, link)["serves"] < 0 and most_room(run, link, first, count) >= 0
