@@ -42,6 +42,7 @@ from .stdin import from_stdin
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Parameters, Result
+    from hopmap.topologies import LinkKind
 
 
 def simulate(
@@ -147,7 +148,7 @@ def simulate(
         )
     summary = result.summary()
     if as_json:
-        kinds = [asdict(kind) for kind in given.network.kinds]
+        kinds = [_described(kind) for kind in given.network.kinds]
         print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
         return
     warn_of(given.name, result.left_out)
@@ -232,3 +233,9 @@ def _share(summary: dict[str, Any]) -> str:
     if not summary["makespan"]:
         return "-"
     return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"
+
+
+def _described(kind: LinkKind) -> dict[str, Any]:
+    """Columns of a kind of links; of what it is a share only where links are degraded."""
+    columns = asdict(kind)
+    return columns if kind.of else {k: v for k, v in columns.items() if k not in ("of", "share")}

@@ -57,6 +57,7 @@ NETWORKS = {
     "preset:hgx-h100*2": NESTED,
     "from_networkx(nx.circular_ladder_graph(8))": FLAT,
     "listed(mesh((4, 4)))": FLAT,
+    "failed:links=1@torus:4x4": FLAT,
 }
 FEW = ("tree:4:4",)
 

@@ -86,6 +86,7 @@ def test_what_is_carried_goes_when_its_sources_are_others(tmp_path):
 
 
 def test_code_is_carried_only_for_processors_that_are_known(monkeypatch):
+    monkeypatch.delenv("HOPMAP_CARRIED", raising=False)
     monkeypatch.setattr("hopmap.carried.portable_cpu", lambda: None)
     assert "no code can be carried" in failed("warm-up", "--carry")
 

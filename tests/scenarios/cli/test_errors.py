@@ -233,7 +233,7 @@ def test_what_exists_is_replaced_whole_or_not_at_all(here):
 
 
 def test_a_mistake_of_ours_is_called_one_and_debug_shows_it(here, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise ValueError("shapes do not match")  # as numpy would
 
     monkeypatch.setattr(reading, "_read", broken)
