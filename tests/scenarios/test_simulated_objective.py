@@ -1,6 +1,7 @@
 """``map --objective``: named, or a simulated time or energy that a replay then confirms."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -167,7 +168,7 @@ def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):
         return float(node_of[0])
 
     monkeypatch.setattr(Simulated, "_replayed", replayed)
-    value = Simulated("makespan", None, "compiled")
+    value = Simulated("makespan", SimpleNamespace(program=None, parameters=None), "compiled")
     first, worse, best, equal = (np.array(m) for m in ([3, 0], [5, 0], [1, 0], [1, 2]))
     assert [value(m) for m in (first, worse, best, equal, first, best)] == [3, 5, 1, 1, 3, 1]
     assert [value(m) for m in (worse, equal)] == [5, 1]  # not kept: there may be millions of them
