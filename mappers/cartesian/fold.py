@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, permutations, product
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,8 @@ from hopmap.traces import Traffic
 
 from .grid import cartesian
 from .recognise import GridTraffic, recognised
+
+AT_ONCE = 1 << 20  # digits that are looked at together
 
 
 @mapper("fold", source="Ma, Tao 1987; LLNL rubik")
@@ -107,13 +108,7 @@ def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapp
     If nested, lower digits go to lower levels and those of one level are all equally far apart.
     """
     axes, sides, ranks = range(len(grid.dims)), range(len(box)), len(grid.coords)
-    shares = [
-        shares
-        for shares in product(*(_shares(length, box) for length in grid.dims))
-        if all(prod(share[k] for share in shares) <= box[k] for k in sides)
-    ]
-    shares.sort(key=lambda chosen: sum(digit > 1 for share in chosen for digit in share))
-    for chosen in shares:
+    for chosen in _fitting([_shares(length, box) for length in grid.dims], box):
         used = [[k for k in sides if share[k] > 1] for share in chosen]
         meets = [[i for i in axes if chosen[i][k] > 1] for k in sides]
         # Lowest digit first within a grid dimension; highest first within a network dimension.
@@ -122,6 +117,28 @@ def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapp
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
                 for reflected in (False,) if nested else (True, False):
                     yield _strung(digits, chosen, strings, reflected, box, ranks)
+
+
+def _fitting(
+    shares: Sequence[Sequence[tuple[int, ...]]], box: Sequence[int]
+) -> Iterator[list[tuple[int, ...]]]:
+    """Choose a share for every grid dimension, such that all fit; those with few digits first."""
+    tables = [np.array(options, dtype=np.int64).reshape(-1, len(box)) for options in shares]
+    taken, used = np.zeros((1, 0), dtype=np.int64), np.ones((1, len(box)), dtype=np.int64)
+    digits = np.zeros(1, dtype=np.int64)
+    for options in tables:
+        if not len(options) or not len(used):
+            return
+        rows, parts = max(AT_ONCE // options.size, 1), []
+        for begin in range(0, len(used), rows):
+            both = used[begin : begin + rows, None] * options
+            first, share = np.nonzero((both <= np.array(box)).all(axis=2))
+            parts.append((first + begin, share, both[first, share]))
+        before, share, used = (np.concatenate(column) for column in zip(*parts, strict=True))
+        taken = np.column_stack((taken[before], share))
+        digits = digits[before] + (options > 1).sum(axis=1)[share]
+    for row in taken[np.argsort(digits, kind="stable")]:
+        yield [options[k] for options, k in zip(shares, row.tolist(), strict=True)]
 
 
 def _shares(length: int, box: Sequence[int]) -> list[tuple[int, ...]]:

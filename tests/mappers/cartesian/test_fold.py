@@ -1,6 +1,8 @@
 """Fold: grids are recognised in any numbering and folded as well as is known."""
 
 from dataclasses import replace
+from itertools import product
+from math import prod
 
 import numpy as np
 import pytest
@@ -8,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.cartesian import fold as fold_module
 from hopmap.mappers.cartesian.recognise import grid_of, recognised
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
+from support.slow import examples
 from support.traffic import grid_traffic
 
 
@@ -118,3 +122,22 @@ def test_metadata_that_contradict_the_traffic_are_no_grid():
     wrong = replace(traffic, metadata={**traffic.metadata, "dims": [3, 5]})
     topology = topology_from_spec("mesh:4x4")
     check_mapping(map_ranks(wrong, topology, "fold"), topology, 16)
+
+
+@examples(100)
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=3),
+    st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    st.sampled_from([7, 1 << 20]),
+)
+def test_digits_that_fit_are_found_as_among_all_of_them(dims, box, at_once):
+    shares = [fold_module._shares(length, box) for length in dims]
+    fitting = [
+        chosen
+        for chosen in product(*shares)
+        if all(prod(share[k] for share in chosen) <= box[k] for k in range(len(box)))
+    ]
+    fitting.sort(key=lambda chosen: sum(digit > 1 for share in chosen for digit in share))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fold_module, "AT_ONCE", at_once)
+        assert [tuple(chosen) for chosen in fold_module._fitting(shares, box)] == fitting
