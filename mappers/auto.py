@@ -71,6 +71,7 @@ BLOCKS = 20  # proposals of blocks a rank after each round
 COLD = 0.02
 SKEWED, USUAL = 2.0, 1.5  # of the median cost of a rank: a mean that is far above; a scale then
 STARTS = 3
+MOST_STARTS = 12  # of a time budget elsewhere than on hierarchies, if its share lasts
 BISECTION = 0.85  # of a time budget until the first bisection ends
 SHARE = 0.1  # of a time budget for more starts
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
@@ -268,7 +269,7 @@ def _bisections(
 ) -> Iterator[NDArray[np.int64]]:
     """Make mappings to start annealing from."""
     watch, tries = search.watch, 1
-    for done in range(STARTS):
+    for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
         begin = watch.now()
         yield bisected(search.model, search.topology, rng, tries, lambda: _part(watch) > BISECTION)
         spent, left = max(watch.now() - begin, 1e-3), watch.left()
