@@ -7,10 +7,8 @@ that last group. `read_definitions` walks it once and leaves flat tables for the
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +16,8 @@ from numpy.typing import NDArray
 from hopmap.traces.regions import Role, is_call, role_of_call, roles_by_name
 from hopmap.traces.trace import TraceError
 
-from .library import (
-    POINTER,
-    STATUS,
-    TEXT,
-    UINT8,
-    UINT32,
-    UINT64,
-    UNDEFINED_UINT32,
-    Complaints,
-    call,
-)
+from .definition_records import Group, Location, Records, read_records
+from .library import UNDEFINED_UINT32, Complaints
 
 UNKNOWN, MPI, MEASUREMENT_SYSTEM = 0, 4, 6  # OTF2_PARADIGM_*
 FILE_IO, FILE_IO_METADATA, RMA, ATOMIC = 27, 38, 29, 14  # OTF2_REGION_ROLE_*
@@ -39,24 +28,6 @@ _WAITS = (15, 16, 22, 33)
 CPU_THREAD = 1  # OTF2_LOCATION_TYPE_CPU_THREAD
 COMM_LOCATIONS, COMM_GROUP, COMM_SELF = 4, 5, 6  # OTF2_GROUP_TYPE_*
 GLOBAL_MEMBERS = 1  # OTF2_GROUP_FLAG_GLOBAL_MEMBERS: events already carry world ranks
-
-
-class Location(NamedTuple):
-    """A stream of events: a thread, a GPU stream, a set of metrics."""
-
-    reference: int
-    kind: int
-    events: int
-    process: int  # its location group
-
-
-class Group(NamedTuple):
-    """A group as it stands in the file."""
-
-    kind: int
-    paradigm: int
-    flags: int
-    members: NDArray[np.uint64]
 
 
 class Partners(NamedTuple):
@@ -122,64 +93,6 @@ class Definitions:
         return len(self.masters)
 
 
-@dataclass
-class _Raw:
-    """Definitions as they come, record by record."""
-
-    clock: tuple[int, int] | None = None
-    strings: dict[int, str] = field(default_factory=dict)
-    locations: dict[int, Location] = field(default_factory=dict)
-    regions: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # name, role, paradigm
-    groups: dict[int, Group] = field(default_factory=dict)
-    communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)  # one group or two
-    windows: dict[int, int] = field(default_factory=dict)  # communicator
-
-    def on_clock_properties(self, resolution: int, offset: int, _length: int, _date: int) -> None:
-        self.clock = (resolution, offset)
-
-    def on_string(self, reference: int, text: bytes) -> None:
-        self.strings[reference] = text.decode(errors="replace")
-
-    def on_location(self, reference: int, _name: int, kind: int, events: int, group: int) -> None:
-        self.locations[reference] = Location(reference, kind, events, group)
-
-    def on_region(
-        self, reference: int, name: int, _canonical: int, _about: int, role: int, paradigm: int
-    ) -> None:
-        self.regions[reference] = (name, role, paradigm)
-
-    def on_group(
-        self, reference: int, _name: int, kind: int, paradigm: int, flags: int, size: int, at: int
-    ) -> None:
-        members = np.zeros(0, dtype=np.uint64)
-        if size and at:
-            members = np.array((UINT64 * size).from_address(at), dtype=np.uint64)
-        self.groups[reference] = Group(kind, paradigm, flags, members)
-
-    def on_comm(self, reference: int, _name: int, group: int) -> None:
-        self.communicators[reference] = (group,)
-
-    def on_inter_comm(self, reference: int, _name: int, near: int, far: int) -> None:
-        self.communicators[reference] = (near, far)
-
-    def on_rma_win(self, reference: int, _name: int, communicator: int) -> None:
-        self.windows[reference] = communicator
-
-
-# Callback of libotf2, method above, argument types. Trailing arguments nobody asks for are left
-# out: in every ABI that numba runs on the caller owns them.
-_CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
-    ("ClockProperties", "on_clock_properties", (UINT64, UINT64, UINT64, UINT64)),
-    ("String", "on_string", (UINT32, TEXT)),
-    ("Location", "on_location", (UINT64, UINT32, UINT8, UINT64, UINT32)),
-    ("Region", "on_region", (UINT32, UINT32, UINT32, UINT32, UINT8, UINT8)),
-    ("Group", "on_group", (UINT32, UINT32, UINT8, UINT8, UINT32, UINT32, POINTER)),
-    ("Comm", "on_comm", (UINT32, UINT32, UINT32)),
-    ("InterComm", "on_inter_comm", (UINT32, UINT32, UINT32, UINT32)),
-    ("RmaWin", "on_rma_win", (UINT32, UINT32, UINT32)),
-)
-
-
 def read_definitions(reader: int, file: str, complaints: Complaints) -> Definitions:
     """Read the global definitions of an open archive.
 
@@ -197,78 +110,32 @@ def read_definitions(reader: int, file: str, complaints: Complaints) -> Definiti
     TraceError
         The file is missing, cut, or lacks what an MPI program needs.
     """
-    raw = _Raw()
-    failure: list[BaseException] = []
-
-    def guarded(method: Callable[..., None]) -> Callable[..., int]:
-        def callback(_user: int | None, *arguments: Any) -> int:
-            try:
-                method(*arguments)
-            except BaseException as error:  # also Ctrl-C: it must not be lost inside libotf2
-                failure.append(error)
-                return 1
-            return 0
-
-        return callback
-
-    callbacks = call("GlobalDefReaderCallbacks_New")
-    kept_alive = []
-    try:
-        for name, method, types in _CALLBACKS:
-            prototype = ctypes.CFUNCTYPE(STATUS, POINTER, *types)
-            kept_alive.append(prototype(guarded(getattr(raw, method))))
-            call(f"GlobalDefReaderCallbacks_Set{name}Callback", callbacks, kept_alive[-1])
-        definitions = call("Reader_GetGlobalDefReader", reader)
-        if not definitions:
-            raise complaints.fail(file, "no global definitions")
-        try:
-            count, expected = UINT64(), UINT64()
-            call("Reader_RegisterGlobalDefCallbacks", reader, definitions, callbacks, None)
-            status = call(
-                "Reader_ReadAllGlobalDefinitions", reader, definitions, ctypes.byref(count)
-            )
-            if failure and not isinstance(failure[0], Exception):
-                raise failure[0]
-            if failure:
-                raise TraceError(f"{file}: definition {count.value}: {failure[0]!r}")
-            complaints.expect(status, file, f"unreadable after {count.value} definitions")
-            call("Reader_GetNumberOfGlobalDefinitions", reader, ctypes.byref(expected))
-            if count.value != expected.value:
-                raise TraceError(
-                    f"{file}: {count.value} definitions, the anchor file says {expected.value}"
-                )
-        finally:
-            call("Reader_CloseGlobalDefReader", reader, definitions)
-    finally:
-        call("GlobalDefReaderCallbacks_Delete", callbacks)
-    return _resolve(raw, file)
-
-
-def _resolve(raw: _Raw, file: str) -> Definitions:
-    """Follow all references; whatever does not fit is a `TraceError`."""
-    if raw.clock is None or raw.clock[0] == 0:
+    records = read_records(reader, file, complaints)
+    if records.clock is None or records.clock[0] == 0:
         raise TraceError(f"{file}: no ClockProperties definition with a resolution")
-    masters = _masters(raw, file)
+    masters = _masters(records, file)
     ranks = len(masters)
-    process_of = {raw.locations[int(master)].process: rank for rank, master in enumerate(masters)}
+    process_of = {
+        records.locations[int(master)].process: rank for rank, master in enumerate(masters)
+    }
     if len(process_of) == ranks:
         rank_of = {
             location.reference: process_of[location.process]
-            for location in raw.locations.values()
+            for location in records.locations.values()
             if location.kind == CPU_THREAD and location.process in process_of
         }
     else:  # ranks share a process (they are threads themselves): nothing else belongs to one
         rank_of = {int(master): rank for rank, master in enumerate(masters)}
-    communicators, partners = _partners(raw, ranks, file)
-    regions = sorted(raw.regions.items())
+    communicators, partners = _partners(records, ranks, file)
+    regions = sorted(records.regions.items())
     names = tuple(
-        _text(raw, name, f"{file}: region {reference}") for reference, (name, *_) in regions
+        _text(records, name, f"{file}: region {reference}") for reference, (name, *_) in regions
     )
     roles = _roles(names, [kind for _, (_, *kind) in regions])
     return Definitions(
-        resolution=raw.clock[0],
-        offset=raw.clock[1],
-        locations=tuple(sorted(raw.locations.values())),
+        resolution=records.clock[0],
+        offset=records.clock[1],
+        locations=tuple(sorted(records.locations.values())),
         rank_of=rank_of,
         masters=masters,
         regions=names,
@@ -278,14 +145,14 @@ def _resolve(raw: _Raw, file: str) -> Definitions:
         waits=np.array([role in _WAITS for _, (_, role, _) in regions], dtype=np.bool_),
         communicators=communicators,
         partners=partners,
-        windows=_windows(raw, partners, ranks, file),
+        windows=_windows(records, partners, ranks, file),
     )
 
 
-def _windows(raw: _Raw, partners: Partners, ranks: int, file: str) -> Windows:
+def _windows(records: Records, partners: Partners, ranks: int, file: str) -> Windows:
     """Find the communicators of windows, and the groups that may synchronise them."""
     rows = []
-    for reference, communicator in sorted(raw.windows.items()):
+    for reference, communicator in sorted(records.windows.items()):
         row = int(np.searchsorted(partners.reference, communicator))
         if row == len(partners.reference) or partners.reference[row] != communicator:
             raise TraceError(
@@ -294,11 +161,11 @@ def _windows(raw: _Raw, partners: Partners, ranks: int, file: str) -> Windows:
         rows.append(row if partners.number[row] >= 0 else -1)
     groups = {
         reference: _world_ranks(group, ranks, f"{file}: group {reference}")
-        for reference, group in sorted(raw.groups.items())
+        for reference, group in sorted(records.groups.items())
         if rows and group.paradigm == MPI and group.kind in (COMM_LOCATIONS, COMM_GROUP)
     }
     return Windows(
-        reference=np.array(sorted(raw.windows), dtype=np.uint32),
+        reference=np.array(sorted(records.windows), dtype=np.uint32),
         communicator=np.array(rows, dtype=np.int32),
         group_reference=np.array(list(groups), dtype=np.uint32),
         groups=tuple(groups.values()),
@@ -323,11 +190,11 @@ def _roles(names: tuple[str, ...], kinds: list[list[int]]) -> NDArray[np.uint8]:
     return roles
 
 
-def _masters(raw: _Raw, file: str) -> NDArray[np.uint64]:
+def _masters(records: Records, file: str) -> NDArray[np.uint64]:
     """Locations of the world ranks: the members of MPI's COMM_LOCATIONS group."""
     found = [
         group
-        for group in raw.groups.values()
+        for group in records.groups.values()
         if group.kind == COMM_LOCATIONS and group.paradigm == MPI
     ]
     if len(found) != 1:
@@ -335,7 +202,7 @@ def _masters(raw: _Raw, file: str) -> NDArray[np.uint64]:
             f"{file}: {len(found)} groups of MPI locations, expected 1: not the trace of an MPI run"
         )
     masters = found[0].members
-    unknown = [int(member) for member in masters if int(member) not in raw.locations]
+    unknown = [int(member) for member in masters if int(member) not in records.locations]
     if unknown:
         raise TraceError(f"{file}: MPI location {unknown[0]} is not defined")
     if len(set(masters.tolist())) != len(masters):
@@ -343,20 +210,22 @@ def _masters(raw: _Raw, file: str) -> NDArray[np.uint64]:
     return masters
 
 
-def _partners(raw: _Raw, ranks: int, file: str) -> tuple[tuple[NDArray[np.int32], ...], Partners]:
+def _partners(
+    records: Records, ranks: int, file: str
+) -> tuple[tuple[NDArray[np.int32], ...], Partners]:
     """Lay the members of all communicators out flat."""
     communicators: list[NDArray[np.int32]] = []
     members = [np.arange(ranks, dtype=np.int32)]  # first, for groups with GLOBAL_MEMBERS
     filled = ranks
     rows: list[tuple[int, int, int, int]] = []
     selves, bridges = [], []
-    for row, (reference, references) in enumerate(sorted(raw.communicators.items())):
+    for row, (reference, references) in enumerate(sorted(records.communicators.items())):
         place = f"{file}: communicator {reference}"
         groups = []
         for group in references:
-            if group not in raw.groups:
+            if group not in records.groups:
                 raise TraceError(f"{place}: its group {group} is not defined")
-            groups.append(raw.groups[group])
+            groups.append(records.groups[group])
         if any(group.paradigm != MPI for group in groups):
             rows.append((reference, -1, 0, 0))
             continue
@@ -397,9 +266,9 @@ def _world_ranks(group: Group, ranks: int, place: str) -> NDArray[np.int32]:
     return group.members.astype(np.int32)
 
 
-def _text(raw: _Raw, reference: int, place: str) -> str:
+def _text(records: Records, reference: int, place: str) -> str:
     if reference == UNDEFINED_UINT32:
         return ""
-    if reference not in raw.strings:
+    if reference not in records.strings:
         raise TraceError(f"{place}: its name, string {reference}, is not defined")
-    return raw.strings[reference]
+    return records.strings[reference]
