@@ -1,11 +1,14 @@
-"""A collective beside an incast on the nodes that real jobs of Leonardo had.
+"""A collective beside an incast on the nodes that real jobs of Leonardo and LUMI had.
 
 Published: on 64 nodes of Leonardo an all-gather of 16 MiB takes 3.1 times as long beside an incast,
-an all-to-all 2.0 times (Piarulli, Faltelli, Pleiter and others, Characterizing the Impact of
-Congestion in Modern HPC Interconnects, arXiv 2604.11432, 2026). Here: 64 nodes of a list of hosts,
-in turns to the one and the other; routes are static, buffers finite, nobody slows down senders.
+an all-to-all 2.0 times, on LUMI 0.94 to 1.05 times (Piarulli, Faltelli, Pleiter and others,
+Characterizing the Impact of Congestion in Modern HPC Interconnects, arXiv 2604.11432, 2026). Here:
+64 nodes of a list of hosts, in turns to the one and the other. On Leonardo routes are static and
+nobody slows senders down; on LUMI ``--routing`` and ``--at-once`` say how it is: so many messages
+of ``--piece`` bytes may be under way to a node, which are granted one after the other.
 
     python benchmarks/jobs/interference.py FOLDER     with leonardo_jobs.tar.gz, leonardo_nodes.txt
+    python benchmarks/jobs/interference.py FOLDER --machine lumi --piece 65536 --at-once 2
 """
 
 from __future__ import annotations
@@ -13,33 +16,51 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import hopmap as hm
+from hopmap.errors import HopmapError
 from hopmap.scenarios.jobs.asked import Job
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import Program, program_of
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 
 LINKS = {"link.node.bandwidth": 50e9, "link.local.bandwidth": 25e9, "link.global.bandwidth": 25e9}
-ENDS = {"injection.bandwidth": 24.6e9, "ejection.bandwidth": 24.6e9, "nic": "fifo"}
+ENDS = {"injection.bandwidth": 24.6e9, "ejection.bandwidth": 24.6e9}
 VICTIMS = {"all-gather": "allgather=ring", "all-to-all": "alltoall=pairwise"}
 SLOWED = 1.1  # from here on a call counts as slowed
-PIECE = 2**20  # bytes of a message of the incast
 
 
-def incast(ranks: int, times: int) -> Program:
-    """Let all send to the first, which waits for all of them, again and again."""
+def incast(ranks: int, times: int, size: int, at_once: int) -> Program:
+    """Let all send to the first, which grants some messages at once, again and again."""
     others = range(1, ranks)
-    takes = [("irecv", peer, PIECE) for peer in others]
-    root = [("repeat", times, takes + [("wait", k) for k in range(len(takes))])]
-    send = [("repeat", times, [("send", 0, PIECE)])]
-    return program_of("incast", [root, *(send for _ in others)])
+    root = []
+    for some in batched(others, at_once or len(others)):
+        takes = [("irecv", peer, size) for peer in some]
+        root += takes + [("wait", len(root) + k) for k in range(len(takes))]
+    send = [("repeat", times, [("send", 0, size)])]
+    return program_of("incast", [[("repeat", times, root)], *(send for _ in others)])
 
 
-def slowed(network: hm.Topology, nodes: np.ndarray, call: str, settings: dict, size: str) -> float:
+def batched(ranks: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Yield pieces of so many."""
+    return (ranks[k : k + size] for k in range(0, len(ranks), size))
+
+
+def slowed(
+    network: str | hm.Topology,
+    nodes: np.ndarray,
+    call: str,
+    settings: dict,
+    size: str,
+    piece: int,
+    at_once: int,
+) -> float:
     """Return how many times as long a call takes beside an incast that outlasts it."""
     victims, others = nodes[::2], nodes[1::2]
     call = f"collective:{call},{len(victims)},{size}"
@@ -47,7 +68,7 @@ def slowed(network: hm.Topology, nodes: np.ndarray, call: str, settings: dict, s
     while True:
         jobs = [
             Job(call, mapping=victims, start=1e-3),
-            Job(incast(len(others), times), mapping=others),
+            Job(incast(len(others), times, piece, at_once), mapping=others),
         ]
         run = simulate_jobs(jobs, network, settings=settings)
         victim, aggressor = run.jobs
@@ -64,26 +85,41 @@ def main() -> None:
     parser.add_argument("--size", default="16MiB")
     parser.add_argument("--buffers", type=int, nargs="*", default=[0, 4, 16, 64])
     parser.add_argument("--packet", default="8KiB")
+    parser.add_argument("--machine", choices=["leonardo", "lumi"], default="leonardo")
+    parser.add_argument("--routing", nargs="*", default=["deterministic"])
+    parser.add_argument("--piece", type=int, default=2**20, help="bytes of a message of the incast")
+    parser.add_argument("--at-once", type=int, nargs="*", default=[0], help="0: all of them")
     given = parser.parse_args()
-    network = hm.topology(f"file:{given.folder / 'leonardo_nodes.txt'}")
+    if given.machine == "leonardo":
+        network, known = hm.topology(f"file:{given.folder / 'leonardo_nodes.txt'}"), LINKS | ENDS
+        topology = network
+    else:
+        network, known = "preset:lumi-g", {}  # which brings its figures
+        topology = hm.topology(network)
     lists = []
-    for listed in lists_in(str(given.folder / "leonardo_jobs.tar.gz")):
+    for listed in lists_in(str(given.folder / f"{given.machine}_jobs.tar.gz")):
         hosts = read_hosts(listed)
         if len(hosts) >= given.nodes and len(lists) < given.jobs:
-            lists.append(np.array(nodes_of(network, hosts, listed)[: given.nodes]))
+            with suppress(HopmapError):  # nodes of LUMI's other part
+                lists.append(np.array(nodes_of(topology, hosts, listed)[: given.nodes]))
     print(f"{len(lists)} lists, {given.nodes} nodes of each, {given.size}; CPU seconds last")
-    for buffer in given.buffers:
-        settings = LINKS | ENDS | {"packet_size": given.packet, "network.buffer": buffer}
-        settings["network.virtual_channels"] = 2
+    for buffer, routing, at_once in product(given.buffers, given.routing, given.at_once):
+        settings = known | {"nic": "fifo", "packet_size": given.packet, "network.buffer": buffer}
+        settings |= {"network.virtual_channels": 3 if routing != "deterministic" else 2}
+        settings["network.routing"] = routing
         for name, call in VICTIMS.items():
             begin = time.process_time()
-            found = [slowed(network, nodes, call, settings, given.size) for nodes in lists]
+            found = [
+                slowed(network, nodes, call, settings, given.size, given.piece, at_once)
+                for nodes in lists
+            ]
             spent = time.process_time() - begin
             low, high = np.percentile(found, [10, 90])
             hit = [each for each in found if each > SLOWED] or [1.0]
             print(
-                f"buffer {buffer}: {name}: median {statistics.median(found):.2f}, mean "
-                f"{np.mean(found):.2f}, 10th to 90th percentile {low:.2f} to {high:.2f}, most "
+                f"buffer {buffer}, {routing}, at once {at_once}: {name}: "
+                f"median {statistics.median(found):.2f}, mean {np.mean(found):.2f}, "
+                f"10th to 90th percentile {low:.2f} to {high:.2f}, most "
                 f"{max(found):.2f}; slowed {np.mean(np.array(found) > SLOWED):.0%}, these by a "
                 f"median of {statistics.median(hit):.2f}; {spent:.0f} s",
                 flush=True,

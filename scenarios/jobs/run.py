@@ -12,7 +12,6 @@ from hopmap.notebook import Shown
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.assumed import assumed
 from hopmap.scenarios.given import GivenSettings, GivenTopology, configured, replay_given
-from hopmap.scenarios.run_files import RunFiles
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError, Parameters, Program, Result
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.jobs.background import background as others_send
@@ -28,6 +27,8 @@ from .placed import expect_room, free_nodes, nodes_named, placed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hopmap.scenarios.run_files import RunFiles
 
 TRIES = 4  # times that background traffic is made longer than the jobs took beside it
 
@@ -146,7 +147,7 @@ def simulate_jobs(
     >>> [round(each, 2) for each in run.slowdowns]
     [1.51, 1.0]
     """
-    engine, files = engine or DEFAULT_ENGINE, files or RunFiles()
+    engine = engine or DEFAULT_ENGINE
     if engine not in ENGINES:
         raise ParameterError(unknown("engine", engine, ENGINES))
     if not jobs:
@@ -191,15 +192,16 @@ def simulate_jobs(
             names=numbered_names([*names, *(each.name for each in sending)]),
             background=[False] * len(programs) + [True] * len(sending),
         )
-        files.expect_writable(program)
+        if files is not None:
+            files.expect_writable(program)
         return program, replay(
             program,
             network,
             np.concatenate([*nodes, *loads]),
             parameters=parameters,
             engine=engine,
-            record_operations=files.operations,
-            record_links=bins if files.links else 0,
+            record_operations=files is not None and files.operations,
+            record_links=bins if files is not None and files.links else 0,
         )
 
     seconds = 2 * ends if ends > 0 else 1e-3
@@ -223,8 +225,9 @@ def simulate_jobs(
             result, network, settings or {}, generated=any(each.generated for each in inputs)
         ),
     )
-    title = f"{program.name} on {network.spec}, engine {engine}"
-    files.write(None, program, result, network, everywhere, title)
+    if files is not None:
+        title = f"{program.name} on {network.spec}, engine {engine}"
+        files.write(None, program, result, network, everywhere, title)
     parts = by_job(result, program)
     shares = shared_links([job.name for job in parts], loads_by_job(program, network, everywhere))
     return JobsRun(

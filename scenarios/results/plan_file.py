@@ -23,6 +23,7 @@ class Plan(NamedTuple):
     impossible: dict[str, int]
     expanded: list[str]
     auto_expanded: dict[str, bool]
+    description: str
 
 
 def save_plan(
@@ -35,6 +36,7 @@ def save_plan(
     impossible: Mapping[str, int] | None = None,
     expanded: Sequence[str] = (),
     auto_expanded: Mapping[str, bool] | None = None,
+    description: str = "",
 ) -> None:
     """Write which runs the scenario consists of, in order.
 
@@ -54,6 +56,8 @@ def save_plan(
         Traces of which what collectives send is mapped, too.
     auto_expanded : mapping of str to bool, optional
         See `sweep.plan.auto_expanded`.
+    description : str
+        Of the scenario, and of what it leaves out.
     """
     plan = {
         "runs": list(run_ids),
@@ -64,6 +68,7 @@ def save_plan(
         "impossible": dict(impossible or {}),
         "expanded": list(expanded),
         "auto_expanded": dict(auto_expanded or {}),
+        "description": description,
     }
     with replacing(folder / "plan.json") as partial:
         partial.write_text(json.dumps(plan, indent=1) + "\n")
@@ -89,6 +94,7 @@ def read_plan(folder: Path) -> Plan:
             dict(plan.get("impossible", {})),
             list(plan.get("expanded", [])),
             dict(plan.get("auto_expanded", {})),
+            str(plan.get("description", "")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None

@@ -195,6 +195,17 @@ def number(value: object) -> float | None:
     return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
 
 
+def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
+    """Say which other jobs ran beside all runs, and what that cost these."""
+    if not (file := given.get("beside")):
+        return ""
+    slower = runs["slowdown"].dropna()
+    took = f", which take {slower.min():.3g} to {slower.max():.3g} times as long" * bool(
+        len(slower)
+    )
+    return f"The jobs of {file} ran beside all runs{took}."
+
+
 def load_study(folder: Path) -> Study:
     """Read a folder of results.
 
@@ -224,7 +235,7 @@ def load_study(folder: Path) -> Study:
     return Study(
         folder=folder,
         name=str(given.get("name") or folder.resolve().name),
-        description=str(given.get("description", "")),
+        description="\n".join(filter(None, (plan.description, _beside(given, well)))),
         scenario_text=text,
         settings=tuple(sorted(flat(given.get("parameters", {})))),
         variants=plan.variants,

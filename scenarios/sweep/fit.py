@@ -14,10 +14,11 @@ from typing import NamedTuple
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.store_index import finished
+from hopmap.simulator.parameters.settings import Settings
 from hopmap.topologies import MappingError, check_fits
 from hopmap.traces import Traffic
 
-from .inputs import planned_network
+from .beside import room_beside
 from .mappings import in_file, placed_in_file
 from .plan import Run
 
@@ -52,10 +53,17 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
 
     @lru_cache
     def why_not(
-        trace: str, made_of: str, topology: str, network: str, mapper: str, spread: bool
+        trace: str,
+        made_of: str,
+        topology: str,
+        network: str,
+        beside: tuple[Settings, str, str],
+        mapper: str,
+        spread: bool,
     ) -> str:
-        traffic, built = traffic_of(trace, made_of), planned_network(topology, network)
+        traffic = traffic_of(trace, made_of)
         try:
+            built = room_beside(topology, network, *beside)
             check_fits(traffic.ranks, built)
         except MappingError as error:
             return f"{trace}: {error}"
@@ -75,7 +83,8 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
         reason = ""
         if errors.get(run.run_id, "") is not None:
             where = (run.trace.name, run.traffic_of, run.topology, run.network)
-            reason = why_not(*where, run.mapper, run.spread)
+            beside = run.settings if run.others else (), run.others, run.others_digest
+            reason = why_not(*where, beside, run.mapper, run.spread)
         if reason:
             impossible[reason] += 1
         else:

@@ -76,7 +76,7 @@ def planned_traffic(
         collectives = "ignore" if algorithms is None else "expand"
         return traffic_of_source(source, collectives, algorithms).traffic
 
-    return _unchanged(source.name, read, source.digest, digest)
+    return unchanged(source.name, read, source.digest, digest)
 
 
 @lru_cache(maxsize=4096)
@@ -107,18 +107,25 @@ def planned_program(
         chosen = dict(algorithms)
         return program_of_source(source, steps=steps, rounds=rounds, algorithms=chosen).program
 
-    return _unchanged(source.name, read, source.digest, digest)
+    return unchanged(source.name, read, source.digest, digest)
 
 
 @lru_cache(maxsize=2)
 def planned_network(topology: str, digest: str) -> Topology:
     """Build the topology whose file, if any, had this digest; see `planned_traffic`."""
-    return _unchanged(
+    return unchanged(
         topology, lambda: topology_from_spec(topology), lambda: network_digest(topology), digest
     )
 
 
-def _unchanged(name: str, read: Callable[[], T], now: Callable[[], str], digest: str) -> T:
+def unchanged(name: str, read: Callable[[], T], now: Callable[[], str], digest: str) -> T:
+    """Return what is read of an input that had this digest.
+
+    Raises
+    ------
+    ScenarioError
+        It is another one by now.
+    """
     value = read()
     if now() != digest:
         raise ScenarioError(f"{name}: changed since the runs were planned: plan them again")

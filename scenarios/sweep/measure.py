@@ -13,13 +13,14 @@ import numpy as np
 from hopmap.mappers.timing import timed_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
-from hopmap.simulator import Metrics, MetricsError, Result, Steady, evaluate, simulate
+from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
 from hopmap.simulator.explain.free_network import free_makespan
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 from hopmap.traces.left_out import LeftOut
 
+from .beside import replay_beside, room_beside
 from .inputs import planned_network, planned_program
 from .mappings import in_file, mapping_digest, placed_in_file
 from .plan import Run
@@ -47,8 +48,9 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     }
     traffic = _traffic(results, run.trace.name, run.traffic_of)
     topology, _ = configure(planned_network(run.topology, run.network), run.settings)
+    free = room_beside(run.topology, run.network, run.settings, run.others, run.others_digest)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
-    node_of, row["mapping_seconds"] = _placed(run, traffic, topology)
+    node_of, row["mapping_seconds"] = _placed(run, traffic, free)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
@@ -64,6 +66,9 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     if run.engine is not None:
         replay = _replay.__wrapped__ if run.messages else _replay  # 32 of them would be large
         result = replay(_same_for_all(run), node_of.tobytes())
+        if run.others:
+            alone, result = result.makespan, _among(_same_for_all(run), node_of.tobytes())
+            row["slowdown"] = result.makespan / alone if alone else None
         row |= {
             "replay_seconds": result.wall_seconds,
             "replay_error": result.extrapolated.error if result.extrapolated else None,
@@ -104,6 +109,15 @@ def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, fl
     return timed_mapping(traffic, room, pipeline, seed=run.seed, initial=initial)
 
 
+@lru_cache(maxsize=32)
+def _among(run: Run, nodes: bytes) -> Result:
+    """Replay a mapping beside the other jobs."""
+    topology = planned_network(run.topology, run.network)
+    node_of = np.frombuffer(nodes, dtype=np.int64)
+    how = {"engine": run.engine, "settings": dict(run.settings)}
+    return replay_beside(_program(run), node_of, topology, run.others, **how)
+
+
 def _left_out(result: Result) -> str | None:
     """Return what the replay left out or took for something else, None for nothing."""
     notes = (LeftOut(what, count) for what, count in result.notes.items())
@@ -141,6 +155,11 @@ def _traffic(results: Path, name: str, made_of: str) -> Traffic:
     return store.load_traffic(results, name, made_of)
 
 
+def _program(run: Run) -> Program:
+    algorithms = tuple(run.algorithms.items())
+    return planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
+
+
 def _same_for_all(run: Run) -> Run:
     """Leave out what does not change how a mapping is replayed."""
     return replace(run, mapper="", mapper_called="", mapping="", seed=0)
@@ -150,8 +169,7 @@ def _same_for_all(run: Run) -> Run:
 def _free(run: Run) -> float:
     """Replay the default order on a network that takes no time, once for all mappers."""
     topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
-    algorithms = tuple(parameters.algorithms.items())
-    program = planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
+    program = _program(run)
     node_of = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
     assert run.engine is not None
     return free_makespan(program, topology, node_of, parameters, run.engine)
@@ -161,8 +179,7 @@ def _free(run: Run) -> float:
 def _replay(run: Run, nodes: bytes) -> Result:
     """Replay a mapping once, even where several mappers or seeds find the same one."""
     topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
-    algorithms = tuple(parameters.algorithms.items())
-    program = planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
+    program = _program(run)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None
     return simulate(

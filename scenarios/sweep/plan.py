@@ -26,6 +26,7 @@ from hopmap.topologies.job import OVER, split
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
 
+from .beside import others_digest
 from .inputs import counts_collectives, network_digest
 from .mappings import called as mapper_called
 from .mappings import canonical_mapper, in_file, is_drawn, mapping_digest
@@ -75,6 +76,8 @@ class Run:
         Hash of the file that holds the mapping; empty where a mapper makes it.
     mapper_called : str
         What tables and reports call the mapper: a file by its place beside the scenario.
+    others, others_digest : str
+        The file of other jobs that run beside it, and its hash; empty where it is alone.
     """
 
     trace: Source
@@ -96,6 +99,8 @@ class Run:
     spread: bool = False
     mapping: str = ""
     mapper_called: str = ""
+    others: str = ""
+    others_digest: str = ""
 
     @cached_property
     def run_id(self) -> str:
@@ -118,7 +123,7 @@ class Run:
             "steps": self.steps,
             "parameters": normalised(self.settings),
         }
-        names = ("messages", "rounds", "expanded", "repeat", "exact", "spread")
+        names = ("messages", "rounds", "expanded", "repeat", "exact", "spread", "others_digest")
         more = {name: getattr(self, name) for name in names}
         return what | {key: value for key, value in more.items() if value}
 
@@ -204,6 +209,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
     digests = {trace: source.digest() for trace, source in sources.items()}
     how = "ignore" if _varies_algorithms(scenario) else scenario.collectives
     known = known if how == "auto" else {}
+    others = scenario.beside, others_digest(scenario.beside)
     counted = {
         trace: known[read]
         if (read := _reading(digests[trace])) in known
@@ -249,6 +255,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                         bool(engine) and scenario.replay.exact,
                         scenario.spread,
                         *files[mapper],
+                        *others,
                     )
 
 

@@ -259,6 +259,7 @@ def save_inputs(
         impossible,
         list(dict.fromkeys(run.trace.name for run in runs if run.expanded)),
         auto_expanded(scenario, runs),
+        scenario.description,
     )
 
 

@@ -218,6 +218,9 @@ class Scenario(_Section):
         Runs on the hosts of jobs; with one, traces and topologies may be left out.
     hosts, nodelist : str, optional
         Nodes that a job has, of every topology: a file of hosts, or Slurm's list of them.
+    beside : str
+        Other jobs, and traffic of others, beside every run: a file as `hopmap simulate --jobs`
+        takes it, relative to the scenario file. They are placed first.
     plugins : list of str
         Files, relative to the scenario file, and modules with mappers or topologies of one's own.
     folder : str
@@ -244,6 +247,7 @@ class Scenario(_Section):
     folder: StrictStr = ""
     hosts: Text | None = None
     nodelist: Text | None = None
+    beside: StrictStr = ""
     plugins: list[Text] = []
 
     def groups(self) -> list[Include]:

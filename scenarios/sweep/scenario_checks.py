@@ -11,6 +11,7 @@ from hopmap.simulator.parameters.settings import check_settings
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
 from hopmap.traces.sources import Source, open_source
 
+from .beside import others_digest
 from .mappings import canonical_mapper
 from .published import check_published
 from .scenario import Exclude, Scenario, ScenarioError
@@ -71,6 +72,14 @@ def check_scenario(scenario: Scenario, path: Path, before: Crossed = NOTHING) ->
             f"{path}: replay.engine: {engine!r}{did_you_mean(engine, ENGINES)}: "
             f"expected false or one of {', '.join(ENGINES)}"
         )
+    if scenario.beside:
+        _each(f"{path}: beside", [scenario.beside], others_digest)
+        for key in ("repeat", "messages"):
+            if getattr(scenario.replay, key):
+                raise ScenarioError(
+                    f"{path}: replay.{key}: {getattr(scenario.replay, key)!r}: expected none of it "
+                    f"with other jobs beside, which are replayed once"
+                )
     if scenario.published:
         file = path.parent / scenario.published.file
         _each(

@@ -281,7 +281,8 @@ def _with_files_beside(scenario: Scenario, path: Path) -> Scenario:
         return [part.model_copy(update=moved(part)) for part in parts]
 
     more = {name: all_of(getattr(scenario, name)) for name in ("include", "exclude", "jobs")}
-    return scenario.model_copy(update=moved(scenario) | more)
+    others = str((path.parent / scenario.beside).resolve()) if scenario.beside else ""
+    return scenario.model_copy(update=moved(scenario) | more | {"beside": others})
 
 
 def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

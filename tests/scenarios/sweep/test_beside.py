@@ -1,0 +1,114 @@
+"""Other jobs beside every run of a sweep."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hopmap.scenarios.jobs.asked import Job, JobsError, read_jobs
+from hopmap.scenarios.jobs.neighbours import neighbours
+from hopmap.scenarios.jobs.run import simulate_jobs
+from hopmap.scenarios.report.report import write_report
+from hopmap.scenarios.results import store
+from hopmap.scenarios.sweep.plan import plan
+from hopmap.scenarios.sweep.scenario import ScenarioError
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.topologies import topology_from_spec
+from support.commands import failed
+
+from .studies import LU, sweep
+
+SCENARIO = f"""
+name = "beside"
+beside = "others.toml"
+traces = ["{LU}"]
+topologies = ["mesh:9"]
+mappers = ["sweep", "minmd"]
+replay.engine = "simpy"
+parameters."link.bandwidth" = "1 GB/s"
+parameters."compute.scale" = 0
+"""
+OTHERS = """
+[[jobs]]
+trace = "collective:alltoall=pairwise,4,1MiB"
+mapping = "others.csv"
+repeat = 20
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "others.toml").write_text(OTHERS)
+    (tmp_path / "others.csv").write_text("rank,node\n0,0\n1,1\n2,7\n3,8\n")
+    scenario = tmp_path / "beside.toml"
+    scenario.write_text(SCENARIO)
+    return scenario
+
+
+def test_runs_are_on_free_nodes_and_take_what_all_at_once_take(file):
+    results = file.parent / "out"
+    sweep(file, results)
+    runs = store.load_runs(results)
+    assert len(runs) == 2
+    others, _ = read_jobs(file.parent / "others.toml")
+    settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
+    for row in runs.itertuples():
+        assert not set(row.node_of) & {0, 1, 7, 8}
+        jobs = [Job(str(LU), mapping=np.array(row.node_of)), *others]
+        run = simulate_jobs(jobs, "mesh:9", engine="simpy", settings=settings)
+        assert row.makespan == run.jobs[0].makespan
+        assert row.slowdown == run.slowdowns[0] > 1.01
+        assert row.wait == pytest.approx(run.jobs[0].wait)
+        ranks = store.load_ranks(results, row.run_id)
+        assert len(ranks) == 4
+        assert ranks["finish"].max() == row.makespan
+    write_report(results)
+    page = (results / "report.html").read_text()
+    assert "The jobs of others.toml ran beside all runs, which take 2.91 to 3.3 times" in page
+
+
+def test_random_places_are_the_same_for_mapping_and_replay(file):
+    (file.parent / "others.toml").write_text(
+        OTHERS.replace('mapping = "others.csv"', 'policy = "random nodes"')
+    )
+    sweep(file, file.parent / "out")
+    settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
+    (other,), _ = read_jobs(file.parent / "others.toml")
+    there = neighbours([other], topology_from_spec("mesh:9"), settings).node_of
+    for row in store.load_runs(file.parent / "out").itertuples():
+        assert not set(row.node_of) & set(there)
+        jobs = [Job(str(LU), mapping=row.node_of), replace(other, mapping=there)]
+        run = simulate_jobs(jobs, "mesh:9", engine="simpy", settings=settings)
+        assert row.slowdown == run.slowdowns[0] > 1.001
+
+
+def test_runs_are_known_by_the_others_too(file):
+    def ids():
+        return [run.run_id for run in plan(load_scenario(file), file.parent)]
+
+    first = ids()
+    (file.parent / "others.csv").write_text("rank,node\n0,0\n1,1\n2,6\n3,8\n")
+    moved = ids()
+    (file.parent / "others.toml").write_text(OTHERS.replace("20", "21"))
+    assert len({*first, *moved, *ids()}) == 6
+    assert load_scenario(file, ['beside=""']).beside == ""
+
+
+def test_what_finds_no_room_beside_others_is_left_out(file):
+    (file.parent / "others.toml").write_text(
+        '[[jobs]]\ntrace = "collective:allreduce=ring,6,1MiB"\n'
+    )
+    assert "3" in failed("run", str(file), "--out", str(file.parent / "out"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("beside=missing.toml", "missing.toml: cannot be read as a file of jobs"),
+        ("replay.repeat=10", "replay.repeat: 10: expected none of it with other jobs beside"),
+        ("replay.messages=true", "replay.messages: True: expected none"),
+    ],
+)
+def test_what_cannot_be_is_refused(file, change, said):
+    with pytest.raises((ScenarioError, JobsError), match=said):
+        load_scenario(file, [change])
