@@ -67,6 +67,8 @@ def simulate_several(
     as_json: bool,
 ) -> None:
     """Replay jobs at once, and print what each of them has of it."""
+    import numpy as np
+
     from hopmap.scenarios.jobs.asked import background_of, job_of, read_jobs
     from hopmap.scenarios.jobs.run import simulate_jobs
     from hopmap.scenarios.replays import BINS
@@ -83,10 +85,15 @@ def simulate_several(
             engine=engine,
             settings=settings,
             alone=alone,
-            files=files,
-            bins=bins or BINS,
+            record_operations=files.operations,
+            record_links=(bins or BINS) if files.links else 0,
+            look_at=files.expect_writable,
             progress=progress,
         )
+        result, network = run.result, run.result.network
+        assert network is not None
+        title = f"{run.program.name} on {network.spec}, engine {result.engine}"
+        files.write(None, run.program, result, network, np.concatenate(run.nodes), title)
     if as_json:
         print_json(run.to_dict() | {"algorithms": run.program.chosen})
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,6 @@ from .placed import expect_room, free_nodes, nodes_named, placed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from hopmap.scenarios.run_files import RunFiles
 
 TRIES = 4  # times that background traffic is made longer than the jobs took beside it
 
@@ -112,8 +110,9 @@ def simulate_jobs(
     engine: str | None = None,
     settings: GivenSettings = None,
     alone: bool = True,
-    files: RunFiles | None = None,
-    bins: int = 256,
+    record_operations: bool = False,
+    record_links: int = 0,
+    look_at: Callable[[Program], None] | None = None,
     progress: Progress | None = None,
 ) -> JobsRun:
     """Replay several jobs at once on one machine, and each of them alone.
@@ -128,9 +127,9 @@ def simulate_jobs(
     engine, settings : see `hopmap.simulate`
     alone : bool
         Whether to replay each job alone, too, for its slow-down.
-    files : RunFiles, optional
-    bins : int
-        What to write of the run, and the most time steps of the use of links.
+    record_operations, record_links : see `hopmap.simulate`
+    look_at : callable, optional
+        Is shown the program of all jobs before it is replayed, and may refuse it.
 
     Raises
     ------
@@ -192,16 +191,16 @@ def simulate_jobs(
             names=numbered_names([*names, *(each.name for each in sending)]),
             background=[False] * len(programs) + [True] * len(sending),
         )
-        if files is not None:
-            files.expect_writable(program)
+        if look_at is not None:
+            look_at(program)
         return program, replay(
             program,
             network,
             np.concatenate([*nodes, *loads]),
             parameters=parameters,
             engine=engine,
-            record_operations=files is not None and files.operations,
-            record_links=bins if files is not None and files.links else 0,
+            record_operations=record_operations,
+            record_links=record_links,
         )
 
     seconds = 2 * ends if ends > 0 else 1e-3
@@ -225,9 +224,6 @@ def simulate_jobs(
             result, network, settings or {}, generated=any(each.generated for each in inputs)
         ),
     )
-    if files is not None:
-        title = f"{program.name} on {network.spec}, engine {engine}"
-        files.write(None, program, result, network, everywhere, title)
     parts = by_job(result, program)
     shares = shared_links([job.name for job in parts], loads_by_job(program, network, everywhere))
     return JobsRun(
