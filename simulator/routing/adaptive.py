@@ -4,7 +4,8 @@ At every place a packet looks at the ports behind which one link less is left, a
 with the shortest queue: information of that place alone. The port of the topology's own route wins
 ties, and of others the first. On a fat tree that is adaptive routing up, and the one way down.
 
-Source: Dally and Towles, Principles and Practices of Interconnection Networks, 2004, 10.1 and 10.2.
+Source: Dally and Towles, Principles and Practices of Interconnection Networks, 2004,
+chapter 10 (adaptive routing).
 With finite buffers: Duato, A new theory of deadlock-free adaptive routing in wormhole networks,
 IEEE Trans. Parallel and Distributed Systems 4, 1993.
 """

@@ -5,7 +5,7 @@ the source group a packet that still goes minimally compares again, as UGAL-L do
 taken the detour, or a global link, it is decided.
 
 Source: Jiang, Kim and Dally, Indirect adaptive routing on large scale interconnection networks,
-ISCA 2009, section 3.3.
+ISCA 2009 (progressive adaptive routing).
 """
 
 from __future__ import annotations

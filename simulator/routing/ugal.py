@@ -10,7 +10,7 @@ if it is shorter, with no threshold besides. What q is:
   the place of the product.
 
 Sources: Singh, Load-balanced routing in interconnection networks, PhD thesis, Stanford 2005; Kim,
-Dally, Scott and Abts, ISCA 2008, section 4.1.
+Dally, Scott and Abts, ISCA 2008 (routing on the dragonfly).
 """
 
 from __future__ import annotations
