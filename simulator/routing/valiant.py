@@ -7,7 +7,7 @@ Whatever the pattern, a link carries what it would with uniform traffic, twice.
   packet has reached that, it goes on to its target. What stays within a group goes minimally.
 
 Sources: Valiant and Brebner, Universal schemes for parallel communication, STOC 1981; Kim, Dally,
-Scott and Abts, Technology-driven, highly-scalable dragonfly topology, ISCA 2008 (routing on the dragonfly).
+Scott and Abts, Technology-driven, highly-scalable dragonfly topology, ISCA 2008 (routing).
 """
 
 from __future__ import annotations
