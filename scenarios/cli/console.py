@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from hopmap.errors import printable
 from hopmap.progress import Progress, silent
+from hopmap.units import show_bytes, show_seconds
 
 from .compiling import announce_compilation
 
 if TYPE_CHECKING:
+    from hopmap.topologies import LinkKind
     from hopmap.traces.left_out import LeftOut
 
 _notes: ContextVar[list[str]] = ContextVar("notes")
@@ -195,3 +197,14 @@ def _plain(value: Any) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
+    """Say how fast links are and who says so, a line for all kinds that are alike."""
+    alike: dict[str, list[str]] = {}
+    for kind in kinds:
+        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
+        alike.setdefault(speeds, []).append(kind.name)
+    if len(alike) == 1:
+        return [f"links: {speeds}" for speeds in alike]
+    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]

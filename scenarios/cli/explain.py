@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,20 +11,31 @@ import typer
 from hopmap.units import show_bytes, show_seconds
 
 from .arguments import (
+    MAPPING_HELP,
+    TRACE_HELP,
     AsJson,
-    MappingArgument,
     OfMapping,
     Rounds,
     Sets,
     Steps,
-    TraceOrTraffic,
+    check_options,
     settings_given,
 )
-from .console import left_out_lines, print_json, print_table, say, warn_of, working
+from .console import (
+    left_out_lines,
+    link_lines,
+    print_json,
+    print_table,
+    say,
+    warn_of,
+    working,
+)
+from .jobs import JobOption, JobsOption, placed_jobs
+from .stdin import from_stdin
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.given import Given, GivenMapping
     from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
-    from hopmap.topologies import LinkKind
 
 SEGMENTS = {
     "compute": "computing",
@@ -35,12 +47,18 @@ SEGMENTS = {
     "queue": "queues",
     "job_start": "before its job starts",
 }
+OF_JOBS = ("job", "jobs", "topology", "settings", "top", "doubled")
 SHOWN_PAIRS = 3  # that fit a line
 
 
 def explain(
-    trace: TraceOrTraffic,
-    mapping: MappingArgument,
+    context: typer.Context,
+    trace: Annotated[
+        str | None, typer.Argument(metavar="[TRACE]", help=TRACE_HELP, callback=from_stdin)
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Argument(metavar="[MAPPING]", help=MAPPING_HELP, callback=from_stdin)
+    ] = None,
     topology: OfMapping = None,
     settings: Sets = None,
     steps: Steps = None,
@@ -49,17 +67,30 @@ def explain(
     doubled: Annotated[
         bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
     ] = True,
+    job: JobOption = None,
+    jobs: JobsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
     from hopmap.scenarios.given import name_of
     from hopmap.scenarios.replays import explain as why
+    from hopmap.simulator import Program
 
+    given: Given | None = trace
+    at: GivenMapping | None = mapping
+    if job or jobs:
+        check_options(context, "several jobs", OF_JOBS)
+        if trace is not None:
+            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
+        given, at = placed_jobs(job or (), jobs, topology, settings_given(settings))
+    if given is None or at is None:
+        missing = "TRACE" if given is None else "MAPPING"
+        raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
     with working("replaying") as progress:
         found = why(
-            trace,
+            given,
             topology,
-            mapping,
+            at,
             settings=settings_given(settings),
             steps=steps,
             rounds=rounds,
@@ -72,7 +103,7 @@ def explain(
     if as_json:
         print_json(found.to_dict())
         return
-    warn_of(name_of(trace), found.result.left_out)
+    warn_of(name_of(given), found.result.left_out)
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
@@ -82,8 +113,10 @@ def explain(
     print_table(
         ("", f"{found.result.ranks} ranks", "share"),
         [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],
-        title=f"{name_of(trace)} by {mapping} on {network.spec}",
+        title=f"{name_of(given)}{f' by {mapping}' if mapping else ''} on {network.spec}",
     )
+    for each in given.jobs if isinstance(given, Program) else ():
+        say(f"ranks {each.first} to {each.first + each.ranks - 1}: {each.name}")
     _print_path(makespan, found.path)
     _print_servers("most bytes / bandwidth", makespan, found.loaded)
     _print_servers("most queued", makespan, found.queued)
@@ -99,17 +132,6 @@ def bound_label(name: str, bound: Bound) -> str:
     if name == "no contention":
         return name
     return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
-
-
-def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
-    """Say how fast links are and who says so, a line for all kinds that are alike."""
-    alike: dict[str, list[str]] = {}
-    for kind in kinds:
-        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
-        alike.setdefault(speeds, []).append(kind.name)
-    if len(alike) == 1:
-        return [f"links: {speeds}" for speeds in alike]
-    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]
 
 
 def share(part: float, whole: float) -> str | None:

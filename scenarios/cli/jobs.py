@@ -10,12 +10,13 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from .console import left_out_lines, print_json, print_table, say, working
-from .explain import link_lines
+from .console import left_out_lines, link_lines, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from hopmap.scenarios.jobs.run import JobsRun
     from hopmap.scenarios.run_files import RunFiles
+    from hopmap.simulator import Program
+    from hopmap.topologies import Mapping
 
 SHOWN = 5  # pairs of jobs that share links
 OPTIONS = (
@@ -100,6 +101,26 @@ def simulate_several(
     _print(run)
     for path in files.paths:
         say(f"written: {path}")
+
+
+def placed_jobs(
+    job: Sequence[str],
+    jobs: Path | None,
+    topology: str | None,
+    settings: dict[str, str | int | float],
+) -> tuple[Program, Mapping]:
+    """Return all jobs as one program, and the node of every rank."""
+    from hopmap.scenarios.given import configured
+    from hopmap.scenarios.jobs.asked import job_of, read_jobs
+    from hopmap.scenarios.jobs.neighbours import neighbours
+
+    if topology is None:
+        raise typer.BadParameter("--topology: expected the machine of the jobs")
+    listed, loads = read_jobs(jobs) if jobs is not None else ([], [])
+    if loads:
+        raise typer.BadParameter(f"--jobs {jobs}: [[background]]: expected jobs alone")
+    network, _ = configured(topology, settings)
+    return neighbours([*listed, *map(job_of, job)], network, settings)
 
 
 def _print(run: JobsRun) -> None:

@@ -28,8 +28,17 @@ from .arguments import (
     failing_of,
     settings_given,
 )
-from .console import chosen_rows, left_out_lines, print_json, print_table, say, warn_of, working
-from .explain import bound_label, link_lines
+from .console import (
+    chosen_rows,
+    left_out_lines,
+    link_lines,
+    print_json,
+    print_table,
+    say,
+    warn_of,
+    working,
+)
+from .explain import bound_label
 from .jobs import (
     OPTIONS,
     AloneOption,

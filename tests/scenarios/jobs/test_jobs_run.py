@@ -286,3 +286,20 @@ def test_map_takes_jobs_beside_as_words():
     assert min(found["node_of"]) >= 8
     assert found["nodes"] == 8
     assert found["objective"]["name"] == "max_link_load"
+
+
+def test_explanations_are_of_all_jobs(tmp_path):
+    words = ("--job", "lu.S.4,contiguous", "--job", "lu.S.4,contiguous,start=5ms", "-t", "mesh:8")
+    run = as_json("simulate", *words)
+    found = as_json("explain", *words, "--no-doubled")
+    assert found["makespan"] == run["makespan"]
+    assert found["critical_path"]["seconds"]["job_start"] == 5e-3
+    assert "ranks 4 to 7: lu.S.4 #2" in hopmap("explain", *words, "--no-doubled")
+    assert "expected --job lu.S.4,MAPPING" in failed("explain", "lu.S.4", *words)
+    assert "expected TRACE and MAPPING" in failed("explain", "lu.S.4", "-t", "mesh:8")
+    assert "--steps: several jobs has none" in failed("explain", *words, "--steps", 2)
+    (tmp_path / "jobs.toml").write_text(
+        '[[jobs]]\ntrace = "lu.S.4"\n[[background]]\npattern = "uniform"\nrate = 1e9\n'
+    )
+    said = failed("explain", "--jobs", tmp_path / "jobs.toml", "-t", "mesh:8")
+    assert "[[background]]: expected jobs alone" in said
