@@ -106,20 +106,23 @@ class Traffic:
             if columns[key].sum(dtype=np.float64) > EXACT:
                 raise TraceError(f"{name}: the sum of all {key}: expected at most 2^53")
         talks = columns["messages"] > 0
-        key, inverse = np.unique(
-            columns["src"][talks] * ranks + columns["dst"][talks], return_inverse=True
-        )
-        totals = []
-        for column in ("messages", "bytes"):
-            total = np.zeros(len(key), dtype=np.int64)
-            np.add.at(total, inverse, columns[column][talks])
-            totals.append(total)
+        if not talks.all():
+            columns = {name_: column[talks] for name_, column in columns.items()}
+        key = columns.pop("src") * ranks + columns.pop("dst")
+        if (key[1:] <= key[:-1]).any():
+            order = np.argsort(key, kind="stable")
+            key = key[order]
+            columns = {name_: column[order] for name_, column in columns.items()}
+            first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+            if len(first) < len(key):
+                key = key[first]
+                columns = {name_: np.add.reduceat(c, first) for name_, c in columns.items()}
         return cls(
             ranks=ranks,
             src=(key // max(ranks, 1)).astype(np.int32),
             dst=(key % max(ranks, 1)).astype(np.int32),
-            messages=totals[0],
-            bytes=totals[1],
+            messages=columns["messages"],
+            bytes=columns["bytes"],
             metadata=dict(metadata or {}),
         )
 
