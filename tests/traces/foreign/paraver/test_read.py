@@ -11,7 +11,7 @@ from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
 
-from ..read_back import pairs
+from ..read_back import kinds, pairs
 
 POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
 PCF = """EVENT_TYPE
@@ -68,15 +68,6 @@ def write(folder, trace, pcf=PCF):
     if pcf:
         (folder / "run.pcf").write_text(pcf)
     return open_source(folder / "run.prv")
-
-
-def kinds(trace, rank):
-    mine = slice(trace.offsets[rank], trace.offsets[rank + 1])
-    return [
-        trace.regions[ref] if kind == Kind.ENTER else Kind(kind).name
-        for kind, ref in zip(trace.kind[mine].tolist(), trace.ref[mine].tolist(), strict=True)
-        if kind != Kind.LEAVE
-    ]
 
 
 def talking():
