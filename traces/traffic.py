@@ -107,22 +107,15 @@ class Traffic:
                 raise TraceError(f"{name}: the sum of all {key}: expected at most 2^53")
         talks = columns["messages"] > 0
         if not talks.all():
-            columns = {name_: column[talks] for name_, column in columns.items()}
-        key = columns.pop("src") * ranks + columns.pop("dst")
-        if (key[1:] <= key[:-1]).any():
-            order = np.argsort(key, kind="stable")
-            key = key[order]
-            columns = {name_: column[order] for name_, column in columns.items()}
-            first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-            if len(first) < len(key):
-                key = key[first]
-                columns = {name_: np.add.reduceat(c, first) for name_, c in columns.items()}
+            columns = {field_: column[talks] for field_, column in columns.items()}
+        number = columns["src"] * ranks + columns["dst"]
+        pair, number_of, size = summed(number, columns["messages"], columns["bytes"])
         return cls(
             ranks=ranks,
-            src=(key // max(ranks, 1)).astype(np.int32),
-            dst=(key % max(ranks, 1)).astype(np.int32),
-            messages=columns["messages"],
-            bytes=columns["bytes"],
+            src=(pair // max(ranks, 1)).astype(np.int32),
+            dst=(pair % max(ranks, 1)).astype(np.int32),
+            messages=number_of,
+            bytes=size,
             metadata=dict(metadata or {}),
         )
 
@@ -182,6 +175,24 @@ class Traffic:
                 (self.bytes, other.bytes),
             )
         )
+
+
+def summed(key: NDArray[np.int64], *columns: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Sort rows by a key and add up those that have the same; what is in order stays as it is.
+
+    Returns
+    -------
+    list of ndarray(int64)
+        Keys, each once, and the sums of each column.
+    """
+    rows = [key, *columns]
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        rows = [row[order] for row in rows]
+        first = np.flatnonzero(np.append(True, rows[0][1:] != rows[0][:-1]))
+        if len(first) < len(key):
+            rows = [rows[0][first], *(np.add.reduceat(row, first) for row in rows[1:])]
+    return rows
 
 
 def exact_sum(weight: NDArray[np.int64], times: NDArray[np.int64] | None = None) -> int:
