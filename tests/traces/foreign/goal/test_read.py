@@ -40,6 +40,11 @@ def read(folder, data):
     return read_goal(file)
 
 
+def partner_of(schedule, k):
+    """Partner of an operation as a binary has it; of a CALC, which has none, it is 0."""
+    return 0 if schedule.kind[k] == Task.CALC else schedule.peer[k] % 2**32
+
+
 def binary(schedule, cookie=COOKIE, more=0):
     """Write a schedule as LogGOPSim's Graph::serialize_mmap does."""
     parts = []
@@ -57,7 +62,7 @@ def binary(schedule, cookie=COOKIE, more=0):
             lists += ends + begins
             body += struct.pack(
                 "<IBIQIBBIIII",
-                *(waits[k - first], schedule.kind[k], max(schedule.peer[k], -1) % 2**32),
+                *(waits[k - first], schedule.kind[k], partner_of(schedule, k)),
                 *(schedule.size[k], schedule.tag[k] % 2**32, schedule.cpu[k], schedule.nic[k]),
                 *(len(ends), at, len(begins), at + len(ends)),
             )
@@ -90,6 +95,13 @@ def test_every_statement(tmp_path):
     edges = zip(schedule.after, schedule.before, schedule.begun, strict=True)
     assert [tuple(map(int, edge)) for edge in edges] == [(1, 0, 0), (2, 1, 1)]
     assert schedule.traffic().bytes.tolist() == [80000, 10]
+
+
+def test_each_rank_counts_its_operations_from_its_own_first(tmp_path):
+    ranks = [f"rank {rank} {{\na: calc 1\nb: calc 2\nb requires a\n}}\n" for rank in range(3)]
+    schedule = read(tmp_path, "num_ranks 3\n" + "".join(ranks))
+    assert (schedule.after.tolist(), schedule.before.tolist()) == ([1, 3, 5], [0, 2, 4])
+    same(read(tmp_path, binary(schedule)), schedule)
 
 
 def test_what_is_largest_is_read(tmp_path):
@@ -176,6 +188,10 @@ def test_a_used_up_binary_and_wrong_lists_are_refused(tmp_path):
     data = bytearray(binary(schedule))
     data[8 + 6 + 32 + 8 + 4] ^= 1  # how many the first operation waits for
     with pytest.raises(TraceError, match="rank 0: operation 0 waits for 1 and 0 are listed"):
+        read(tmp_path, bytes(data))
+    data = bytearray(binary(schedule))
+    data[8 + 6 + 32 + 8 + 4 + 39 + 35] += 1  # where the list of those that wait for its begin is
+    with pytest.raises(TraceError, match="rank 0: lists of 2 numbers: expected more: it is cut"):
         read(tmp_path, bytes(data))
 
 

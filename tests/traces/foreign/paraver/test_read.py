@@ -139,7 +139,7 @@ def test_a_communicator_has_its_own_order_and_its_own_application(tmp_path):
 
 def test_a_call_may_begin_when_one_ends_and_one_may_not_end(tmp_path):
     trace = Trace(2).call(0, 10, 20, POINT, 1).call(0, 20, 30, POINT, 2).event(0, 40, POINT, 1)
-    trace.call(1, 50, 60, POINT, 2)
+    trace.event(1, 45, POINT, 0).call(1, 50, 60, POINT, 2)
     read = write(tmp_path, trace).trace()
     assert kinds(read, 0) == ["MPI_Send", "MPI_Recv", "MPI_Send"]
     ends = read.time[read.kind == Kind.LEAVE]
@@ -247,9 +247,22 @@ def test_empty_lines_and_intercommunicators_say_nothing(tmp_path):
     assert pairs(write(tmp_path, trace).trace()) == [(0, 1, 2, 107)]
 
 
-def test_calls_of_threads_are_calls_of_their_task(tmp_path):
+def test_a_message_is_of_the_call_that_its_logical_send_lies_in_ends_included(tmp_path):
+    """The physical one of the first is in the call behind."""
+    trace = Trace(2).call(0, 10, 20, POINT, 3).call(0, 21, 30, POINT, 1)
+    trace.call(1, 10, 20, POINT, 2).call(1, 21, 30, POINT, 2)
+    trace.talk(0, 1, 20, 10, 20, 5).talk(0, 1, 21, 21, 30, 6)
+    read = write(tmp_path, trace).trace()
+    assert kinds(read, 0) == ["MPI_Isend", "ISEND", "MPI_Send", "SEND"]
+    assert kinds(read, 1) == ["MPI_Recv", "RECV"] * 2
+    assert read.records.size.tolist() == [5, 6, 5, 6]
+    assert not read.ignored
+
+
+@pytest.mark.parametrize("threads", [(1, 2), (2, 1)])
+def test_calls_of_threads_are_calls_of_their_task(tmp_path, threads):
     trace = Trace(2)
-    for thread, begin, end in ((1, 10, 40), (2, 20, 30)):
+    for thread, begin, end in zip(threads, (10, 20), (40, 30), strict=True):
         trace.lines.append(f"2:1:1:1:{thread}:{begin}:{POINT}:1")
         trace.lines.append(f"2:1:1:1:{thread}:{end}:{POINT}:0")
     trace.talk(0, 1, 12, 50, 60, 100).talk(0, 1, 25, 61, 62, 7)

@@ -127,11 +127,22 @@ def test_of_a_message_to_oneself_the_receive_is_waited_for_first(tmp_path):
     assert pairs(trace) == [(0, 0, 1, 8)]
 
 
+def test_what_nobody_waits_for_stays_under_way(tmp_path):
+    trace = write(tmp_path, ["recv 1 0 8"], ["isend 0 0 8", "barrier"]).trace()
+    assert kinds(trace, 0) == ["MPI_Init", "MPI_Recv", "RECV", "MPI_Finalize"]
+    assert "ISEND_COMPLETE" not in kinds(trace, 1)
+
+
 def test_nobody_is_no_partner_and_anybody_is_who_sends(tmp_path):
-    lines = ["send -2 0 8", "recv -2 0 8", "recv -1 -1 8", "recv -1 4 8"], ["send 0 4 9"] * 2
+    lines = (
+        ["send -2 0 8", "send -1 0 8", "recv -2 0 8", "recv -1 -1 8", "recv -1 4 8"],
+        ["send 0 4 9"] * 2,
+    )
     trace = write(tmp_path, *lines).trace()
     assert pairs(trace) == [(1, 0, 2, 18)]
-    assert kinds(trace, 0)[1:-1] == ["MPI_Send", "MPI_Recv", "MPI_Recv", "RECV", "MPI_Recv", "RECV"]
+    assert kinds(trace, 0)[1:-1] == [
+        *("MPI_Send", "MPI_Send", "MPI_Recv", "MPI_Recv", "RECV", "MPI_Recv", "RECV")
+    ]
 
 
 def test_what_is_not_replayed_is_told(tmp_path):
