@@ -148,15 +148,23 @@ def test_a_call_may_begin_when_one_ends_and_one_may_not_end(tmp_path):
 
 
 def test_collectives_stay_in_their_calls_when_communications_make_others(tmp_path):
-    trace = Trace(2).talk(1, 0, 1, 2, 3, 100).talk(0, 1, 11, 15, 14, 7)
+    trace = Trace(2).talk(1, 0, 1, 2, 3, 100).talk(0, 1, 11, 25, 14, 7)
+    trace.talk(1, 0, 35, 36, 37, 9)
     for task in range(2):
         trace.call(task, 20, 30, COLLECTIVE, 10, 50100001, 8, 50100002, 8, 50100004, 14)
     trace.call(0, 10, 19, POINT, 3).call(1, 10, 19, POINT, 2)
     read = write(tmp_path, trace).trace()
+    send, recv = ["MPI_Send", "SEND"], ["MPI_Recv", "RECV"]
     allreduce = ["MPI_Allreduce", "COLLECTIVE_END"]
-    assert kinds(read, 0) == ["MPI_Recv", "RECV", "MPI_Isend", "ISEND", *allreduce]
+    assert kinds(read, 0) == [*recv, "MPI_Isend", "ISEND", *allreduce, *recv]
     # The logical receive is told later than the physical one: it was posted before.
-    assert kinds(read, 1) == ["MPI_Send", "SEND", "MPI_Recv", "RECV", *allreduce]
+    assert kinds(read, 1) == [*send, *recv, *allreduce, *send]
+
+
+def test_a_wait_is_for_no_send_of_another_task(tmp_path):
+    trace = Trace(2).call(0, 10, 20, POINT, 3).talk(0, 1, 12, 6, 32, 100)
+    trace.call(1, 5, 35, POINT, 2).call(1, 40, 50, POINT, 6)
+    assert kinds(write(tmp_path, trace).trace(), 1) == ["MPI_Recv", "RECV", "MPI_Waitall"]
 
 
 def test_what_is_not_of_the_program_is_counted(tmp_path):
