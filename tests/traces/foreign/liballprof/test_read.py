@@ -39,6 +39,8 @@ def test_requests_are_known_by_their_addresses(tmp_path, width):
     program = lower(trace)
     assert program.left_out == ()
     assert pairs(trace) == [(0, 1, 2, 12), (1, 0, 2, 16)]
+    round_ = ["MPI_Isend", "ISEND", "MPI_Irecv", "IRECV_REQUEST", "MPI_Waitall"]
+    assert kinds(trace, 0)[2:-2] == [*round_, "ISEND_COMPLETE", "IRECV"] * 2
 
 
 def test_the_last_test_before_a_request_is_used_again_completes_it(tmp_path):
@@ -101,6 +103,7 @@ def test_sendrecv_has_two_partners_two_sizes_and_two_tags(tmp_path):
     kind = trace.kind[: trace.offsets[1]]
     mine = trace.ref[: trace.offsets[1]][(kind == Kind.SEND) | (kind == Kind.RECV)]
     assert trace.records.tag[mine].tolist() == [5, 6, 5, 8]
+    assert trace.records.peer[mine].tolist() == [1, 2, 1, 2]
 
 
 @pytest.mark.parametrize(
