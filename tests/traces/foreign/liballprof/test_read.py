@@ -81,14 +81,16 @@ def test_open_receives_take_what_nobody_else_takes(tmp_path):
 def test_open_receives_look_for_what_they_name_by_the_time_since_each_rank_began(tmp_path):
     ranks = [Rank(0, 3), Rank(1, 3, ahead=10**9), Rank(2, 3)]  # 1's clock is 1000 s ahead
     ranks[0].recv(-1, 9, tag=4).recv(2, 9, tag=-1).recv(-1, 9, tag=-1).recv(-1, 9, tag=-1)
+    ranks[0].recv(2, 9, tag=8)
+    ranks[1].call("Barrier", ranks[1].comm(8000, 0, 1))
     ranks[1].call("Barrier", ranks[1].comm(8000, 0, 1)).send(0, 1, tag=5)
-    for tag in (6, 4, 7):
+    for tag in (8, 9, 4, 3):
         ranks[2].send(0, tag, tag=tag)
     trace = read(tmp_path, ranks)
     found = trace.ref[trace.kind == Kind.RECV]
-    assert trace.records.tag[found].tolist() == [4, 6, 5, 7]
-    assert trace.records.peer[found].tolist() == [2, 2, 1, 2]
-    assert trace.records.size[found].tolist() == [16, 24, 4, 28]
+    assert trace.records.tag[found].tolist() == [4, 9, 5, 3, 8]
+    assert trace.records.peer[found].tolist() == [2, 2, 1, 2, 2]
+    assert trace.records.size[found].tolist() == [16, 36, 4, 12, 32]
 
 
 def test_sendrecv_has_two_partners_two_sizes_and_two_tags(tmp_path):
