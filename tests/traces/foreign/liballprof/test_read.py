@@ -57,6 +57,14 @@ def test_the_last_test_before_a_request_is_used_again_completes_it(tmp_path):
     assert which.tolist() == [3, 6]
 
 
+def test_a_wait_for_what_was_never_begun_completes_nothing(tmp_path):
+    a, b = Rank(0, 2), Rank(1, 2)
+    a.send(1, 4, name="Isend", request=500).call("Wait", 600, 0).call("Start", 700)
+    b.recv(0, 4)
+    trace = read(tmp_path, [a, b])
+    assert kinds(trace, 0)[2:-2] == ["MPI_Isend", "ISEND", "MPI_Wait", "MPI_Start"]
+
+
 def test_persistent_requests_start_again(tmp_path):
     a, b = Rank(0, 2), Rank(1, 2)
     a.send(1, 4, name="Send_init", request=500)
