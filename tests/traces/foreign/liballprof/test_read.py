@@ -139,6 +139,7 @@ def test_requests_of_an_array_are_over_where_they_surely_are(tmp_path, end, argu
     expected = ["MPI_Startall", "ISEND", "ISEND", *(none + ends if last else ends + none)]
     assert [word for word in kinds(trace, 0) if "_init" not in word][2:-2] == expected
     assert pairs(trace) == [(0, 1, 2, 8)]
+    assert trace.records.tag[trace.ref[trace.kind == Kind.ISEND]].tolist() == [0, 1]
 
 
 def test_calls_last_as_many_microseconds_as_they_say(tmp_path):
