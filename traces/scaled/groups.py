@@ -243,7 +243,7 @@ class Told(NamedTuple):
     @property
     def steps(self) -> int:
         """Steps that a rank takes here."""
-        return self.word.shape[1] * len(self.alike)
+        return int(self.word.shape[1]) * len(self.alike)
 
 
 def _seconds(gaps: list[Floats], ranks: list[int], target: int) -> Floats:
