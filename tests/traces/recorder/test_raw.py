@@ -256,7 +256,7 @@ typedef int MPI_Datatype;
 __attribute__((visibility("default"))) extern int MPI_Send(const void *buf, int count,
     MPI_Datatype datatype, int dest) __attribute__((nonnull));
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
-int MPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size);
+int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *unit, void *base);
 int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup);
 double MPI_Wtime(void);
 int MPI_Newest_thing(char **argv[], int ranges[][3], MPI_Info);
