@@ -51,4 +51,5 @@ from .trace import TraceError as TraceError
 from .traffic import Traffic as Traffic
 from .traffic import exact_sum as exact_sum
 from .traffic import largest_product as largest_product
+from .traffic import summed as summed
 from .traffic import traffic_of as traffic_of

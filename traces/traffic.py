@@ -106,20 +106,16 @@ class Traffic:
             if columns[key].sum(dtype=np.float64) > EXACT:
                 raise TraceError(f"{name}: the sum of all {key}: expected at most 2^53")
         talks = columns["messages"] > 0
-        key, inverse = np.unique(
-            columns["src"][talks] * ranks + columns["dst"][talks], return_inverse=True
-        )
-        totals = []
-        for column in ("messages", "bytes"):
-            total = np.zeros(len(key), dtype=np.int64)
-            np.add.at(total, inverse, columns[column][talks])
-            totals.append(total)
+        if not talks.all():
+            columns = {field_: column[talks] for field_, column in columns.items()}
+        number = columns["src"] * ranks + columns["dst"]
+        pair, number_of, size = summed(number, columns["messages"], columns["bytes"])
         return cls(
             ranks=ranks,
-            src=(key // max(ranks, 1)).astype(np.int32),
-            dst=(key % max(ranks, 1)).astype(np.int32),
-            messages=totals[0],
-            bytes=totals[1],
+            src=(pair // max(ranks, 1)).astype(np.int32),
+            dst=(pair % max(ranks, 1)).astype(np.int32),
+            messages=number_of,
+            bytes=size,
             metadata=dict(metadata or {}),
         )
 
@@ -179,6 +175,24 @@ class Traffic:
                 (self.bytes, other.bytes),
             )
         )
+
+
+def summed(key: NDArray[np.int64], *columns: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Sort rows by a key and add up those that have the same; what is in order stays as it is.
+
+    Returns
+    -------
+    list of ndarray(int64)
+        Keys, each once, and the sums of each column.
+    """
+    rows = [key, *columns]
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        rows = [row[order] for row in rows]
+        first = np.flatnonzero(np.append(True, rows[0][1:] != rows[0][:-1]))
+        if len(first) < len(key):
+            rows = [rows[0][first], *(np.add.reduceat(row, first) for row in rows[1:])]
+    return rows
 
 
 def exact_sum(weight: NDArray[np.int64], times: NDArray[np.int64] | None = None) -> int:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.errors import HopmapError
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
-from hopmap.traces import Traffic, exact_sum, largest_product
+from hopmap.traces import Traffic, exact_sum, largest_product, summed
 from hopmap.units import show_bytes
 
 from . import load_kernels
@@ -301,7 +301,5 @@ def _between_nodes(
     u: NDArray[np.int64], v: NDArray[np.int64], weight: NDArray[np.int64], nodes: int
 ) -> Spread:
     """Summarise what each directed pair of nodes exchanges."""
-    pairs, inverse = np.unique(u * nodes + v, return_inverse=True)
-    exchanged = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(exchanged, inverse, weight)
+    _, exchanged = summed(u * nodes + v, weight)
     return spread_of(exchanged)

@@ -9,6 +9,7 @@ follow a rule exactly, for all ranks at all sizes, or there is no answer. After 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.folded import Folded
+from hopmap.traces.folding.fold import fold
+from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import Kind, Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
@@ -26,6 +29,7 @@ from .steps import NUMBERS, Steps, Word, folded_of, steps_of
 
 Ints = NDArray[np.int64]
 
+BYTES_PER_STEP = 128  # at the target, while they become a program
 PASSES = 3  # what one message tells may be what another one needs
 
 
@@ -49,6 +53,9 @@ class Scaled(NamedTuple):
 def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
     """Extrapolate a program.
 
+    The loops of recordings are found first: so there is less to compare, and what grows with the
+    ranks within each iteration is seen. If that leads nowhere, all their steps are compared.
+
     Parameters
     ----------
     sources : sequence of Trace or Folded
@@ -62,6 +69,17 @@ def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
         The steps of the program, its partners or its numbers follow no rule, several, or at three
         sizes one that does not predict the largest; which step it is.
     """
+    with suppress(TraceError):  # what cannot be folded, too
+        found = [fold(each, keep=False) if isinstance(each, Trace) else each for each in sources]
+        if any(
+            isinstance(was, Trace) and len(now.times)
+            for was, now in zip(sources, found, strict=True)
+        ):
+            return _scaled(found, ranks)
+    return _scaled(sources, ranks)
+
+
+def _scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
     vocabulary: dict[Word, int] = {}
     known = sorted((steps_of(each, vocabulary) for each in sources), key=lambda s: s.ranks)
     counts = [each.ranks for each in known]
@@ -184,20 +202,25 @@ def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str)
     ranks = int(np.prod(dims))
     lengths = np.zeros(ranks, dtype=np.int64)
     for told, group in zip(parts, groups, strict=True):
-        lengths[group.members[-1]] = sum(t.word[0].size for t in told)
+        lengths[group.members[-1]] = sum(t.steps for t in told)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
+    require_memory(
+        BYTES_PER_STEP * int(offsets[-1]),
+        f"{name}: {offsets[-1]:,} steps",
+        "name benchmarks, whose loops are kept, record fewer iterations, or ask for fewer ranks",
+    )
     word, peer = np.zeros(offsets[-1], dtype=np.int64), np.zeros(offsets[-1], dtype=np.int64)
     numbers, gap = np.zeros((offsets[-1], len(NUMBERS)), dtype=np.int64), np.zeros(offsets[-1])
     for told, group in zip(parts, groups, strict=True):
         begin = offsets[group.members[-1]]
         for part in told:
-            count = part.word[0].size
-            rows = begin[:, None] + np.arange(count)
-            word[rows] = part.word.reshape(len(rows), count)
-            peer[rows] = part.peer.reshape(len(rows), count)
-            numbers[rows] = part.numbers.reshape(len(rows), count, len(NUMBERS))
-            gap[rows] = part.gap.reshape(len(rows), count)
-            begin = begin + count
+            trips, length = part.word.shape[1], len(part.alike)
+            rows = begin[:, None, None] + np.arange(part.steps).reshape(trips, length)
+            word[rows] = part.word[:, :, part.alike]
+            peer[rows] = part.peer[:, :, part.alike]
+            numbers[rows] = part.numbers[:, :, part.alike]
+            gap[rows] = part.gap
+            begin = begin + part.steps
     return Steps(name, ranks, offsets, word, peer, numbers, gap)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.folding.repeats import mixed
 from hopmap.traces.trace import Kind
 
 from .grids import Dims
@@ -16,6 +17,7 @@ from .partners import Place, fitting
 from .steps import LOOP, NUMBERS, Steps, Word
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
 
@@ -85,13 +87,22 @@ class Group:
                 rows[:, begin : begin + n * part.length].reshape(len(rows), n, part.length)
                 for rows, begin, n in zip(self.rows, part.begin, part.trips, strict=True)
             ]
-            result = Told.empty(len(each[-1].coords), trips, part.length)
-            for step in range(part.length):
+            first, alike = self._alike(columns)
+            gap = _seconds(
+                [
+                    s.gap[rows].mean(axis=(0, 1))
+                    for s, rows in zip(self.known, columns, strict=True)
+                ],
+                [s.ranks for s in self.known],
+                each[-1].ranks,
+            )
+            result = Told.empty(len(each[-1].coords), trips, len(first), alike, gap)
+            for place, step in enumerate(first.tolist()):
                 at = [rows[:, :, step] for rows in columns]
                 word = int(self.known[0].word[at[0][0, 0]])
-                result.word[:, :, step] = word
+                result.word[:, :, place] = word
                 try:
-                    self._step(result, step, at, each, words[word], facts, seen)
+                    self._step(result, place, at, each, words[word], facts, seen)
                 except Unknown as error:
                     step_of = f"step {part.begin[0] + step} of rank {self.members[0][0]}"
                     refusal = refusal or Refused(
@@ -99,15 +110,31 @@ class Group:
                         f"{error}",
                         2.0,
                     )
-                result.gap[:, :, step] = _seconds(
-                    [s.gap[rows].mean() for s, rows in zip(self.known, at, strict=True)],
-                    [s.ranks for s in self.known],
-                    each[-1].ranks,
-                )
             told.append(result)
         if refusal:
             raise refusal
         return told
+
+    def _alike(self, columns: list[Ints]) -> tuple[Ints, Ints]:
+        """Which steps of a body differ, in order, and which of these each step is.
+
+        A recording takes the same steps over and over: a rule is looked for once.
+        """
+        code = np.zeros(columns[0].shape[2], dtype=np.uint64)
+        for steps, rows in zip(self.known, columns, strict=True):
+            place = np.arange(rows[:, :, 0].size).reshape(*rows.shape[:2], 1)
+            each = mixed(steps.word[rows]) + mixed(place)
+            for values in (steps.peer, *steps.numbers.T):
+                each = mixed(each.view(np.int64) + values[rows])
+            code = mixed((code + each.sum(axis=(0, 1))).view(np.int64))
+        _, first, alike = np.unique(code, return_index=True, return_inverse=True)
+        for steps, rows in zip(self.known, columns, strict=True):
+            one = rows[:, :, first[alike]]
+            same = (steps.word[one] == steps.word[rows]) & (steps.peer[one] == steps.peer[rows])
+            if not (same & (steps.numbers[one] == steps.numbers[rows]).all(axis=-1)).all():
+                first = alike = np.arange(len(code))  # two steps of one hash
+        order = np.argsort(first)
+        return first[order], np.argsort(order)[alike]
 
     def _step(
         self,
@@ -186,28 +213,45 @@ class Group:
 
 
 class Told(NamedTuple):
-    """Steps of ranks in one place at the target, shapes (ranks, trips, length of the body)."""
+    """Steps of ranks in one place at the target, shapes (ranks, trips, different steps).
+
+    Attributes
+    ----------
+    alike : ndarray(int64, shape=(length of the body,))
+        Which of the different ones each step is.
+    gap : ndarray(float64, shape=(length of the body,))
+    """
 
     word: Ints
     peer: Ints
     numbers: Ints
-    gap: NDArray[np.float64]
+    alike: Ints
+    gap: Floats
 
     @classmethod
-    def empty(cls, ranks: int, trips: int, length: int) -> Told:
+    def empty(cls, ranks: int, trips: int, different: int, alike: Ints, gap: Floats) -> Told:
         """Return room for what so many ranks do in each trip."""
-        shape = (ranks, trips, length)
+        shape = (ranks, trips, different)
         return cls(
             np.zeros(shape, dtype=np.int64),
             np.full(shape, -1, dtype=np.int64),
             np.full((*shape, len(NUMBERS)), -1, dtype=np.int64),
-            np.zeros(shape),
+            alike,
+            gap,
         )
 
+    @property
+    def steps(self) -> int:
+        """Steps that a rank takes here."""
+        return int(self.word.shape[1]) * len(self.alike)
 
-def _seconds(gaps: list[float], ranks: list[int], target: int) -> float:
-    """Return the computation between two steps: a power of the ranks, through the largest two."""
-    if len(gaps) < 2 or min(gaps[-2:]) <= 0:
+
+def _seconds(gaps: list[Floats], ranks: list[int], target: int) -> Floats:
+    """Return the computation between steps: a power of the ranks, through the largest two."""
+    if len(gaps) < 2:
         return gaps[-1]
-    power = np.log(gaps[-1] / gaps[-2]) / np.log(ranks[-1] / ranks[-2])
-    return float(gaps[-1] * (target / ranks[-1]) ** min(max(power, -2.0), 1.0))
+    power = np.zeros_like(gaps[-1])
+    some = (gaps[-1] > 0) & (gaps[-2] > 0)
+    power[some] = np.log(gaps[-1][some] / gaps[-2][some]) / np.log(ranks[-1] / ranks[-2])
+    at: Floats = gaps[-1] * (target / ranks[-1]) ** np.clip(power, -2.0, 1.0)
+    return at

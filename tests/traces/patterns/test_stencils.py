@@ -48,7 +48,9 @@ def test_every_rank_sends_to_itself_plus_every_vector(grid):
             expected[
                 int(np.ravel_multi_index(cell, dims)), int(np.ravel_multi_index(around, dims))
             ] += 1
-    assert edges(stencil_traffic(dims, vectors, periodic=periodic)) == expected
+    traffic = stencil_traffic(dims, vectors, periodic=periodic)
+    assert edges(traffic) == expected
+    assert (np.diff(traffic.src.astype(int) * traffic.ranks + traffic.dst) > 0).all()
 
 
 def test_the_last_dimension_varies_fastest_as_mpi_numbers_ranks():
@@ -107,6 +109,12 @@ def test_every_vector_may_have_bytes_of_its_own():
         (1, 2): 10,
         (2, 1): 1,
     }
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_bytes_beyond_what_is_exact_are_refused(periodic):
+    with pytest.raises(TraceError, match="the sum of all bytes: expected at most 2\\^53"):
+        stencil_traffic((3, 3), "5pt", periodic=periodic, size=2**51)
 
 
 def test_npz_keeps_dims_stencil_and_periodicity(tmp_path):

@@ -7,8 +7,17 @@ import pytest
 
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.recorder.merge import trace_of
-from hopmap.traces.recorder.numbers import HEADER, MAGIC, PAGE, PART, RECORD, VERSION, Extra
-from hopmap.traces.recorder.outcome import finish
+from hopmap.traces.recorder.numbers import (
+    COUNTS,
+    HEADER,
+    MAGIC,
+    PAGE,
+    PART,
+    RECORD,
+    VERSION,
+    Extra,
+)
+from hopmap.traces.recorder.outcome import collectives_of, finish
 from hopmap.traces.recorder.raw import read_processes
 from hopmap.traces.recorder.wrappers import prototypes, wrappers_text
 from support.recorded_runs import told
@@ -132,6 +141,82 @@ def test_pairs_are_told_by_the_call_that_they_belong_to(tmp_path):
     assert np.stack(counts[1:]).T.tolist() == [[0, 1, 0, 3], [0, 1, 1, 4], [1, 0, 1, 5]]
 
 
+def test_pairs_are_not_told_where_some_were_not_counted_or_one_alone_calls(tmp_path):
+    def call(comm, size):
+        end = row(1, 2, ALLTOALLV, Kind.COLLECTIVE_END, size=size, received=0, comm=comm)
+        end["operation"] = Collective.ALLTOALLV
+        return [row(1, 2, PART, Extra.PAIR, peer=0, size=size, comm=comm)] * (comm == 0) + [end]
+
+    # Of MPI_COMM_SELF it is no turn.
+    folder = written(tmp_path, [*call(1, 9), *call(0, 3)], call(0, 5))
+    counts = trace_of(read_processes(folder), "run").counts
+    assert np.stack(counts[1:]).T.tolist() == [[0, 0, 0, 3], [1, 0, 0, 5]]
+    missed = np.arange(len(COUNTS)) == COUNTS.index("uncounted_pairs")
+    written(tmp_path, call(0, 3), call(0, 5), counts=[0 * missed, missed])
+    assert trace_of(read_processes(tmp_path), "run").counts is None
+
+
+def test_what_a_request_of_a_collective_is_for_is_told_as_it_ends(tmp_path):
+    about = {"comm": 0, "peer": 0, "size": 8, "received": 9, "tag": -1, "request": 4}
+    rows = [
+        row(1, 2, SEND, Kind.COLLECTIVE_REQUEST, **about),
+        row(3, 4, WAITALL, Kind.COLLECTIVE_COMPLETE, **about),
+        row(5, 6, RECV, Kind.COLLECTIVE_END, **about),
+    ]
+    records = trace_of(read_processes(written(tmp_path, rows)), "run").records
+    # Begun, over; the begin and end of one that blocks.
+    assert records.request.tolist() == [4, 4, -1, 4]
+    assert records.comm.tolist() == records.peer.tolist() == [-1, 0, -1, 0]
+    assert records.size.tolist() == [-1, 8, -1, 8]
+    assert records.received.tolist() == [-1, 9, -1, 9]
+
+
+def test_what_was_not_recorded_goes_on_to_its_end_by_the_clock_of_rank_0(tmp_path):
+    def times(*modes):
+        kinds = (Extra.RECORDING_OFF, Extra.RECORDING_ON)
+        rows = [row(t, t, PART, kinds[k % 2]) for k, t in enumerate(modes)]
+        return [row(1000, 1010, SEND), *rows]
+
+    ahead = [[(0, 0), (9999, 0)], [(0, 1000), (9999, 1000)]]
+    programs = times(1020, 1030, 1040), times(2050, 2070)
+    folder = written(tmp_path, *programs, host=[7, 8], clocks=2, clock=ahead)
+    spans = trace_of(read_processes(folder), "run").spans
+    assert spans.rank.tolist() == [0, 0, 1]
+    # From the first event of all, which is rank 1's at 1000 of its clock.
+    np.testing.assert_allclose(spans.begin * 1e9, [1020, 1040, 1050], atol=1e-6)
+    np.testing.assert_allclose(spans.end * 1e9, [1030, 1040, 1070], atol=1e-6)
+
+
+def test_a_line_of_names_that_was_cut_is_left_out(tmp_path):
+    one_message(tmp_path)
+    file = tmp_path / "1.names"
+    file.write_text(file.read_text() + "region 9 MPI_Al")
+    assert 9 not in read_processes(tmp_path)[1].names.regions
+
+
+def test_a_profile_has_messages_of_no_bytes_and_the_bytes_that_collectives_sent(tmp_path):
+    sums = np.zeros(len(Collective), HEADER["collectives"].base)
+    sums[Collective.ALLREDUCE] = (2, 16, 99)
+    written(tmp_path, [], [], profile=1, collectives=[sums, sums])
+    for rank, counts in enumerate(([[0, 0], [3, 0]], [[1, 8], [0, 0]])):
+        np.array(counts, dtype=np.uint64).tofile(tmp_path / f"{rank}.matrix")
+    assert finish(tmp_path, tmp_path / "out.csv") == ()
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[-2:] == ["0,1,3,0", "1,0,1,8"]
+    assert collectives_of(tmp_path) == {"allreduce": (4, 32)}
+
+
+def test_files_that_could_not_be_written_and_clocks_that_were_not_compared_are_said(tmp_path):
+    (tmp_path / "raw").mkdir()
+    folder = one_message(tmp_path / "raw", finished=[1, -1], clocks=[2, 1], host=[7, 8])
+    assert finish(folder, tmp_path / "run.otf2") == (
+        "recording ended early, as files could not be written: rank 1",
+        "clocks were compared at the start only",
+    )
+    one_message(folder, clocks=[2, 1], host=7)
+    assert finish(folder, tmp_path / "again.otf2") == ()
+
+
 def test_what_is_missing_is_said(tmp_path):
     (tmp_path / "raw").mkdir()
     folder = one_message(tmp_path / "raw", finished=[0, 2], open=[RECV, -1], counts=list(range(14)))
@@ -171,6 +256,7 @@ typedef int MPI_Datatype;
 __attribute__((visibility("default"))) extern int MPI_Send(const void *buf, int count,
     MPI_Datatype datatype, int dest) __attribute__((nonnull));
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *unit, void *base);
 int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup);
 double MPI_Wtime(void);
 int MPI_Newest_thing(char **argv[], int ranges[][3], MPI_Info);

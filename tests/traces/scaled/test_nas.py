@@ -7,6 +7,7 @@ from hopmap.traces.folded import unfolded
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
 from hopmap.traces.scaled.extrapolate import scaled, traffic_of_folded
+from hopmap.traces.scaled.groups import Group
 from support.made_traces import differences
 from support.slow import slow
 
@@ -76,6 +77,24 @@ def test_a_recording_is_a_source(tmp_path):
     found = scaled(sources, 256)
     assert traffic_of_folded(found.program).same_as(nas_traffic("lu.A.256", steps=1))
     assert traffic_of(unfolded(found.program)).same_as(nas_traffic("lu.A.256", steps=1))
+
+
+def test_loops_of_a_recording_are_found_and_do_not_hide_what_grows():
+    """CG's butterflies have a stage more at more ranks, in each of its iterations."""
+    found = scaled([nas_trace(f"cg.A.{ranks}", steps=1) for ranks in SOURCES], 256)
+    assert traffic_of_folded(found.program).same_as(nas_traffic("cg.A.256", steps=1))
+    assert found.program.trace.events < nas_trace("cg.A.64", steps=1).events
+
+
+def test_steps_that_are_alike_are_looked_at_once(monkeypatch):
+    """A recording of which no loops are found, or follow no rule, is compared step by step."""
+    seen = []
+    step = Group._step
+    monkeypatch.setattr(Group, "_step", lambda self, *of: seen.append(1) or step(self, *of))
+    sources = [nas_trace(f"cg.S.{ranks}", steps=1) for ranks in (8, 16)]
+    with pytest.raises(TraceError, match="2 rules that differ there"):
+        scaled(sources, 64)
+    assert len(seen) < sources[0].events // sources[0].ranks
 
 
 def test_a_grid_without_an_inside_says_nothing_of_one_that_has_it():

@@ -58,12 +58,11 @@ def collectives_of(
             parts.append(acts(call, Kind.COLLECTIVE_END, peer=np.array(world, np.int64), **about))
             if function == "MPI_Alltoallv":
                 width = lines.get("stype", 1)
-                rows = zip(lines.calls.tolist(), lines.counts("scounts"), width, strict=True)
-                vectors += [(call, row * size) for call, row, size in rows if len(row) > 1]
-        vectors.sort(key=lambda vector: vector[0])
+                rows = zip(lines.counts("scounts"), width, strict=True)
+                vectors += [row * size for row, size in rows if len(row) > 1]
         pairs += [
             (np.full(len(row), number), np.full(len(row), turn), np.arange(len(row)), row)
-            for turn, (_, row) in enumerate(vectors)
+            for turn, row in enumerate(vectors)
         ]
         handles = [f for f in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize") if f in rank.names]
         for function in handles:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,6 +40,11 @@ def read(folder, data):
     return read_goal(file)
 
 
+def partner_of(schedule, k):
+    """Partner of an operation as a binary has it; of a CALC, which has none, it is 0."""
+    return 0 if schedule.kind[k] == Task.CALC else schedule.peer[k] % 2**32
+
+
 def binary(schedule, cookie=COOKIE, more=0):
     """Write a schedule as LogGOPSim's Graph::serialize_mmap does."""
     parts = []
@@ -55,7 +62,7 @@ def binary(schedule, cookie=COOKIE, more=0):
             lists += ends + begins
             body += struct.pack(
                 "<IBIQIBBIIII",
-                *(waits[k - first], schedule.kind[k], max(schedule.peer[k], -1) % 2**32),
+                *(waits[k - first], schedule.kind[k], partner_of(schedule, k)),
                 *(schedule.size[k], schedule.tag[k] % 2**32, schedule.cpu[k], schedule.nic[k]),
                 *(len(ends), at, len(begins), at + len(ends)),
             )
@@ -88,6 +95,21 @@ def test_every_statement(tmp_path):
     edges = zip(schedule.after, schedule.before, schedule.begun, strict=True)
     assert [tuple(map(int, edge)) for edge in edges] == [(1, 0, 0), (2, 1, 1)]
     assert schedule.traffic().bytes.tolist() == [80000, 10]
+
+
+def test_each_rank_counts_its_operations_from_its_own_first(tmp_path):
+    ranks = [f"rank {rank} {{\na: calc 1\nb: calc 2\nb requires a\n}}\n" for rank in range(3)]
+    schedule = read(tmp_path, "num_ranks 3\n" + "".join(ranks))
+    assert (schedule.after.tolist(), schedule.before.tolist()) == ([1, 3, 5], [0, 2, 4])
+    same(read(tmp_path, binary(schedule)), schedule)
+
+
+def test_what_is_largest_is_read(tmp_path):
+    """Of a send the tag 2^32 - 1 is a number; of a receive it is any."""
+    text = TEXT.replace("calc 100", f"calc {2**53}").replace("to 1 tag 7", f"to 1 tag {2**32 - 1}")
+    schedule = read(tmp_path, text.replace("from 0 tag 7", f"from 0 tag {2**32 - 1}"))
+    assert (schedule.size[0], schedule.tag[1], schedule.tag[4]) == (2**53, 2**32 - 1, -1)
+    same(read(tmp_path, binary(schedule)), schedule)
 
 
 def test_ranks_may_stand_in_any_order(tmp_path):
@@ -128,6 +150,12 @@ def test_the_binary_of_loggopsim2_has_wider_operations(tmp_path, more):
         ("l1: recv 8", "l1: calc 1\nl1: recv 8", "1 labels stand twice"),
         ("rank 1 {\n", "rank 1 {\n}\nl5: calc 1\n", "num_ranks, or rank R"),
         ("100", "9" * 30, "at most 2^53"),
+        ("100", f"{2**53 + 1}", "at most 2^53"),
+        ("80000b to 1", "80000b to -1", "a whole number >= 0"),
+        ("80000b to 1 tag 7", "80000b to 1 tag -1", "a whole number >= 0"),
+        ("cpu 2", "cpu -1", "a whole number >= 0"),
+        ("cpu 2", "nic 2", "tag, cpu or nic with a number"),
+        ("rank 1 {", "rank 2 {", "R below N"),
     ],
 )
 def test_a_wrong_statement_is_named(tmp_path, old, new, said):
@@ -161,6 +189,33 @@ def test_a_used_up_binary_and_wrong_lists_are_refused(tmp_path):
     data[8 + 6 + 32 + 8 + 4] ^= 1  # how many the first operation waits for
     with pytest.raises(TraceError, match="rank 0: operation 0 waits for 1 and 0 are listed"):
         read(tmp_path, bytes(data))
+    data = bytearray(binary(schedule))
+    data[8 + 6 + 32 + 8 + 4 + 39 + 35] += 1  # where the list of those that wait for its begin is
+    with pytest.raises(TraceError, match="rank 0: lists of 2 numbers: expected more: it is cut"):
+        read(tmp_path, bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"size": 2**53 + 1}, f"operation 1: kind 1, partner 1, size {2**53 + 1}: expected"),
+        ({"peer": 2}, "operation 1: kind 1, partner 2"),
+        ({"peer": -1}, f"operation 1: kind 1, partner {2**32 - 1}"),
+        ({"kind": 4}, "operation 1: kind 4"),
+        ({"after": 3}, "operation 3: expected one below 3"),
+    ],
+)
+def test_a_binary_with_numbers_that_make_no_sense_is_refused(tmp_path, change, said):
+    schedule = read(tmp_path, TEXT)
+    if "after" in change:
+        data = binary(schedule).replace(struct.pack("<II", 1, 2), struct.pack("<II", 1, 3))
+    else:
+        columns = {name: getattr(schedule, name).copy() for name in change}
+        for name, value in change.items():
+            columns[name][1] = value
+        data = binary(replace(schedule, **columns))
+    with pytest.raises(TraceError, match=f"rank 0.*{re.escape(said)}"):
+        read(tmp_path, data)
 
 
 def test_shared_schedules_have_the_totals_of_their_lines(shared):

@@ -11,50 +11,8 @@ from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
 
-from ..read_back import collectives, pairs
-
-HEAD = "# htor's PMPI Tracer 1.0 Output File\n# clockdiff: 0.0 s (relative to rank 0)\n\n"
-INT, WORLD = "1,4,4", 6000
-
-
-class Rank:
-    """Writes the calls of a rank, one a microsecond."""
-
-    def __init__(self, rank, ranks):
-        self.rank, self.ranks, self.time = rank, ranks, 1_237_666_046_950_106
-        self.lines = [f"MPI_Init:-:1:2:{self.time}.000000"]
-
-    def comm(self, handle=WORLD, rank=None, size=None):
-        own = self.rank if rank is None else rank
-        return f"{handle},{own},{self.ranks if size is None else size}"
-
-    def call(self, name, *arguments):
-        begin, self.time = self.time + 1, self.time + 2
-        text = ":".join(map(str, arguments))
-        self.lines.append(f"MPI_{name}:{begin}.000000:{text}:{self.time}.000000")
-        return self
-
-    def send(self, peer, count, tag=0, name="Send", comm=None, request=None):
-        rest = [] if request is None else [request]
-        return self.call(name, 7, count, INT, peer, tag, comm or self.comm(), *rest)
-
-    def recv(self, peer, count, tag=0, name="Recv", comm=None, request=99):
-        return self.call(name, 7, count, INT, peer, tag, comm or self.comm(), request)
-
-    def text(self):
-        return HEAD + "\n".join([*self.lines, f"MPI_Finalize:{self.time + 1}.000000:-"]) + "\n"
-
-
-def write(folder, ranks):
-    for rank in ranks:
-        (folder / f"trace-{rank.rank}.txt").write_text(rank.text())
-    return open_source(folder)
-
-
-def read(folder, ranks):
-    source = write(folder, ranks)
-    assert source.kind == "recording"
-    return source.trace()
+from ..read_back import collectives, kinds, pairs
+from .written import HEAD, INT, Rank, read, write
 
 
 def test_messages_have_the_bytes_of_their_types(tmp_path):
@@ -81,6 +39,8 @@ def test_requests_are_known_by_their_addresses(tmp_path, width):
     program = lower(trace)
     assert program.left_out == ()
     assert pairs(trace) == [(0, 1, 2, 12), (1, 0, 2, 16)]
+    round_ = ["MPI_Isend", "ISEND", "MPI_Irecv", "IRECV_REQUEST", "MPI_Waitall"]
+    assert kinds(trace, 0)[2:-2] == [*round_, "ISEND_COMPLETE", "IRECV"] * 2
 
 
 def test_the_last_test_before_a_request_is_used_again_completes_it(tmp_path):
@@ -95,6 +55,14 @@ def test_the_last_test_before_a_request_is_used_again_completes_it(tmp_path):
     which = np.cumsum(kinds == Kind.ENTER)[kinds == Kind.IRECV] - 1
     assert calls == ["MPI_Init", *["MPI_Irecv", "MPI_Test", "MPI_Test"] * 2, "MPI_Finalize"]
     assert which.tolist() == [3, 6]
+
+
+def test_a_wait_for_what_was_never_begun_completes_nothing(tmp_path):
+    a, b = Rank(0, 2), Rank(1, 2)
+    a.send(1, 4, name="Isend", request=500).call("Wait", 600, 0).call("Start", 700)
+    b.recv(0, 4)
+    trace = read(tmp_path, [a, b])
+    assert kinds(trace, 0)[2:-2] == ["MPI_Isend", "ISEND", "MPI_Wait", "MPI_Start"]
 
 
 def test_persistent_requests_start_again(tmp_path):
@@ -118,27 +86,67 @@ def test_open_receives_take_what_nobody_else_takes(tmp_path):
     assert list(trace.ignored.values()) == [1]
 
 
-def test_members_of_a_split_follow_from_its_colours(tmp_path):
-    ranks = [Rank(r, 4) for r in range(4)]
-    for rank in ranks:
-        rank.call("Comm_split", rank.comm(), rank.rank % 2, -rank.rank, 1)
-        mine = rank.comm(7000, 1 - rank.rank // 2, 2)
-        if rank.rank < 2:
-            rank.send(0, 5, comm=mine)
-        else:
-            rank.recv(1, 5, comm=mine)
-        rank.call("Barrier", mine)
+def test_open_receives_look_for_what_they_name_by_the_time_since_each_rank_began(tmp_path):
+    ranks = [Rank(0, 3), Rank(1, 3, ahead=10**9), Rank(2, 3)]  # 1's clock is 1000 s ahead
+    ranks[0].recv(-1, 9, tag=4).recv(2, 9, tag=-1).recv(-1, 9, tag=-1).recv(-1, 9, tag=-1)
+    ranks[0].recv(2, 9, tag=8)
+    ranks[1].call("Barrier", ranks[1].comm(8000, 0, 1))
+    ranks[1].call("Barrier", ranks[1].comm(8000, 0, 1)).send(0, 1, tag=5)
+    for tag in (8, 9, 4, 3):
+        ranks[2].send(0, tag, tag=tag)
     trace = read(tmp_path, ranks)
-    assert pairs(trace) == [(0, 2, 1, 20), (1, 3, 1, 20)]
-    assert [each.tolist() for each in trace.communicators[2:]] == [[2, 0], [3, 1]]
+    found = trace.ref[trace.kind == Kind.RECV]
+    assert trace.records.tag[found].tolist() == [4, 9, 5, 3, 8]
+    assert trace.records.peer[found].tolist() == [2, 2, 1, 2, 2]
+    assert trace.records.size[found].tolist() == [16, 36, 4, 12, 32]
 
 
-def test_communicators_that_cannot_be_told_are_refused(tmp_path):
-    ranks = [Rank(r, 4) for r in range(4)]
-    for rank in ranks:
-        rank.call("Barrier", rank.comm(7000, rank.rank % 2, 2))
-    with pytest.raises(TraceError, match=r"trace-0.txt: communicator 7000, rank 0 of 2: its memb"):
-        read(tmp_path, ranks)
+def test_sendrecv_has_two_partners_two_sizes_and_two_tags(tmp_path):
+    ranks = [Rank(r, 3) for r in range(3)]
+    own = ranks[0].comm()
+    ranks[0].call("Sendrecv", 7, 10, INT, 1, 5, 8, 99, "13,1,1", 2, 6, own, 0)
+    ranks[0].call("Sendrecv_replace", 7, 3, INT, 1, 5, 2, 8, own, 0)
+    ranks[1].recv(0, 99, tag=5).recv(0, 99, tag=5)
+    ranks[2].send(0, 2, tag=6).send(0, 3, tag=8)
+    trace = read(tmp_path, ranks)
+    assert pairs(trace) == [(0, 1, 2, 52), (2, 0, 2, 20)]
+    kind = trace.kind[: trace.offsets[1]]
+    mine = trace.ref[: trace.offsets[1]][(kind == Kind.SEND) | (kind == Kind.RECV)]
+    assert trace.records.tag[mine].tolist() == [5, 6, 5, 8]
+    assert trace.records.peer[mine].tolist() == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("end", "arguments", "last"),
+    [
+        ("Waitall", (2, 500, 0), False),
+        ("Testall", (2, 500, 1, 0), True),
+        ("Waitany", (2, 500, 77, 0), True),
+        ("Testany", (2, 500, 77, 1, 0), True),
+        ("Waitsome", (2, 500, 77, 78, 0), True),
+        ("Testsome", (2, 500, 77, 78, 0), True),
+    ],
+)
+def test_requests_of_an_array_are_over_where_they_surely_are(tmp_path, end, arguments, last):
+    """With the first call that ends them all, or the last of those that end some."""
+    a, b = Rank(0, 2), Rank(1, 2)
+    for tag in (0, 1):
+        a.send(1, 1, tag=tag, name="Ssend_init", request=500 + 8 * tag)
+        b.recv(0, 9, tag=tag)
+    a.call("Startall", 2, 500).call(end, *arguments).call(end, *arguments)
+    trace = read(tmp_path, [a, b])
+    ends, none = [f"MPI_{end}", "ISEND_COMPLETE", "ISEND_COMPLETE"], [f"MPI_{end}"]
+    expected = ["MPI_Startall", "ISEND", "ISEND", *(none + ends if last else ends + none)]
+    assert [word for word in kinds(trace, 0) if "_init" not in word][2:-2] == expected
+    assert pairs(trace) == [(0, 1, 2, 8)]
+    assert trace.records.tag[trace.ref[trace.kind == Kind.ISEND]].tolist() == [0, 1]
+
+
+def test_calls_last_as_many_microseconds_as_they_say(tmp_path):
+    trace = read(tmp_path, [Rank(0, 1).call("Barrier", "6000,0,1")])
+    # MPI_Init has no begin and MPI_Finalize no end: they take no time.
+    brackets = trace.time[trace.kind <= Kind.LEAVE]
+    np.testing.assert_allclose(np.diff(brackets) * 1e6, [0, 1, 1, 1, 0], atol=0.3)
 
 
 def test_wildcards_of_mpich_are_known_by_its_world(tmp_path):
@@ -150,19 +158,6 @@ def test_wildcards_of_mpich_are_known_by_its_world(tmp_path):
     trace = read(tmp_path, ranks)
     assert pairs(trace) == [(0, 1, 1, 16)]
     assert np.count_nonzero(trace.kind == Kind.RECV) == 1
-
-
-def test_files_that_are_copies_of_rank_0_are_of_the_ranks_that_they_name(tmp_path):
-    # As the samples of Schedgen are.
-    ranks = [Rank(r, 3) for r in range(3)]
-    for rank in ranks:
-        rank.call("Bcast", 7, 12, "13,1,1", 0, rank.comm(rank=0))
-    trace = read(tmp_path, ranks)
-    assert collectives(trace, Collective.BCAST) == [(0, 36, 12), (0, 0, 12), (0, 0, 12)]
-    assert list(trace.ignored.values()) == [2]
-    ranks[2].send(1, 4, comm=ranks[2].comm(rank=0))
-    with pytest.raises(TraceError, match=r"says that it is of rank 0, as trace-0.txt does"):
-        read(tmp_path, ranks)
 
 
 @pytest.mark.parametrize(
@@ -212,9 +207,44 @@ def test_collectives_are_counted_as_score_p_does(tmp_path):
     assert lower(trace).traffic().messages.sum() > 0
 
 
+def test_a_collective_with_a_root_has_its_bytes_where_they_stand(tmp_path):
+    """In a communicator whose rank 0 is the world's 1; the root is the world's 2."""
+    ranks = [Rank(r, 3) for r in range(3)]
+    for rank in ranks[1:]:
+        own = rank.rank - 1
+        comm, counts = rank.comm(70, own, 2), "1,2"
+        rank.call("Scatter", 7, 99, INT, 8, 6, "13,2,2", 1, comm)
+        rank.call("Scatterv", 7, 9, counts, 9, "5,6", INT, 8, 1 + own, "13,2,2", 1, comm)
+        rank.call("Gather", 7, 6, "13,2,2", 8, 99, INT, 1, comm)
+        rank.call("Gatherv", 7, 1 + own, "13,2,2", 8, 9, counts, 9, "5,6", INT, 1, comm)
+        rank.call("Reduce", 7, 8, 3, INT, 0, 1, comm)
+        rank.call("Scan", 7, 8, 2, INT, 1, comm)
+    trace = read(tmp_path, ranks)
+    assert collectives(trace, Collective.SCATTER) == [(2, 0, 12), (2, 24, 12)]
+    assert collectives(trace, Collective.SCATTERV) == [(2, 0, 2), (2, 12, 4)]
+    assert collectives(trace, Collective.GATHER) == [(2, 12, 0), (2, 12, 24)]
+    assert collectives(trace, Collective.GATHERV) == [(2, 2, 0), (2, 4, 12)]
+    assert collectives(trace, Collective.REDUCE) == [(2, 12, 0), (2, 12, 24)]
+    assert collectives(trace, Collective.SCAN) == [(-1, 16, 8), (-1, 8, 16)]
+
+
+def test_alltoallv_and_alltoallw_have_a_size_for_each_way(tmp_path):
+    ranks = [Rank(r, 2) for r in range(2)]
+    for rank in ranks:
+        comm = rank.comm()
+        rank.call("Alltoallv", 7, 9, "1,2", 9, "0,1", INT, 8, 9, "4,5", 9, "0,4", "13,2,2", comm)
+        rank.call("Alltoallw", 7, 9, "1,2", 9, "0,1", 6, 8, 9, "4,5", 9, "0,4", 6, comm)
+    trace = read(tmp_path, ranks)
+    assert collectives(trace, Collective.ALLTOALLV) == [(-1, 12, 18)] * 2
+    assert collectives(trace, Collective.ALLTOALLW) == [(-1, 3, 9)] * 2
+    assert trace.counts is None  # whose turns would be those of alltoallw, too
+    assert trace.ignored == {"MPI_Alltoallw, types taken for bytes, in": 2}
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("MPI_Barrier:1.0:6000,2,2:2.0", "MPI_Barrier with comm"),
         ("MPI_Send:1.0:7:10:1,4,4:1:0:6000,0,2", "MPI_Send with buf, count, type"),
         ("MPI_Send:1.0:7:x:1,4,4:1:0:6000,0,2:2.0", "whole number for count"),
         ("MPI_Send:1.0:7:-1:1,4,4:1:0:6000,0,2:2.0", "MPI_Send with buf"),

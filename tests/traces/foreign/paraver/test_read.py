@@ -11,7 +11,7 @@ from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
 
-from ..read_back import pairs
+from ..read_back import kinds, pairs
 
 POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
 PCF = """EVENT_TYPE
@@ -70,15 +70,6 @@ def write(folder, trace, pcf=PCF):
     return open_source(folder / "run.prv")
 
 
-def kinds(trace, rank):
-    mine = slice(trace.offsets[rank], trace.offsets[rank + 1])
-    return [
-        trace.regions[ref] if kind == Kind.ENTER else Kind(kind).name
-        for kind, ref in zip(trace.kind[mine].tolist(), trace.ref[mine].tolist(), strict=True)
-        if kind != Kind.LEAVE
-    ]
-
-
 def talking():
     trace = Trace(2)
     trace.call(0, 10, 20, POINT, 3).call(0, 30, 40, POINT, 1).call(0, 50, 60, POINT, 6)
@@ -126,6 +117,56 @@ def test_collectives_have_sizes_communicator_and_root(tmp_path):
     assert lower(read).traffic().messages.sum() > 0
 
 
+def test_a_communicator_has_its_own_order_and_its_own_application(tmp_path):
+    """The second member begins a scan; another application has a communicator of that number."""
+    trace = Trace(3)
+    trace.lines[0] = trace.lines[0].replace(",1(1:1),2", ",1(1:1),4")
+    trace.lines += ["c:1:16:2:3:1", "c:2:16:2:1:2"]
+    pcf = PCF + "30  MPI_Scan\n8  MPI_Reduce\n"
+    for task in (0, 2):
+        trace.call(task, 10, 20, COLLECTIVE, 30, 50100001, 8, 50100002, 8, 50100004, 16)
+        trace.call(task, 30, 40, COLLECTIVE, 8, 50100001, 8, 50100002, 0, 50100004, 16)
+    read = write(tmp_path, trace, pcf).trace()
+    assert [each.tolist() for each in read.communicators[2:]] == [[0, 1, 2], [2, 0]]
+    assert read.records.comm.tolist() == [3] * 4
+    # Nobody says who the root is: the communicator's first member.
+    assert read.records.peer.tolist() == [-1, 2, -1, 2]
+    assert read.records.size.tolist() == [8, 8, 16, 8]
+    assert read.records.received.tolist() == [16, 0, 8, 16]
+    told = "collectives whose root is not told, taken for the first member,"
+    assert read.ignored == {told: 1}
+
+
+def test_a_call_may_begin_when_one_ends_and_one_may_not_end(tmp_path):
+    trace = Trace(2).call(0, 10, 20, POINT, 1).call(0, 20, 30, POINT, 2).event(0, 40, POINT, 1)
+    trace.event(1, 45, POINT, 0).call(1, 50, 60, POINT, 2)
+    read = write(tmp_path, trace).trace()
+    assert kinds(read, 0) == ["MPI_Send", "MPI_Recv", "MPI_Send"]
+    ends = read.time[read.kind == Kind.LEAVE]
+    assert ends.tolist() == pytest.approx([20e-9, 30e-9, 40e-9, 60e-9])
+    assert read.ignored == {"calls that do not end, in": 1}
+
+
+def test_collectives_stay_in_their_calls_when_communications_make_others(tmp_path):
+    trace = Trace(2).talk(1, 0, 1, 2, 3, 100).talk(0, 1, 11, 25, 14, 7)
+    trace.talk(1, 0, 35, 36, 37, 9)
+    for task in range(2):
+        trace.call(task, 20, 30, COLLECTIVE, 10, 50100001, 8, 50100002, 8, 50100004, 14)
+    trace.call(0, 10, 19, POINT, 3).call(1, 10, 19, POINT, 2)
+    read = write(tmp_path, trace).trace()
+    send, recv = ["MPI_Send", "SEND"], ["MPI_Recv", "RECV"]
+    allreduce = ["MPI_Allreduce", "COLLECTIVE_END"]
+    assert kinds(read, 0) == [*recv, "MPI_Isend", "ISEND", *allreduce, *recv]
+    # The logical receive is told later than the physical one: it was posted before.
+    assert kinds(read, 1) == [*send, *recv, *allreduce, *send]
+
+
+def test_a_wait_is_for_no_send_of_another_task(tmp_path):
+    trace = Trace(2).call(0, 10, 20, POINT, 3).talk(0, 1, 12, 6, 32, 100)
+    trace.call(1, 5, 35, POINT, 2).call(1, 40, 50, POINT, 6)
+    assert kinds(write(tmp_path, trace).trace(), 1) == ["MPI_Recv", "RECV", "MPI_Waitall"]
+
+
 def test_what_is_not_of_the_program_is_counted(tmp_path):
     trace = talking().event(0, 99, 42000050, 7).event(0, 100, 60000019, 1, application=2)
     trace.lines.append("1:1:1:1:1:0:10:1")
@@ -158,6 +199,27 @@ def test_one_wait_is_for_the_oldest_send_of_its_own_rank(tmp_path):
     ends = [kinds(read, task).count("ISEND_COMPLETE") for task in range(2)]
     assert ends == [2, 1]
     assert kinds(read, 0)[4:8] == ["MPI_Wait", "ISEND_COMPLETE", "MPI_Waitall", "ISEND_COMPLETE"]
+
+
+@pytest.mark.parametrize("send", ["Isend", "Ibsend", "Issend", "Irsend", "Start", "Startall"])
+@pytest.mark.parametrize("end", ["Wait", "Waitany", "Waitsome", "Waitall", "Testall"])
+def test_every_send_that_does_not_block_is_over_with_a_wait(tmp_path, send, end):
+    trace = Trace(2).call(0, 10, 20, POINT, 90).call(0, 30, 40, POINT, 91)
+    trace.call(1, 10, 20, POINT, 2).talk(0, 1, 12, 13, 14, 8)
+    pcf = PCF.replace("6  MPI_Waitall\n", f"90  MPI_{send}\n91  MPI_{end}\n")
+    assert kinds(write(tmp_path, trace, pcf).trace(), 0)[1:] == [
+        "ISEND",
+        *(f"MPI_{end}", "ISEND_COMPLETE"),
+    ]
+
+
+def test_a_wait_for_a_receive_completes_no_send(tmp_path):
+    trace = Trace(2).call(0, 10, 20, POINT, 3).call(0, 30, 40, POINT, 5).call(0, 50, 60, POINT, 5)
+    trace.call(0, 2, 4, POINT, 4).call(1, 1, 5, POINT, 1).call(1, 10, 20, POINT, 2)
+    trace.talk(1, 0, 2, 3, 35, 8).talk(0, 1, 12, 13, 14, 8)
+    assert kinds(write(tmp_path, trace).trace(), 0)[4:] == [
+        *("MPI_Wait", "IRECV", "MPI_Wait", "ISEND_COMPLETE"),
+    ]
 
 
 def test_what_a_collective_says_at_its_root_alone(tmp_path):
@@ -193,9 +255,22 @@ def test_empty_lines_and_intercommunicators_say_nothing(tmp_path):
     assert pairs(write(tmp_path, trace).trace()) == [(0, 1, 2, 107)]
 
 
-def test_calls_of_threads_are_calls_of_their_task(tmp_path):
+def test_a_message_is_of_the_call_that_its_logical_send_lies_in_ends_included(tmp_path):
+    """The physical one of the first is in the call behind."""
+    trace = Trace(2).call(0, 10, 20, POINT, 3).call(0, 21, 30, POINT, 1)
+    trace.call(1, 10, 20, POINT, 2).call(1, 21, 30, POINT, 2)
+    trace.talk(0, 1, 20, 10, 20, 5).talk(0, 1, 21, 21, 30, 6)
+    read = write(tmp_path, trace).trace()
+    assert kinds(read, 0) == ["MPI_Isend", "ISEND", "MPI_Send", "SEND"]
+    assert kinds(read, 1) == ["MPI_Recv", "RECV"] * 2
+    assert read.records.size.tolist() == [5, 6, 5, 6]
+    assert not read.ignored
+
+
+@pytest.mark.parametrize("threads", [(1, 2), (2, 1)])
+def test_calls_of_threads_are_calls_of_their_task(tmp_path, threads):
     trace = Trace(2)
-    for thread, begin, end in ((1, 10, 40), (2, 20, 30)):
+    for thread, begin, end in zip(threads, (10, 20), (40, 30), strict=True):
         trace.lines.append(f"2:1:1:1:{thread}:{begin}:{POINT}:1")
         trace.lines.append(f"2:1:1:1:{thread}:{end}:{POINT}:0")
     trace.talk(0, 1, 12, 50, 60, 100).talk(0, 1, 25, 61, 62, 7)

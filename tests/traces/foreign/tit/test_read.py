@@ -15,7 +15,7 @@ from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.sources import open_source
 from support.slow import examples
 
-from ..read_back import collectives, pairs
+from ..read_back import collectives, kinds, pairs
 
 
 def write(folder, *ranks):
@@ -72,6 +72,90 @@ def test_collectives_are_counted_as_score_p_does(tmp_path):
     assert collectives(trace, Collective.REDUCE_SCATTER) == [(-1, 8, 6), (-1, 8, 10)]
     assert collectives(trace, Collective.ALLTOALLV) == [(-1, 9, 9)] * 2
     assert lower(trace).traffic().messages.sum() > 0
+
+
+# Types 0 to 3 are of 8, 4, 1 and 2 bytes; rank r has the r-th of the counts 1, 2 and 7.
+COLLECTIVES = {
+    "bcast 10 2 1": [(2, 0, 40), (2, 0, 40), (2, 120, 40)],
+    "reduce 12 5 2 1": [(2, 48, 0), (2, 48, 0), (2, 48, 144)],
+    "allreduce 8 5 1": [(-1, 96, 96)] * 3,
+    "scan 4 9 0": [(-1, 96, 32), (-1, 64, 64), (-1, 32, 96)],
+    "exscan 4 9 1": [(-1, 32, 0), (-1, 16, 16), (-1, 0, 32)],
+    "alltoall 5 6 1 3": [(-1, 60, 60)] * 3,
+    "allgather 5 6 1 3": [(-1, 60, 60)] * 3,
+    "gather 5 6 2 1 3": [(2, 20, 0), (2, 20, 0), (2, 20, 60)],
+    "scatter 5 6 2 1 3": [(2, 0, 12), (2, 0, 12), (2, 36, 12)],
+    "gatherv MINE 1 2 7 2 1 3": [(2, 4, 0), (2, 8, 0), (2, 28, 20)],
+    "scatterv 1 2 7 MINE 2 1 3": [(2, 0, 2), (2, 0, 4), (2, 40, 14)],
+    "allgatherv MINE 1 2 7 1 3": [(-1, 12, 20), (-1, 24, 20), (-1, 84, 20)],
+    "reduce_scatter 1 2 7 5 1": [(-1, 40, 12), (-1, 40, 24), (-1, 40, 84)],
+    "alltoallv 30 1 2 7 30 7 2 2 1 3": [(-1, 40, 22)] * 3,
+}
+
+
+@pytest.mark.parametrize("line", COLLECTIVES)
+def test_every_collective_has_its_root_and_bytes_where_simgrid_writes_them(tmp_path, line):
+    written = line.replace("reduce_scatter", "reducescatter")
+    ranks = [[written.replace("MINE", str(count))] for count in (1, 2, 7)]
+    operation = Collective[line.split()[0].upper()]
+    assert collectives(write(tmp_path, *ranks).trace(), operation) == COLLECTIVES[line]
+
+
+def test_sendrecv_names_its_target_first_and_then_its_source(tmp_path):
+    lines = ["sendrecv 10 1 30 2 1 3"], ["recv 0 0 10 1"], ["send 0 0 30 3"]
+    trace = write(tmp_path, *lines).trace()
+    assert pairs(trace) == [(0, 1, 1, 40), (2, 0, 1, 60)]
+    assert kinds(trace, 0) == ["MPI_Init", "MPI_Sendrecv", "SEND", "RECV", "MPI_Finalize"]
+
+
+def test_a_wait_is_for_the_oldest_of_its_requests_and_waitall_for_the_rest(tmp_path):
+    isend, wait = "isend 1 5 100", "wait 0 1 5"
+    lines = [isend, isend, wait, "isend 1 6 7", "waitall", isend, wait, "waitall"]
+    trace = write(tmp_path, lines, ["recv 0 5 100"] * 3 + ["recv 0 6 7"]).trace()
+    assert kinds(trace, 0)[1:-1] == [
+        *("MPI_Isend", "ISEND", "MPI_Isend", "ISEND", "MPI_Wait", "ISEND_COMPLETE"),
+        *("MPI_Isend", "ISEND", "MPI_Waitall", "ISEND_COMPLETE", "ISEND_COMPLETE"),
+        *("MPI_Isend", "ISEND", "MPI_Wait", "ISEND_COMPLETE", "MPI_Waitall"),
+    ]
+    ends = trace.ref[trace.kind == Kind.ISEND_COMPLETE]
+    assert trace.records.request[ends].tolist() == [1, 2, 3, 4]
+
+
+def test_of_a_message_to_oneself_the_receive_is_waited_for_first(tmp_path):
+    trace = write(tmp_path, ["irecv 0 3 8", "isend 0 3 8", "wait 0 0 3", "test 0 0 3"]).trace()
+    assert kinds(trace, 0)[5:9] == ["MPI_Wait", "IRECV", "MPI_Test", "ISEND_COMPLETE"]
+    assert pairs(trace) == [(0, 0, 1, 8)]
+
+
+def test_what_nobody_waits_for_stays_under_way(tmp_path):
+    trace = write(tmp_path, ["recv 1 0 8"], ["isend 0 0 8", "barrier"]).trace()
+    assert kinds(trace, 0) == ["MPI_Init", "MPI_Recv", "RECV", "MPI_Finalize"]
+    assert "ISEND_COMPLETE" not in kinds(trace, 1)
+
+
+def test_nobody_is_no_partner_and_anybody_is_who_sends(tmp_path):
+    lines = (
+        ["send -2 0 8", "send -1 0 8", "recv -2 0 8", "recv -1 -1 8", "recv -1 4 8"],
+        ["send 0 4 9"] * 2,
+    )
+    trace = write(tmp_path, *lines).trace()
+    assert pairs(trace) == [(1, 0, 2, 18)]
+    assert kinds(trace, 0)[1:-1] == [
+        *("MPI_Send", "MPI_Send", "MPI_Recv", "MPI_Recv", "RECV", "MPI_Recv", "RECV")
+    ]
+
+
+def test_what_is_not_replayed_is_told(tmp_path):
+    lines = ["# remark", "comm_size 2", "comm_split 0 1", "comm_dup", "location 1 a.c 3"]
+    (tmp_path / "r.txt").write_text("".join(f"{'0 ' * (k > 0)}{x}\n" for k, x in enumerate(lines)))
+    found = open_source(tmp_path / "r.txt").trace()
+    assert found.ignored == {"comm_size, comm_split and comm_dup action": 3}
+
+
+def test_lines_of_a_rank_keep_their_order_in_a_file_of_all(tmp_path):
+    lines = ["1 recv 0 0 7", "0 send 1 0 7", "1 recv 0 1 8", "0 send 1 1 8"]
+    (tmp_path / "all.txt").write_text("\n".join([*lines, ""]))
+    assert open_source(tmp_path / "all.txt").trace().records.size.tolist() == [7, 8, 7, 8]
 
 
 def test_one_file_of_all_ranks_is_the_same(tmp_path):
