@@ -76,7 +76,8 @@ def _fewest_hops(topology: Topology) -> NDArray[np.int64] | None:
 
 def _levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Nodes of a node, of a lowest subsystem, ..., and how far those are that just do not fit."""
-    spans = np.cumprod((1, *(hierarchy(topology) or ())))[:-1]
+    spans = np.cumprod((1, *(hierarchy(topology) or ())))
+    spans = spans[spans < topology.nodes]  # a highest level of one subsystem has no others
     costs = [0] + [distance(topology.router, 0, int(span)) for span in spans]
     return spans, np.array(costs)
 

@@ -31,6 +31,8 @@ def bound_of(traffic: Traffic, spec: str, objective: str = "hop_bytes") -> int:
         ((64, 64), "tree:4:16:64@1:10:100", 8064 + 9 * (8064 - 1024 * 4) + 90 * (8064 - 64 * 112)),
         # Cubes: 11,520 pairs, 4 in 2 x 2 x 1, 144 in 4 x 4 x 4.
         ((16, 16, 16), "tree:4:16:64@1:10:100", 11520 + 9 * (11520 - 4096) + 90 * (11520 - 9216)),
+        # A highest level of a single subsystem has nothing beside it.
+        ((8, 8), "tree:4:16:1@1:10:100", 112 + 9 * (112 - 16 * 4)),
         # On nodes of four slots 4 of the pairs of each 2 x 2 cost nothing.
         ((16, 16), "torus:8x8*4", 480 - 64 * 4),
         ((8, 8), "torus:4x4x4", 112),
@@ -51,7 +53,7 @@ def test_a_star_has_but_four_nodes_next_to_its_middle():
 
 
 SPECS = ["mesh:2x3", "torus:6", "torus:3x2", "tree:2:3", "tree:3:2@0:5", "tree:2:3@4:4", "mesh:3*2"]
-SPECS += ["fattree:2x3", "dragonfly:1x2x1", "haec:2x1x3", "mesh:7"]
+SPECS += ["tree:2:3:1", "fattree:2x3", "dragonfly:1x2x1", "haec:2x1x3", "mesh:7"]
 
 
 @settings(max_examples=40, deadline=None)
