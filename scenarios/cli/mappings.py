@@ -286,12 +286,15 @@ def export(
         bool,
         typer.Option(
             "--best",
-            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t and --trace "
-            "choose among several networks and traces.",
+            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t, --trace and "
+            "--variant choose among several networks, traces and parameters that vary.",
         ),
     ] = False,
     trace: Annotated[
         str | None, typer.Option(help="Of --best: which trace of the results.")
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="Of --best: which of what varies, as the report calls it.")
     ] = None,
     given: Annotated[
         str | None,
@@ -310,14 +313,15 @@ def export(
 
     check_out(out)
     out = None if str(out) == "-" else out
-    if trace is not None and not best:
-        raise typer.BadParameter("--trace: expected --best with it")
+    for flag, value in (("--trace", trace), ("--variant", variant)):
+        if value is not None and not best:
+            raise typer.BadParameter(f"{flag}: expected --best with it")
     if (mapping / "plan.json").is_file() and not best:
         raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
     chosen: GivenMapping = mapping
     network: str | Network | None = topology
     if best:
-        chosen, network, about = best_run(mapping, trace, topology)
+        chosen, network, about = best_run(mapping, trace, topology, variant)
         note(f"best of {about}")
     done = export_mapping(
         chosen,
