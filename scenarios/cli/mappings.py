@@ -36,6 +36,7 @@ from .arguments import (
 )
 from .console import note, print_json, print_table, say, working
 from .errors import INTERRUPTED
+from .launching import say_written
 from .listing import complete_engines, complete_launchers, complete_mappers
 
 if TYPE_CHECKING:
@@ -344,10 +345,7 @@ def export(
         if done.command and not find_launcher(to).commented:
             note(f"use it: {done.command}")
         say(done.text.rstrip("\n"))
-    for path in done.files:
-        say(f"written: {path}")
-    if done.files and done.command:
-        say(f"use it:  {done.command}")
+    say_written(done)
 
 
 def _plot(path: Path, placed: Placement, mapper: str) -> None:
