@@ -22,7 +22,7 @@ from .arguments import (
     settings_given,
 )
 from .console import print_table, say, working
-from .launching import To, answer, file_for
+from .exports import To, answer, file_for
 from .listing import complete_engines, complete_mappers
 
 if TYPE_CHECKING:
@@ -92,7 +92,17 @@ def advise(
         )
     fixed = settings_given(set_).get("network.routing", "deterministic") == "deterministic"
     facts = found.to_dict() if as_json else None
-    answer(found.best.placement, out, to, _said(found), facts, lambda: _show(found, fixed))
+    answer(
+        found.best.placement,
+        out,
+        to,
+        _said(found),
+        facts,
+        lambda: _show(found, fixed),
+        names,
+        hosts,
+        nodelist,
+    )
 
 
 def _said(found: Advice) -> str:

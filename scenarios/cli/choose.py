@@ -22,7 +22,7 @@ from .arguments import (
     settings_given,
 )
 from .console import print_table, say, working
-from .launching import To, answer, file_for
+from .exports import To, answer, file_for
 from .listing import complete_mappers
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def choose(
             progress=progress,
         )
     facts = found.to_dict() if as_json else None
-    answer(found.best, out, to, _said(found), facts, lambda: _show(found))
+    answer(found.best, out, to, _said(found), facts, lambda: _show(found), names, hosts, nodelist)
 
 
 def _said(found: Choice) -> str:
