@@ -102,6 +102,11 @@ class Advice:
         return Interval(1 - of.median, 1 - of.high, 1 - of.low)
 
     @property
+    def saved(self) -> float:
+        """Seconds by which the best is shorter than the order as launched, without noise."""
+        return self.launched.result.makespan - self.best.result.makespan
+
+    @property
     def sure(self) -> bool:
         """Whether the best is faster beyond what noise explains."""
         if self.best is self.launched:
@@ -118,10 +123,10 @@ class Advice:
         """One sentence."""
         gain, share = self.gain, self.network_share
         if self.worth_it:
-            saved = self.launched.result.makespan - self.best.result.makespan
             return (
                 f"worth it: {self.best.placement.mapper} makes the run {_percent(gain.median)} "
-                f"shorter ({_percent(gain.low)} to {_percent(gain.high)}), by {show_seconds(saved)}"
+                f"shorter ({_percent(gain.low)} to {_percent(gain.high)}), "
+                f"by {show_seconds(self.saved)}"
             )
         if share < LITTLE:
             return (
@@ -150,6 +155,7 @@ class Advice:
             "network_share": self.network_share,
             "engine": self.engine,
             "gain": self.gain._asdict(),
+            "saved": self.saved,
             "sure": self.sure,
             "launched": _facts(self.launched),
             "best": _facts(self.best),

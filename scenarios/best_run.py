@@ -12,8 +12,10 @@ from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.results.store import load_runs
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.topologies import Mapping, Topology, topology_from_spec
+from hopmap.units import show_seconds
 
-CASE = ["trace", "topology", "variant"]
+CASE = {"trace": "--trace", "topology": "-t", "variant": "--variant"}
+"""What makes a case, and the option that chooses it."""
 
 
 class BestRun(NamedTuple):
@@ -24,12 +26,17 @@ class BestRun(NamedTuple):
     about: str
 
 
-def best_run(folder: str | Path, trace: str | None = None, topology: str | None = None) -> BestRun:
+def best_run(
+    folder: str | Path,
+    trace: str | None = None,
+    topology: str | None = None,
+    variant: str | None = None,
+) -> BestRun:
     """Return the mapping that is fastest by the median, by its replay, or has least hop-bytes.
 
     Parameters
     ----------
-    trace, topology : str, optional
+    trace, topology, variant : str, optional
         Which case, as the results call it, where there are several.
 
     Raises
@@ -39,34 +46,39 @@ def best_run(folder: str | Path, trace: str | None = None, topology: str | None 
     """
     runs = load_runs(folder)
     done = runs[runs["error"].isna()]
-    for column, wanted in (("trace", trace), ("topology", topology)):
+    for column, wanted in zip(CASE, (trace, topology, variant), strict=True):
         if wanted is not None:
             done = done[done[column] == wanted]
-    cases = [tuple(case) for case in done[CASE].drop_duplicates().itertuples(index=False)]
-    if not cases:
-        known = ", ".join(sorted(set(runs["trace"] + " on " + runs["topology"])))
+    cases = done[list(CASE)].drop_duplicates()
+    if cases.empty:
+        known = ", ".join(_named(runs[list(CASE)].drop_duplicates()))
         raise StoreError(f"{folder}: no such run has finished: expected one of {known or 'none'}")
     if len(cases) > 1:
-        named = ", ".join(" on ".join(map(str, case[:2])) + _of(case[2]) for case in cases[:4])
+        named = ", ".join(_named(cases[:4])) + ", ..." * (len(cases) > 4)
+        options = " ".join(option for column, option in CASE.items() if cases[column].nunique() > 1)
         raise StoreError(
-            f"{folder}: {len(cases)} cases ({named}{', ...' * (len(cases) > 4)}): expected one: "
-            "--trace and -t (--topology) choose"
+            f"{folder}: {len(cases)} cases ({named}): expected one, as {options} tells them apart"
         )
     columns = ("makespan_median", "makespan", "hop_bytes")
     by = next(column for column in columns if done[column].notna().all())
     best = done.sort_values(by, kind="stable").iloc[0]
     called = str(best["topology"])
     network = topology_from_spec(read_plan(Path(folder)).networks.get(called, called))
-    about = (
-        f"{best['trace']} on {called}: {best['mapper']}, seed {best['seed']}, {_shown(best, by)}"
-    )
+    (case,) = _named(cases)
+    about = f"{case}: {best['mapper']}, seed {best['seed']}, {_shown(best, by)}"
     return BestRun(np.asarray(best["node_of"], dtype=np.int64), network, about)
 
 
-def _of(variant: object) -> str:
-    return f", {variant}" if variant else ""
+def _named(cases: pd.DataFrame) -> list[str]:
+    """Name cases: trace, network and, if any, variant."""
+    return [
+        f"{trace} on {', '.join(filter(None, (topology, variant)))}"
+        for trace, topology, variant in cases.itertuples(index=False)
+    ]
 
 
 def _shown(best: pd.Series, by: str) -> str:
-    unit = "" if by == "hop_bytes" else " s"
-    return f"{by.replace('_', ' ')} {best[by]:,.4g}{unit}"
+    value = best[by]
+    return f"{by.replace('_', ' ')} " + (
+        f"{value:,.4g}" if by == "hop_bytes" else show_seconds(value)
+    )

@@ -59,6 +59,8 @@ class Exported(NamedTuple):
     beside : tuple of str
         Names of the files that the launcher needs beside this one.
     ranks : int
+    made_up : str
+        Names of nodes in it that nobody gave, node0 to node15; "" where there are none.
     """
 
     text: str
@@ -66,6 +68,7 @@ class Exported(NamedTuple):
     files: tuple[Path, ...]
     beside: tuple[str, ...]
     ranks: int
+    made_up: str
 
 
 class Converted(NamedTuple):
@@ -115,12 +118,16 @@ def export_mapping(
     node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
+    made_up = ""
     if to in TEXTS:
         text, command = TEXTS[to](node_of, network), ""
     else:
         all_names = node_names(network)
         text = formats.export_mapping(to, node_of, network, all_names, called)
         command = formats.usage(formats.find_launcher(to), node_of, called, all_names)
+        own = to == "simgrid"  # whose platform has the nodes by these names
+        if formats.find_launcher(to).named and not own and not network.names:
+            made_up = f"{all_names[0]} to {all_names[-1]}"
         if out is not None:
             files = formats.beside(to, network, Path(out), all_names)
     if out is not None:
@@ -129,7 +136,7 @@ def export_mapping(
         with replacing(path) as partial:
             partial.write_text(content, encoding="utf-8")
     beside = tuple(map(str, formats.paths_beside(to, Path(called))))
-    return Exported(text, command, tuple(files), beside, len(node_of))
+    return Exported(text, command, tuple(files), beside, len(node_of), made_up)
 
 
 def read_mapping(

@@ -19,11 +19,11 @@ from .arguments import (
     Steps,
     Topology,
     TraceOrTraffic,
-    check_out,
     settings_given,
 )
-from .console import print_json, print_table, say, working
-from .listing import complete_engines, complete_launchers, complete_mappers
+from .console import print_table, say, working
+from .exports import To, answer, file_for
+from .listing import complete_engines, complete_mappers
 
 if TYPE_CHECKING:
     from hopmap.scenarios.advice import Advice
@@ -42,13 +42,7 @@ def advise(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
-    to: Annotated[
-        str,
-        typer.Option(
-            help="What reads that file: a launcher, or csv; see: list formats.",
-            autocompletion=complete_launchers,
-        ),
-    ] = "csv",
+    to: To = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
     repeat: Annotated[
@@ -76,12 +70,8 @@ def advise(
     """Say which mapping to use, what it buys, and whether that is worth it."""
     from hopmap.scenarios.advice import MAPPERS
     from hopmap.scenarios.advice import advise as advised
-    from hopmap.scenarios.exports import export_mapping
-    from hopmap.scenarios.launchers.formats import find_launcher
 
-    check_out(out)
-    if to not in ("csv", "maplib"):
-        find_launcher(to)
+    out = file_for(trace, out, to)
     with working("advising") as progress:
         found = advised(
             trace,
@@ -100,18 +90,23 @@ def advise(
             rounds=rounds,
             progress=progress,
         )
-    done = None
-    if out is not None:
-        placement = found.best.placement
-        done = export_mapping(placement, to, placement.topology, out=out)
-    if as_json:
-        print_json(found.to_dict() | ({"command": done.command} if done else {}))
-        return
-    _show(found, settings_given(set_).get("network.routing", "deterministic") == "deterministic")
-    for path in done.files if done else ():
-        say(f"written: {path}")
-    if done and done.command:
-        say(f"use it:  {done.command}")
+    fixed = settings_given(set_).get("network.routing", "deterministic") == "deterministic"
+    facts = found.to_dict() if as_json else None
+    answer(
+        found.best.placement,
+        out,
+        to,
+        _said(found),
+        facts,
+        lambda: _show(found, fixed),
+        names,
+        hosts,
+        nodelist,
+    )
+
+
+def _said(found: Advice) -> str:
+    return f"{found.name} on {found.launched.placement.topology.spec}: {found.verdict}"
 
 
 def _show(found: Advice, fixed: bool) -> None:
@@ -122,7 +117,7 @@ def _show(found: Advice, fixed: bool) -> None:
     from hopmap.scenarios.assumed import in_words
     from hopmap.simulator import DEFAULT_ENGINE
 
-    say(f"{found.name} on {found.launched.placement.topology.spec}: {found.verdict}")
+    say(_said(found))
     rests = in_words(found.best.result.assumed)
     share = f"{100 * found.network_share:.1f} % of the run as launched is the network's"
     say(f"{share} ({f'assumed: {rests}' if rests else 'nothing assumed'})")
@@ -134,6 +129,10 @@ def _show(found: Advice, fixed: bool) -> None:
     rows: list[tuple[object, ...]] = [
         ("makespan", *(show_seconds(each.result.makespan) for _, each in columns))
     ]
+    if found.best is not found.launched:
+        gain = "{:.2f} % ({:.2f} to {:.2f} %)".format(*(100 * each for each in found.gain))
+        rows.append(("shorter by", None, show_seconds(found.saved)))
+        rows.append(("  with noise, 95 %", None, gain))
     static = "" if fixed else " (deterministic routes)"
     names = (f"hop-bytes{static}", "dilation"), (f"busiest link, bytes{static}", "congestion")
     for name, of in names:

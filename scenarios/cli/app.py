@@ -11,8 +11,8 @@ from hopmap.plugins import add_plugin
 from . import (
     advise,
     choose,
-    convert,
     explain,
+    exports,
     mappings,
     model,
     report,
@@ -49,9 +49,9 @@ app.command("map")(mappings.map_)
 app.command()(mappings.evaluate)
 app.command()(simulate.simulate)
 app.command()(explain.explain)
-app.command()(mappings.export)
+app.command()(exports.export)
 app.command()(header.header)
-app.command()(convert.convert)
+app.command()(exports.convert)
 app.command()(calibrate.calibrate)
 app.command()(validate.validate)
 app.command("list")(report.list_)

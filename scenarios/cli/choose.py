@@ -19,11 +19,11 @@ from .arguments import (
     Steps,
     Topology,
     TraceOrTraffic,
-    check_out,
     settings_given,
 )
-from .console import print_json, print_table, say, working
-from .listing import complete_launchers, complete_mappers
+from .console import print_table, say, working
+from .exports import To, answer, file_for
+from .listing import complete_mappers
 
 if TYPE_CHECKING:
     from hopmap.scenarios.robust.choose import Choice
@@ -61,13 +61,7 @@ def choose(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the mapping that is chosen.")] = None,
-    to: Annotated[
-        str,
-        typer.Option(
-            help="What reads that file: a launcher, or csv; see: list formats.",
-            autocompletion=complete_launchers,
-        ),
-    ] = "csv",
+    to: To = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same mappings and models.")] = 0,
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
     names: Names = None,
@@ -84,14 +78,10 @@ def choose(
     as_json: AsJson = False,
 ) -> None:
     """Choose the mapping that is never far behind the best, whatever the machine is."""
-    from hopmap.scenarios.exports import export_mapping
-    from hopmap.scenarios.launchers.formats import find_launcher
     from hopmap.scenarios.robust.choose import CANDIDATES
     from hopmap.scenarios.robust.choose import choose as chosen
 
-    check_out(out)
-    if to not in ("csv", "maplib"):
-        find_launcher(to)
+    out = file_for(trace, out, to)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
     with working("choosing") as progress:
@@ -114,24 +104,19 @@ def choose(
             rounds=rounds,
             progress=progress,
         )
-    done = None
-    if out is not None:
-        done = export_mapping(found.best, to, found.best.topology, out=out)
-    if as_json:
-        print_json(found.to_dict() | ({"command": done.command} if done else {}))
-        return
-    _show(found)
-    for path in done.files if done else ():
-        say(f"written: {path}")
-    if done and done.command:
-        say(f"use it:  {done.command}")
+    facts = found.to_dict() if as_json else None
+    answer(found.best, out, to, _said(found), facts, lambda: _show(found), names, hosts, nodelist)
+
+
+def _said(found: Choice) -> str:
+    return f"{found.name} on {found.best.topology.spec}: {found.verdict}"
 
 
 def _show(found: Choice) -> None:
     """Print the sentence, the candidates with the one to take first, and what was replayed."""
     from hopmap.simulator.ensembles.regret import percent
 
-    say(f"{found.name} on {found.best.topology.spec}: {found.verdict}")
+    say(_said(found))
     say("")
     print_table(
         ("behind the best", "mean", "worst", "best under", "models"),

@@ -16,7 +16,7 @@ from hopmap.errors import printable
 from hopmap.progress import Progress, silent
 from hopmap.units import show_bytes, show_seconds
 
-from .compiling import announce_compilation
+from .compiling import announce_compilation, counting_kernels
 
 if TYPE_CHECKING:
     from hopmap.topologies import LinkKind
@@ -144,7 +144,8 @@ def working(label: str) -> Iterator[Progress]:
     """Show what is being done while it lasts, on a terminal only.
 
     Yields ``progress(done, total, text)``: until it is called with a total the bar only moves.
-    Long compiling is announced wherever stderr goes, since it happens once and looks like a hang.
+    Long compiling is announced wherever stderr goes, since it happens once and looks like a hang;
+    while it lasts, a bar of its own says how far it is.
     """
     announce_compilation()
     if not sys.stderr.isatty():
@@ -173,12 +174,19 @@ def working(label: str) -> Iterator[Progress]:
         redirect_stderr=False,
     ) as bar:
         task = bar.add_task(label, total=None)
+        kernels = bar.add_task("compiling", total=None, visible=False)
 
         def show(done: int, total: int | None, text: str = "", /) -> None:
             description = f"{label} {text}".rstrip()
             bar.update(task, completed=done, total=total, description=description)
 
-        yield show
+        def compiled(done: int | None, known: int) -> None:
+            said = f"compiling, {done} of {known} kernels"
+            waits = done is not None
+            bar.update(kernels, completed=done, total=known, description=said, visible=waits)
+
+        with counting_kernels(compiled):
+            yield show
 
 
 def _show(cell: object) -> str:

@@ -1,4 +1,4 @@
-"""Commands on mappings: map, evaluate, export."""
+"""Commands on mappings: map, evaluate."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ from .arguments import (
 )
 from .console import note, print_json, print_table, say, working
 from .errors import INTERRUPTED
-from .listing import complete_engines, complete_launchers, complete_mappers
+from .listing import complete_engines, complete_mappers
 
 if TYPE_CHECKING:
-    from hopmap.scenarios.given import GivenMapping
     from hopmap.scenarios.placement import Placement
     from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Topology as Network
@@ -268,82 +267,6 @@ def evaluate(
     if hot:
         say()
         _print_hot(hot, network)
-
-
-def export(
-    mapping: MappingArgument,
-    to: Annotated[
-        str,
-        typer.Option(
-            help="Launcher, csv (hopmap's own) or maplib; see: list formats.",
-            autocompletion=complete_launchers,
-        ),
-    ],
-    topology: Annotated[
-        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
-    ] = None,
-    best: Annotated[
-        bool,
-        typer.Option(
-            "--best",
-            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t and --trace "
-            "choose among several networks and traces.",
-        ),
-    ] = False,
-    trace: Annotated[
-        str | None, typer.Option(help="Of --best: which trace of the results.")
-    ] = None,
-    given: Annotated[
-        str | None,
-        typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
-    ] = None,
-    names: Names = None,
-    hosts: Hosts = None,
-    nodelist: Nodelist = None,
-    out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a mapping as a launcher reads it, from any format."""
-    from hopmap.scenarios.best_run import best_run
-    from hopmap.scenarios.exports import export_mapping
-    from hopmap.scenarios.launchers.formats import find_launcher
-
-    check_out(out)
-    out = None if str(out) == "-" else out
-    if trace is not None and not best:
-        raise typer.BadParameter("--trace: expected --best with it")
-    if (mapping / "plan.json").is_file() and not best:
-        raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
-    chosen: GivenMapping = mapping
-    network: str | Network | None = topology
-    if best:
-        chosen, network, about = best_run(mapping, trace, topology)
-        note(f"best of {about}")
-    done = export_mapping(
-        chosen,
-        to,
-        network,
-        out=out,
-        form=given,
-        names=names,
-        hosts=hosts,
-        nodelist=nodelist,
-    )
-    if done.beside and out is None:
-        note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
-    if as_json:
-        shown = {"out": str(out)} if done.files else {"text": done.text}
-        facts = {"launcher": to, "ranks": done.ranks, "command": done.command}
-        print_json(facts | {"beside": list(done.beside)} | shown)
-        return
-    if not done.files:
-        if done.command and not find_launcher(to).commented:
-            note(f"use it: {done.command}")
-        say(done.text.rstrip("\n"))
-    for path in done.files:
-        say(f"written: {path}")
-    if done.files and done.command:
-        say(f"use it:  {done.command}")
 
 
 def _plot(path: Path, placed: Placement, mapper: str) -> None:

@@ -202,7 +202,7 @@ def mapping_time(
                     color=CYCLE[place],
                     marker="osD^vP"[place],
                     markersize=4.2,
-                    label=label(topology, 24, 1),
+                    label=label(topology, 21, 1),
                 )
             )
         axes.xaxis.set_major_locator(LogLocator(10, numticks=5))

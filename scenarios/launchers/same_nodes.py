@@ -9,6 +9,8 @@ from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.spec import FILE
 
 BOXES = ("mesh", "torus", "haec")
+OVER = ("failed:", "job:", "nodes:", "names:")
+"""What stands before a network and an @, and numbers its nodes as that does."""
 
 
 def same_nodes(named: str, topology: Topology) -> bool:
@@ -19,16 +21,23 @@ def same_nodes(named: str, topology: Topology) -> bool:
     named : str
         The spec that a mapping's file names, as somebody may have written it.
     """
-    used = topology.spec
+    named, used = _machine(named), _machine(topology.spec)
     files = [spec.startswith(FILE) for spec in (named, used)]
     if any(files):
         return all(files) and _same_file(named.removeprefix(FILE), used.removeprefix(FILE))
     if _shape(named) == _shape(used):
         return True
     try:
-        return _shape(topology_from_spec(named).spec) == _shape(used)  # torus:04x4
+        return _shape(_machine(topology_from_spec(named).spec)) == _shape(used)  # torus:04x4
     except TopologyError:
         return False
+
+
+def _machine(spec: str) -> str:
+    """Return the spec of the whole network, without what is down and whose nodes are a job's."""
+    while spec.startswith(OVER):
+        spec = spec.partition("@")[2]
+    return spec
 
 
 def _shape(spec: str) -> str:
@@ -36,8 +45,6 @@ def _shape(spec: str) -> str:
 
     Meshes, tori and HAEC Boxes of the same sizes number their nodes alike.
     """
-    if spec.startswith("failed:"):
-        return _shape(spec.partition("@")[2])
     family, _, name = re.split("[*,]", spec, maxsplit=1)[0].partition(":")
     if family == "preset" and name in PRESETS:
         return _shape(PRESETS[name].spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__
 
 from .drawn import digest_of_report, is_drawn
-from .summary import chosen_cases, summary, write_cases
+from .summary import chosen_cases, export_commands, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
 AREA = 40  # of these, around what a tooltip says
@@ -156,7 +155,7 @@ def _render(
             for trace in study.traces()
             if (table := tables.network_table(study.cases_of(trace)))
         ],
-        export=f"hopmap export {shlex.quote(str(study.folder))} --best --to slurm",
+        exports=export_commands(whole),
         impossible=study.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),

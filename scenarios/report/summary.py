@@ -6,6 +6,7 @@ was replayed: how many more hop-bytes it has than the fewest), since cases diffe
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from hopmap.scenarios.quantities import MISSING, count, duration
 from hopmap.scenarios.study.findings import percent
 from hopmap.scenarios.study.study import AS_FAST, Case, Study
+from hopmap.scenarios.study.verdict import networks
 from hopmap.traces.safety.atomic_files import replacing
 
 from .tables import Cell
@@ -120,6 +122,25 @@ def chosen_cases(study: Study) -> Sequence[Case]:
     orders = (by_spread, by_spread[::-1], sorted(replayed, key=misled, reverse=True))
     first = list(dict.fromkeys(chain.from_iterable(zip_longest(*orders))))[:CHOSEN]
     return [case for case in study.cases if case in first]
+
+
+def export_commands(study: Study) -> list[str]:
+    """Return the command that writes the best mapping for a launcher, a line for each trace.
+
+    Of several networks, or values that vary, it is of those with the fastest run.
+    """
+    lines = []
+    for trace in study.traces():
+        cases = study.cases_of(trace)
+        best = next((each.case for each in networks(cases)), cases[0])
+        told = {"--trace": [case.trace for case in study.cases]}
+        told |= {"-t": [case.topology for case in cases], "--variant": [c.variant for c in cases]}
+        values = (best.trace, best.topology, best.variant)
+        words = ["hopmap", "export", str(study.folder), "--best"]
+        for (option, among), value in zip(told.items(), values, strict=True):
+            words += [option, value] if len(set(among)) > 1 else []
+        lines.append(shlex.join([*words, "--to", "slurm"]))
+    return lines
 
 
 def write_cases(study: Study, path: Path) -> None:

@@ -43,6 +43,7 @@ _FOLDER = Path(__file__).parents[1]
 SHIPPED = {file.stem: file for file in (*_FOLDER.glob("*.toml"), *_FOLDER.glob("tables/*.toml"))}
 """Files of the scenarios that come with hopmap, by name; those of tables redo a published one."""
 
+APPLICABLE = "applicable"
 LISTS = ("traces", "topologies", "suites", "mappers", "seeds", "plugins")
 
 
@@ -102,7 +103,7 @@ def _valid(given: dict[str, Any], path: Path) -> Scenario:
     """Make a scenario of what a file says."""
     try:
         _load_plugins(given.get("plugins"), path)
-        scenario = Scenario.model_validate(_with_applicable(given))
+        scenario = Scenario.model_validate(_with_applicable(given, path))
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_one_line(error)}") from None
     for key in ("traces", "topologies"):
@@ -121,9 +122,13 @@ def _load_plugins(plugins: Any, path: Path) -> None:
                 raise ScenarioError(f"{path}: plugins: {error}") from None
 
 
-def _with_applicable(given: dict[str, Any]) -> dict[str, Any]:
+def _with_applicable(given: dict[str, Any], path: Path) -> dict[str, Any]:
     """Write all mappers out that need no mapping to start from."""
-    if given.get("mappers") not in ("applicable", ["applicable"]):
+    asked = given.get("mappers")
+    if isinstance(asked, str) and asked != APPLICABLE:
+        hint = did_you_mean(asked, [APPLICABLE])
+        raise ScenarioError(f'{path}: mappers: {asked!r}{hint}: expected a list, or "{APPLICABLE}"')
+    if asked not in (APPLICABLE, [APPLICABLE]):
         return given
     names = [name for name, info in all_mappers().items() if not info.needs_initial]
     return {**given, "mappers": names}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hopmap as hm
 from hopmap.scenarios import advice
+from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.launchers.mapping_files import read_mapping
+from hopmap.units import show_seconds
 from support.commands import as_json, failed, hopmap
 
 # Ranks 0 and 4, 1 and 5, 2 and 6 send 1 MB to each other; launched, all three share a link.
@@ -119,6 +124,67 @@ def test_the_command_says_the_verdict_first_and_writes_the_file(tmp_path):
 )
 def test_what_cannot_be_is_one_line(words, message):
     assert message in failed("advise", *words)
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """Words of a command in a folder of its own, where placing ranks pays."""
+    monkeypatch.chdir(tmp_path)
+    rows = zip(PAIRS.src, PAIRS.dst, PAIRS.messages, PAIRS.bytes, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    Path("pairs of 7.csv").write_text("\n".join(["src,dst,messages,bytes", *lines]))
+    words = ["advise", "pairs of 7.csv", "-t", "torus:8", "-m", "auto(moves=100)"]
+    return [*words, "--repeat", "6", *(f"--set={key}={value}" for key, value in RING.items())]
+
+
+@pytest.mark.parametrize(
+    ("to", "file"), [("slurm", "pairs-of-7.csv.slurm"), ("cray", "MPICH_RANK_ORDER.pairs-of-7.csv")]
+)
+def test_a_launcher_has_its_file_without_a_name_for_it(pairs, to, file):
+    """Its name is that of the trace, as far as a file may be called so, and what Cray asks for."""
+    said = hopmap(*pairs, "--to", to)
+    assert Path(file).is_file()
+    *_, written, use, made_up = said.splitlines()
+    assert written == f"written: {file}"
+    assert use.startswith("use it:  ")
+    assert f"={file} " in use
+    assert made_up == (
+        "nodes:   node0 to node7 are made up: --nodelist, --hosts or --names tells yours"
+    )
+    facts = as_json(*pairs, "--to", to, "--nodelist", "n[0-7]", "--out", "mine")
+    assert (facts["out"], Path("mine").exists()) == ("mine", True)
+    for told in ("n[0-7]", "node[0-7]"):
+        assert "made up" not in hopmap(*pairs, "--to", to, "--nodelist", told)
+
+
+def test_without_a_launcher_nothing_is_written(pairs):
+    before = sorted(Path().iterdir())
+    said = hopmap(*pairs)
+    assert sorted(Path().iterdir()) == before
+    assert "written" not in said
+
+
+def test_the_file_alone_goes_to_stdout(pairs):
+    """What comes out is what an exported file is; the sentence is on stderr."""
+    result = CliRunner().invoke(app, [*pairs, "--to", "openmpi", "--out", "-"])
+    Path("rankfile").write_text(result.stdout)
+    best = as_json(*pairs)["best"]["node_of"]
+    assert read_mapping(Path("rankfile"), hm.topology("torus:8"), 7).tolist() == best
+    assert result.stderr.splitlines()[-1].startswith("hopmap: pairs of 7 on torus:8: ")
+    assert not Path("-").exists()
+
+
+def test_the_gain_is_said_in_time_and_in_per_cent_with_its_interval(pairs):
+    """Below what they are of, and where there is a gain only."""
+    said, facts = hopmap(*pairs), as_json(*pairs)
+    launched, best = facts["launched"]["makespan"], facts["best"]["makespan"]
+    assert facts["saved"] == pytest.approx(launched - best)
+    shorter = next(line for line in said.splitlines() if line.startswith("shorter by"))
+    assert shorter.split() == ["shorter", "by", "-", *show_seconds(facts["saved"]).split()]
+    median, low, high = (f"{100 * facts['gain'][end]:.2f}" for end in ("median", "low", "high"))
+    assert "\n  with noise, 95 %  " in said
+    assert f"- {median} % ({low} to {high} %)" in re.sub(" +", " ", said)
+    assert "shorter by" not in hopmap(*pairs[:4], "-m", "identity", *pairs[6:])
 
 
 def test_long_messages_are_replayed_as_flows(monkeypatch):

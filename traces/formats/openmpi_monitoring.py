@@ -114,5 +114,6 @@ def _warn_of_missing(path: str | Path, files: list[Path], senders: set[int], ran
     missing = [] if not named else sorted(set(range(ranks)) - named - senders)
     if missing:
         some = ", ".join(map(str, missing[:4])) + ", ..." * (len(missing) > 4)
-        text = f"{path}: no file of rank {some}: of {ranks} ranks, {len(missing)} are missing"
+        are = "is" if len(missing) == 1 else "are"
+        text = f"{path}: no file of rank {some}: of {ranks} ranks, {len(missing)} {are} missing"
         warnings.warn(text, HopmapWarning, stacklevel=3)

@@ -12,7 +12,7 @@ import typer
 
 from ..arguments import AsJson, check_options, check_out
 from ..console import warn, working
-from .reading import print_facts, traffic_facts
+from .reading import print_facts, put_traffic, traffic_facts
 
 # What each kind of traffic is generated from, beside --out and --json.
 OF_BENCHMARKS = ("nas_class", "ranks", "steps", "flops", "rate_from")
@@ -40,7 +40,11 @@ def generate(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="A folder ending in .otf2, or traffic: .npz .mtx .csv .graph .grf.")
+        Path,
+        typer.Option(
+            help="A folder ending in .otf2, or traffic: .npz .mtx .csv .graph .grf; - is stdout, "
+            "as .csv."
+        ),
     ],
     nas_class: Annotated[str, typer.Option("--class", help="Problem class, S W A B C D E.")] = "S",
     ranks: Annotated[int, typer.Option(min=1, help="MPI processes.")] = 16,
@@ -104,7 +108,6 @@ def generate(
 ) -> None:
     """Generate traffic or a trace: a NAS benchmark's, a pattern's, of y = A x, of training."""
     from hopmap.simulator.parameters.keys import unknown
-    from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.nas.benchmarks import BENCHMARKS, nas_trace, nas_traffic
     from hopmap.traces.patterns.synthetic import PATTERNS
 
@@ -145,7 +148,7 @@ def generate(
             write_trace(trace, out)
         else:
             traffic = nas_traffic(name, steps=steps)
-            save_traffic(out, traffic)
+            put_traffic(out, traffic)
         facts = traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     print_facts(name, facts | fit | {"out": str(out)}, as_json)
     if not traffic.pairs and out.suffix != ".otf2":
@@ -184,7 +187,6 @@ def _rate(
 
 
 def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_json: bool) -> None:
-    from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.patterns.synthetic import synthetic_traffic
 
     if dims is None:
@@ -193,7 +195,7 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
         raise typer.BadParameter(f"--dims {dims}: expected ranks per dimension, like 8x8")
     begin = time.perf_counter()
     traffic = synthetic_traffic(pattern, [int(d) for d in dims.split("x")], size=size)
-    save_traffic(out, traffic)
+    put_traffic(out, traffic)
     facts = traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     print_facts(f"{pattern}.{dims}", facts | {"out": str(out)}, as_json)
 
@@ -201,7 +203,6 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
 def _generate_stencil(
     dims: str | None, stencil: str | None, periodic: str, size: int, out: Path, as_json: bool
 ) -> None:
-    from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.sources import STENCIL, open_source
 
     if dims is None or stencil is None:
@@ -209,7 +210,7 @@ def _generate_stencil(
     source = open_source(f"{STENCIL}{dims},{stencil},periodic={periodic},bytes={size}")
     begin = time.perf_counter()
     traffic = source.traffic()
-    save_traffic(out, traffic)
+    put_traffic(out, traffic)
     facts = traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     print_facts(f"stencil {stencil}.{dims}", facts | {"out": str(out)}, as_json)
 
@@ -217,7 +218,6 @@ def _generate_stencil(
 def _generate_spmv(
     matrix: Path | None, ranks: int, model: Model, seed: int, out: Path, as_json: bool
 ) -> None:
-    from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.patterns.spmv import read_pattern, spmv_traffic
 
     if matrix is None:
@@ -226,7 +226,7 @@ def _generate_spmv(
     with working(f"generating {name}"):
         begin = time.perf_counter()
         traffic = spmv_traffic(read_pattern(matrix), ranks, model.value, seed=seed)
-        save_traffic(out, traffic)
+        put_traffic(out, traffic)
         facts = traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     print_facts(name, facts | {"out": str(out)}, as_json)
 
@@ -234,7 +234,6 @@ def _generate_spmv(
 def _generate_training(sizes: str, out: Path, as_json: bool) -> None:
     from hopmap.simulator.programs.from_source import traffic_of_source
     from hopmap.traces import traffic_of
-    from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.otf2.write import write_trace
     from hopmap.traces.sources import TRAINING, open_source
 
@@ -247,6 +246,6 @@ def _generate_training(sizes: str, out: Path, as_json: bool) -> None:
             write_trace(trace, out)
         else:
             traffic = traffic_of_source(source, "expand").traffic
-            save_traffic(out, traffic)
+            put_traffic(out, traffic)
         facts = traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     print_facts(source.name, facts | {"out": str(out)}, as_json)

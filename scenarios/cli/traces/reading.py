@@ -78,7 +78,6 @@ def matrix(
     check_out(out, plot)
     from hopmap.scenarios.given import algorithms_of, tell_of_traffic
     from hopmap.simulator.programs.from_source import check_collectives, traffic_of_source
-    from hopmap.traces.formats.files import save_traffic, traffic_text
 
     algorithms = algorithms_of(settings_given(settings))
     check_collectives(collectives, algorithms)
@@ -95,17 +94,14 @@ def matrix(
             facts |= {"algorithms": found.chosen, "notes": found.notes}
         if found.expanded or found.one_sided:
             facts |= traffic_facts(traffic)
-        if str(out) == "-":
-            say(traffic_text(traffic).rstrip("\n"))
-        elif out is not None:
-            save_traffic(out, traffic)
+        if out is not None:
+            put_traffic(out, traffic)
             facts["out"] = str(out)
         if plot is not None:
             _plot(traffic, plot, source.name)
             facts["plot"] = str(plot)
     tell_of_traffic(source.name, found, rma)
-    if str(out) != "-":
-        print_facts(source.name, facts, as_json)
+    print_facts(source.name, facts, as_json)
 
 
 def _opened(trace: str) -> Source:
@@ -192,8 +188,20 @@ def _plot(traffic: Traffic, path: Path, title: str) -> None:
         spy_plot(traffic, title=title).savefig(partial, dpi=200)
 
 
+def put_traffic(out: Path, traffic: Traffic) -> None:
+    """Write traffic into a file, or print it as CSV for ``-``."""
+    from hopmap.traces.formats.files import save_traffic, traffic_text
+
+    if str(out) == "-":
+        say(traffic_text(traffic).rstrip("\n"))
+    else:
+        save_traffic(out, traffic)
+
+
 def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
-    """Print what is known of a trace or of traffic."""
+    """Print what is known of a trace or of traffic, unless the latter went to stdout."""
+    if facts.get("out") == "-":
+        return
     left_out = facts.get("left_out", [])
     if as_json:
         print_json(facts | {"left_out": [entry.to_dict() for entry in left_out]})

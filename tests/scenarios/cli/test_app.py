@@ -1,7 +1,9 @@
 """The command line: help, lists, and sweeps that are run."""
 
+import html
 import json
 import re
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +12,7 @@ from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep import run as sweep_run
 from hopmap.scenarios.sweep.measure import measure
+from hopmap.units import show_seconds
 from support.commands import LU, as_json, failed, hopmap, noted
 
 
@@ -152,12 +155,36 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
     text = CliRunner().invoke(app, [*map(str, words), "csv"]).stdout
     assert text.splitlines()[2:] == [f"{rank},{node}" for rank, node in enumerate(placed)]
     for refused, message in {
-        ("--best",): "2 cases (lu.S.4 on mesh:2x2, lu.S.4 on mesh:4): expected one: --trace and -t",
+        ("--best",): "2 cases (lu.S.4 on mesh:2x2, lu.S.4 on mesh:4): expected one, as -t tells",
         ("--best", "-t", "mesh:3"): "no such run has finished: expected one of lu.S.4 on mesh:2x2",
         (): "results of many runs: --best takes the fastest",
         ("--trace", "x"): "--trace: expected --best with it",
+        ("--variant", "x"): "--variant: expected --best with it",
     }.items():
         assert message in failed("export", out, "--to", "slurm", *refused)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_commands_that_a_report_prints_export_the_fastest_mapping(study, tmp_path, several):
+    """Of each trace, on the network and with the value of what varies that it runs fastest on."""
+    out = tmp_path / "results of it"
+    words = ["--set", "topologies=mesh:2x2", "--set", 'mappers=["scan","sweep"]']
+    if several:
+        study.write_text(
+            study.read_text().replace('"]', '", "mg.S.4"]', 1)
+            + '[[vary]]\nparameters."link.latency" = ["1 us", "100 ns"]\n'
+        )
+        words = []
+    hopmap("run", study, "--out", out, *words)
+    page = html.unescape((out / "report.html").read_text())
+    commands = re.findall(r"<code>(hopmap export .*?)</code>", page)
+    assert len(commands) == (2 if several else 1)
+    for trace, command in zip(("lu.S.4", "mg.S.4"), commands, strict=False):
+        (said,) = noted(*shlex.split(command)[1:])
+        assert said.startswith(f"hopmap: best of {trace} on mesh:")
+        asked = f"SELECT min(makespan) AS least FROM runs WHERE trace = '{trace}'"
+        (row,) = as_json("query", out, asked)
+        assert said.endswith(f", seed 0, makespan {show_seconds(row['least'])}")
 
 
 def test_an_interrupted_run_says_what_is_kept(study, tmp_path, monkeypatch):

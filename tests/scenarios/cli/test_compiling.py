@@ -1,16 +1,21 @@
 """The first run after installation says that it compiles."""
 
+import io
 import os
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 from numba.core import event
 
 from hopmap.carried import VARIABLE
-from hopmap.compilation import cache_folder, folder_of
+from hopmap.compilation import cache_folder, folder_of, njit
 from hopmap.errors import HopmapError
-from hopmap.scenarios.cli import warm_up
+from hopmap.scenarios.cli import console, warm_up
+from hopmap.scenarios.cli.compiling import counting_kernels
+from hopmap.scenarios.cli.console import working
 from hopmap.simulator import ENGINES
 from hopmap.source_files import PACKAGE
 from support import DATA
@@ -36,6 +41,59 @@ def test_a_first_run_says_once_that_it_compiles_and_a_second_says_nothing(tmp_pa
     words = ("map", LU, "--topology", "mesh:2x2", "--mapper", "sweep")
     assert stderr_of(tmp_path, *words) == SAID
     assert stderr_of(tmp_path, *words) == ""
+
+
+def test_while_kernels_compile_it_is_said_how_many_of_those_that_are_known_are_there():
+    """A kernel is there when those that are compiled into it are; a second call waits for none."""
+
+    @njit(cache=False)
+    def first(x):
+        return x + 1
+
+    @njit(cache=False)
+    def second(x):
+        return first(x) + 1
+
+    @njit(cache=False)
+    def both(x):
+        return first(x) * second(x)
+
+    said = []
+    with counting_kernels(lambda *words: said.append(words)):
+        first(1)
+        assert said == [(0, 1), (None, 1)]
+        said.clear()
+        assert both(1) == 6
+        assert said == [(1, 3), (1, 3), (2, 3), (None, 3)]
+        said.clear()
+        both(2)
+    assert not said
+
+
+def test_on_a_terminal_a_bar_says_how_much_is_still_to_compile(monkeypatch):
+    """It goes with the last kernel; the other bar stays."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(console, "announce_compilation", lambda: None)
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = {}
+
+    @contextmanager
+    def counting(show):
+        shown["show"] = show
+        yield
+
+    monkeypatch.setattr(console, "counting_kernels", counting)
+    bars = []
+    for done, known in ((3, 7), (None, 7)):
+        terminal.truncate(0)
+        with working("mapping"):
+            shown["show"](done, known)
+        bars.append(re.sub(r"\x1b\[[0-9;?]*\w", "", terminal.getvalue()))
+    assert re.search(r"compiling, 3 of 7 kernels ━+╸?╺?━* +43%", bars[0])
+    assert "mapping" in bars[1]
+    assert "compiling" not in bars[1]
 
 
 @pytest.mark.parametrize(

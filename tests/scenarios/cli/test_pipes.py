@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
-from support.commands import LU, hopmap
+from support.commands import LU, as_json, hopmap
 
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
@@ -42,6 +42,14 @@ def test_a_dash_is_stdin_and_stdout(mapping):
     traffic = hopmap("matrix", LU, "--out", "-")
     assert traffic.startswith("src,dst,messages,bytes\n0,1,564,413040\n")
     assert json.loads(piped(traffic, "info", "-", "--json"))["messages"] == 4520
+    for made in (
+        "lu --class S --ranks 4",
+        "tornado --dims 4x4",
+        "stencil --dims 4x4 --stencil 5pt",
+    ):
+        traffic = hopmap("generate", *made.split(), "--out", "-")
+        facts = as_json("generate", *made.split(), "--out", mapping.with_name("made.npz"))
+        assert json.loads(piped(traffic, "info", "-", "--json"))["bytes"] == facts["bytes"]
 
 
 def test_what_is_wrong_on_stdin_is_said_of_the_dash(mapping):

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from hopmap.scenarios.figures.bars import mapping_time
 from hopmap.scenarios.figures.calibration import calibration_figure
 from hopmap.scenarios.figures.link_use import link_use_plot
 from hopmap.scenarios.figures.mapping import mapping_view
@@ -90,3 +91,10 @@ def test_ends_of_a_colour_bar_differ(least, most, said):
     figure = spy_plot(Traffic.from_pairs(4, [0, 1, 2], [1, 2, 3], [1] * 3, [least, most, most]))
     FigureCanvasAgg(figure).draw()
     assert [text.get_text() for text in figure.axes[-1].get_xticklabels()] == said
+
+
+def test_long_names_of_networks_below_mapping_times():
+    """A column of them ends before the next one, the last at the figure's edge."""
+    wide = [f"nodes:node[0-15]@{name}" for name in ("fattree:4x8", "dragonfly:2x4x2x2", "wwwww:4")]
+    spreads = [[(1e-3, 1e-4, 1e-2)]] * 3
+    check(mapping_time(["sweep"], wide, spreads, title="t"))

@@ -1,5 +1,7 @@
 """Scenarios: ranks that are spread, and ranks that find no slot, said before anything runs."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -187,6 +189,12 @@ def test_applicable_are_all_mappers_but_those_that_need_a_mapping(study):
     mappers = load_scenario(study, ["mappers=applicable"]).mappers
     assert {"sweep", "auto", "topdown", "kd_tree"} <= set(mappers)
     assert not {"local_search", "relieve", "timer"} & set(mappers)
+
+
+def test_another_word_for_them_is_told_the_right_one(study):
+    study.write_text(re.sub("mappers = .*", 'mappers = "aplicable"', study.read_text()))
+    with pytest.raises(ScenarioError, match=r"'aplicable' \(did you mean applicable\?\): expected"):
+        load_scenario(study)
 
 
 @pytest.mark.parametrize("nodes", ["hosts", "nodelist"])

@@ -66,6 +66,10 @@ def test_ranks_whose_file_is_missing_are_warned_of(tmp_path):
         (tmp_path / f"run.{rank}.prof").write_text(mine)
     with pytest.warns(HopmapWarning, match=r"no file of rank 1, 3: of 4 ranks, 2 are missing"):
         assert load_traffic(tmp_path / "run.0.prof").ranks == 4
+    (tmp_path / "run.1.prof").write_text(line("E", 1, 0, 4, 1))
+    with pytest.warns(HopmapWarning, match=r"no file of rank 3: of 4 ranks, 1 is missing"):
+        load_traffic(tmp_path / "run.0.prof")
+    (tmp_path / "run.1.prof").unlink()
     (tmp_path / "run.2.prof").unlink()
     every = "".join(line(*row) for row in [*ROWS, ("E", 1, 0, 4, 1)])
     (tmp_path / "run.0.prof").write_text(every)
