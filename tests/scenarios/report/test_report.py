@@ -48,7 +48,7 @@ def test_everything_is_on_the_page(tmp_path: Path) -> None:
         "Simulated runtime",
         "Link loads",
         "Ranks on nodes",
-        f"hopmap export {tmp_path} --best --to slurm",
+        f"hopmap export {tmp_path} --best -t mesh:4x4x2 --to slurm",
         "Mapping time",
         "grid.8x4",
         "torus:4x4x2",
