@@ -51,11 +51,6 @@ def test_a_program_without_messages_has_its_collectives_at_more_ranks():
     assert differences(found.program, nas_folded("ep.A.256")) == []
 
 
-def test_from_one_recording_each_member_of_a_collective_has_as_many_bytes():
-    found = scaled([nas_folded("ep.A.16")], 64)
-    assert differences(found.program, nas_folded("ep.A.64")) == []
-
-
 def test_three_sizes_check_each_other():
     found = from_two("ep.A", 256, (16, 64, 128))
     assert found.checked
