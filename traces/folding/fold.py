@@ -127,18 +127,7 @@ def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
         place = np.append(0, end)
         first, length, trips = found.loops.T
         rows.append(np.stack((place[first], place[first + length] - place[first], trips), axis=1))
-    agreed = _agreed(words, rows)
-    return [of_rank[agreed] for of_rank in rows]
-
-
-def _agreed(words: Words, rows: list[Ints]) -> NDArray[np.bool_]:
-    """Which loops have as many collectives at every rank, before them and in a trip."""
-    counts = []
-    for rank, (begin, length, _) in enumerate(of_rank.T for of_rank in rows):
-        low, high = words.offsets[rank : rank + 2]
-        before = np.append(0, np.cumsum(words.joint[low:high]))
-        counts.append(np.stack((before[begin], before[begin + length])))
-    return np.asarray((np.array(counts) == counts[0]).all(axis=(0, 1)))
+    return rows
 
 
 def _in_listing(loops: Ints, low: int) -> Ints:

@@ -164,9 +164,12 @@ def _rising(calls: Calls) -> tuple[Floats, Floats, int]:
     times = np.stack((calls.begin, calls.end), axis=1).ravel()
     raised = times.copy()
     backwards = 0
-    for first, behind in zip(2 * calls.offsets[:-1], 2 * calls.offsets[1:], strict=True):
+    falls = np.flatnonzero(times[1:] < times[:-1]) + 1
+    # From one rank to the next they may.
+    within = np.searchsorted(calls.offsets, falls // 2, side="right") - 1
+    for rank in np.unique(within[falls != 2 * calls.offsets[within]]).tolist():
+        first, behind = 2 * calls.offsets[rank : rank + 2]
         mine = raised[first:behind]
-        if (mine[1:] < mine[:-1]).any():
-            np.maximum.accumulate(mine, out=mine)
-            backwards += int((mine > times[first:behind]).sum())
+        np.maximum.accumulate(mine, out=mine)
+        backwards += int((mine > times[first:behind]).sum())
     return raised[::2], raised[1::2], backwards

@@ -122,7 +122,8 @@ def _assembled(header: _Header, table: NDArray[Any]) -> Any:
     names = table.dtype.names or ()
     value = table["value"] if "value" in names else np.ones(len(table), dtype=np.int64)
     if "imaginary" in names:
-        value = value + 1j * table["imaginary"]
+        value = value.astype(np.complex128)
+        value.imag = table["imaginary"]  # a product with 1j would make infinite ones NaN, aloud
     mirror, shape = _MIRRORS[header.symmetry], (header.rows, header.columns)
     if header.layout == "array":
         if mirror is None:

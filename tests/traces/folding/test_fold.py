@@ -247,6 +247,74 @@ def test_what_is_told_by_its_order_stays_as_it_is(call):
     assert not len(fold(trace).times)
 
 
+ALLREDUCE = {"operation": 11, "size": 16, "received": 16}
+
+
+def allreduce(comm=0):
+    return (
+        "MPI_Allreduce",
+        (K.COLLECTIVE_BEGIN, {}),
+        (K.COLLECTIVE_END, ALLREDUCE | {"comm": comm}),
+    )
+
+
+def test_a_receive_that_nobody_waits_for_leaves_all_as_it_is():
+    def once(rank, k):
+        return [("MPI_Irecv", (K.IRECV_REQUEST, {"request": 77}))] if k == 0 else []
+
+    assert not len(fold(trace_of(ring(20, once), [np.arange(2, dtype=np.int32)])).times)
+
+
+@pytest.mark.parametrize(("rounds", "found"), [(0, True), (1, False)])
+def test_no_request_is_under_way_at_the_ends_of_loops_of_all_ranks(rounds, found):
+    """A receive is waited for behind the collective of the round after it."""
+
+    def posts(rank, k):
+        done = {"peer": 1 - rank, "size": 8, "tag": 5, "request": k - rounds}
+        wait = [("MPI_Wait", (K.IRECV, done))] if k >= rounds else []
+        post = [("MPI_Irecv", (K.IRECV_REQUEST, {"request": k}))] if k < 20 - rounds else []
+        return [*post, *(wait if not rounds else []), allreduce(), *(wait if rounds else [])]
+
+    trace = trace_of(ring(20, posts), [np.arange(2, dtype=np.int32)])
+    folded = fold(trace)
+    assert_same(unfolded(folded), trace)
+    assert bool(len(folded.times)) == found
+
+
+@pytest.mark.parametrize("sort", ["requests", "places"])
+def test_rounds_in_another_order_are_another_loop(sort):
+    """Of two alike requests the second is over first, or a call receives before it sends."""
+
+    def posts(rank, k):
+        numbers = [2 * k, 2 * k + 1] if k < 10 else [2 * k + 1, 2 * k]
+        post = [("MPI_Irecv", (K.IRECV_REQUEST, {"request": n})) for n in sorted(numbers)]
+        about = {"peer": 1 - rank, "size": 8, "tag": 5}
+        ends = [(K.IRECV, about | {"request": n}) for n in numbers]
+        both = [send(1 - rank), recv(1 - rank)]
+        if sort == "places":
+            return [("MPI_Sendrecv", *(both if k < 10 else both[::-1]))]
+        return [*post, ("MPI_Waitall", *ends)]
+
+    folded = fold(trace_of(ring(20, posts), [np.arange(2, dtype=np.int32)]))
+    assert len(folded.times) == 4
+    assert folded.times.max() <= 10
+
+
+def test_collectives_of_some_ranks_do_not_hide_loops_of_all():
+    half = [("MPI_Barrier", *allreduce(1)[1:])]
+    ranks = [
+        [
+            (float(3 * k + at), *call)
+            for k in range(20)
+            for at, call in enumerate((*some, allreduce()))
+        ]
+        for some in (half, half, [])
+    ]
+    groups = [np.arange(3, dtype=np.int32), np.arange(2, dtype=np.int32)]
+    trace = trace_of(ranks, groups)
+    assert fold(trace).times.tolist() == [19] * 3  # the last one ends the trace
+
+
 def test_counts_of_pairs_keep_their_calls():
     trace = nas_trace("is.S.2", steps=5)
     ends = np.flatnonzero(trace.kind == K.COLLECTIVE_END)
@@ -263,7 +331,9 @@ def test_times_that_were_not_the_programs_stay_between_the_same_calls():
     spans = Spans(*(np.array(column) for column in ([1], [30.4], [30.8], [Span.FLUSH])))
     trace = replace(trace, spans=spans)
     folded = fold(trace)
-    assert len(folded.times)
+    # The call that it lies before is in none of rank 1's loops.
+    ranks = np.searchsorted(folded.trace.offsets, folded.begin, side="right") - 1
+    assert folded.times[ranks == 0].sum() - folded.times[ranks == 1].sum() >= 1
     assert_same(unfolded(folded), trace)
     lost, found = lower(trace), lower(folded)
     assert [entry.seconds for entry in found.left_out] == pytest.approx(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from hopmap.traces import Kind
@@ -22,6 +24,14 @@ def test_times_that_run_backwards_are_set_to_the_one_before_and_counted():
     assert trace.time.tolist() == [5, 5, 5, 5, 6, 7, 1, 2, 2, 3]
     told = "times that run backwards, set to the one before, in"
     assert trace.ignored == {told: 4}
+
+
+def test_ranks_that_say_nothing_cost_nothing():
+    """A damaged header may speak of millions."""
+    begin = time.process_time()
+    trace = made([1, 3], [2, 2], offsets=[0] * 2**21 + [2])
+    assert (trace.ranks, trace.time.tolist()) == (2**21, [1, 2, 3, 3])
+    assert time.process_time() - begin < 2
 
 
 def test_what_begins_behind_what_ended_in_a_call_has_the_time_of_its_end():

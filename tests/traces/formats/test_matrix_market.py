@@ -40,6 +40,14 @@ def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_pat
     assert read_matrix_market(file).nnz == 0
 
 
+def test_numbers_beyond_all_bounds_are_infinite_without_a_word(tmp_path):
+    file = tmp_path / "m.mtx"
+    file.write_text(f"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 5 {'9' * 400}\n")
+    with np.errstate(all="raise"):
+        (value,) = read_matrix_market(file).data
+    assert (value.real, value.imag) == (5, np.inf)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -1,4 +1,5 @@
-/* Every collective once, with root 1 on 4 processes, blocking or (argument i) not; then on halves. */
+/* Every collective once, with root 1 on 4 processes, blocking or (argument i) not; then on halves.
+   What a scatter sends says its root alone. */
 #include <mpi.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ static double a[64], b[64];
     DO(reduce, REDUCE, (a, b, 3, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD MORE))                        \
     DO(allreduce, ALLREDUCE, (MPI_IN_PLACE, b, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD MORE))       \
     DO(gather, GATHER, (a, 2, MPI_INT, b, 2, MPI_INT, 1, MPI_COMM_WORLD MORE))                     \
-    DO(scatter, SCATTER, (a, 2, MPI_INT, b, 2, MPI_INT, 1, MPI_COMM_WORLD MORE))                   \
+    DO(scatter, SCATTER, (a, rank == 1 ? 2 : 7, MPI_INT, b, 2, MPI_INT, 1, MPI_COMM_WORLD MORE))   \
     DO(gatherv, GATHERV, (a, rank, MPI_INT, b, counts, displs, MPI_INT, 1, MPI_COMM_WORLD MORE))   \
     DO(scatterv, SCATTERV, (a, counts, displs, MPI_INT, b, rank, MPI_INT, 1, MPI_COMM_WORLD MORE)) \
     DO(allgather, ALLGATHER, (a, 2, MPI_INT, b, 2, MPI_INT, MPI_COMM_WORLD MORE))                  \

@@ -18,7 +18,7 @@ from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
 from hopmap.traces.recorder.merge import hosts_of
 from hopmap.traces.regions import Role
-from hopmap.traces.trace import Span
+from hopmap.traces.trace import Lock, Span
 from hopmap.traces.traffic import one_sided_traffic_of
 from support.recorded_runs import told
 
@@ -320,6 +320,8 @@ def test_one_sided_operations_are_told_as_score_p_tells_them(recorded):
         f"Win_free RMA_WIN_DESTROY t0 {FENCE}",
     ]
     assert run.trace.windows == (0,)
+    locks = run.trace.ref[run.trace.kind == Kind.RMA_REQUEST_LOCK]
+    assert run.trace.records.operation[locks].tolist() == [Lock.EXCLUSIVE, Lock.SHARED] * 4
     assert pairs(run.trace) == {}
     moved = one_sided_traffic_of(run.trace)
     found = {

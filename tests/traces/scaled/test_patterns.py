@@ -1,13 +1,14 @@
 """Stencils and butterflies of which the program at more ranks is known: the same, or refused."""
 
-from itertools import product
+from dataclasses import replace
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces import TraceError
+from hopmap.traces import Kind, TraceError
 from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
 from hopmap.traces.nas.call_tables import everyone
 from hopmap.traces.scaled.extrapolate import scaled
@@ -105,6 +106,27 @@ def test_a_grid_that_is_no_square_goes_on_as_one():
 
 
 SHAPES = ((4, 6), (6, 8), (8, 12))
+
+
+def test_two_families_of_grids_that_differ_are_no_answer():
+    """Of 16 ranks, 4 further on is a neighbour in 4 x 4 as well."""
+    with pytest.raises(TraceError, match=r"follows grids 16, 64 as well as grids 4x4, 8x8"):
+        scaled([stencil((4, 4), (True, True), [(0, 1)], [8])], 64)
+
+
+def test_computation_goes_on_as_the_two_largest_say_and_calls_take_no_time():
+    """A second shared out evenly before each call, which lasts 5 s."""
+
+    def timed(dims):
+        made = stencil(dims, (True, True), [(1, 0), (0, 1)], [8, 16])
+        took = np.where(made.kind == Kind.ENTER, 1 / made.ranks, 5)
+        each = [np.cumsum(took[a:b]) for a, b in pairwise(made.offsets)]
+        return replace(made, time=np.concatenate(each))
+
+    trace = scaled([timed((4, 4)), timed((8, 8))], 256).program.trace
+    own = np.arange(trace.offsets[3], trace.offsets[4])
+    calls = (trace.kind[own] == Kind.ENTER)[1:]
+    np.testing.assert_allclose(np.diff(trace.time[own]), np.where(calls, 1 / 256, 0), atol=2e-9)
 
 
 @pytest.mark.parametrize("upwards", [False, True])

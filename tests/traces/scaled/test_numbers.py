@@ -1,0 +1,27 @@
+"""Bytes at more ranks, from one recording."""
+
+import numpy as np
+import pytest
+
+from hopmap.traces.scaled.grids import coordinates
+from hopmap.traces.scaled.numbers import Known, Unknown, size_at
+from hopmap.traces.scaled.partners import Place
+
+PLACES = [Place(dims, coordinates(dims), 1) for dims in ((4, 4), (8, 8))]
+
+
+def at_64(size, everyone):
+    values = np.broadcast_to(np.array(size).reshape(-1, 1), (16, 1))
+    return np.unique(size_at([values], PLACES, Known(), everyone=everyone)).tolist()
+
+
+def test_a_message_stays_and_a_collective_has_as_much_for_each_member():
+    assert at_64(48, False) == [48]
+    assert at_64(48, True) == [192]
+    assert at_64(0, True) == [0]
+
+
+@pytest.mark.parametrize(("size", "everyone"), [(50, True), (range(16), False)])
+def test_what_one_recording_does_not_say_is_not_known(size, everyone):
+    with pytest.raises(Unknown, match="one rank count says not how"):
+        at_64(size, everyone)
