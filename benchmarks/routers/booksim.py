@@ -1,9 +1,9 @@
 """BookSim2's router, run at one offered load: its own program.
 
 Jiang and others, A detailed and flexible cycle-accurate network-on-chip simulator, ISPASS 2013.
-Routes are looked up a hop ahead; who gets the switch gets a channel in the same cycle (`piggyback`),
-the crossbar and the link take one each: a hop takes 3. A place in a buffer is taken again 5 cycles and
-`credit_delay` later.
+Routes are looked up a hop ahead; who gets the switch gets a channel in the same cycle
+(`piggyback`), the crossbar and the link take one each: a hop takes 3. A place in a buffer is taken
+again 5 cycles and `credit_delay` later.
 """
 
 from __future__ import annotations

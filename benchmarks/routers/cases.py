@@ -5,8 +5,9 @@ buffer. hopmap's buffers are in packets, so that a buffer is one packet at least
 cut-through): smaller ones, BookSim's wormholes, are outside its model.
 
 What is made the same: a hop takes 2 cycles in BookSim's router (allocation of channel and switch in
-one, `piggyback`, and crossing) and those of the channel, which is hopmap's latency of a link; a place
-is taken again a flit and two latencies later, which takes `credit_delay` = 2 there and 0 here.
+one, `piggyback`, and crossing) and those of the channel, which is hopmap's latency of a link; a
+place is taken again a flit and two latencies later, which takes `credit_delay` = 2 there and 0
+here.
 Channels of an input share no port of the crossbar (`input_speedup` = channels), a full channel is
 not allocated (`vc_busy_when_full`), and a packet of several flits keeps the switch
 (`hold_switch_for_packet`).
@@ -31,7 +32,7 @@ GAMMA = {
     "mesh": dict(zip(GRID, (2, 7, 3, 1, 4), strict=True)),
     "torus": dict(zip(GRID, (1, 3.5, 3, 1, 3.5), strict=True)),
 }
-GRID_SIZES = ((1, 1), (1, 8), (8, 64), (8, 8), (1, 64))  # flits of a packet, and of a buffer
+GRID_SIZES = ((1, 8), (8, 64), (8, 8), (1, 1), (1, 64))  # flits of a packet, and of a buffer
 GROUP_SIZES = ((1, 256), (8, 256), (1, 64))
 
 
@@ -45,8 +46,10 @@ class Case(NamedTuple):
 
     @property
     def window(self) -> int:
-        """Cycles of which one warms up and two are measured."""
-        return 500 if self.size == 1 else 1000
+        """Cycles to warm up, and half of those measured: more where few packets get through."""
+        if self.size == 1:
+            return 2000 if self.buffer == 1 else 500
+        return 1000
 
     @property
     def guess(self) -> float:
@@ -54,8 +57,8 @@ class Case(NamedTuple):
         if self.network == "dragonfly":
             return 0.3
         lanes = self.channels // (1 + (self.network == "torus"))
-        credits = lanes * (self.buffer // self.size) * self.size / (self.size + 2 * HOP)
-        return 0.85 * min(1 / GAMMA[self.network][self.pattern], credits, 1.0)
+        returned = lanes * (self.buffer // self.size) * self.size / (self.size + 2 * HOP)
+        return 0.85 * min(1 / GAMMA[self.network][self.pattern], returned, 1.0)
 
 
 def cases() -> list[Case]:

@@ -1,13 +1,13 @@
 """hopmap's dragonfly under BookSim's traffic, and BookSim's options for it.
 
 BookSim's `dragonflynew` of k = 2: 9 groups of 4 routers, of 2 nodes and 2 global links each; a
-local channel takes 10 cycles, a global one 100, and a router 2 before either. One link joins any
-two groups, in hopmap between other routers (a palm tree).
+local channel takes 10 cycles, a global one 100, and a router 2 before either.
 
 BookSim has routing functions for minimal ways and for UGAL. Its UGAL goes minimally where a queue
 is at most twice the other and 30 flits, whatever the hops; a detour is to any router of another
-group, the target's among them. It has none for Valiant's. `dragonfly.diff` adds to BookSim both as
-hopmap and Kim and others (ISCA 2008) have them: `valiant_group` and `ugal_group`.
+group, the target's among them. It has none for Valiant's. `dragonfly.diff` (`git apply` it in
+BookSim's folder) adds both as hopmap and Kim and others (ISCA 2008) have them, `valiant_group` and
+`ugal_group`, and joins the groups as hopmap does, a palm tree.
 """
 
 from __future__ import annotations

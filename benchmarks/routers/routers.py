@@ -23,6 +23,7 @@ PARTS = (0.2, 0.5, 0.8)  # of hopmap's saturation
 BRACKET = (0.95, 1.05)
 STEP, LEAST, MOST = 0.1, 0.3, 2.0
 SATURATED = 3.0  # mean latency in that of a load near 0
+EMPTY = 0.05  # part of the load at which a case may saturate that is near 0
 FURTHER = 1.3  # load to load in which hopmap's saturation is looked for
 CLOSE, NEAR = 0.01, 0.15  # to what part of it it is found, or with what part of the latency
 
@@ -79,7 +80,7 @@ def saturation(case: Case, limit: float) -> float:
 
 def compared(program: Path, case: Case, **options: object) -> Iterator[Point]:
     """Run both at parts of hopmap's saturation, until BookSim's is bracketed."""
-    zero = ours(case, 0.02 / case.size, case.window).latency
+    zero = ours(case, EMPTY * case.guess / case.size, case.window).latency
     limit = SATURATED * zero
     mine = saturation(case, limit)
 
