@@ -32,7 +32,7 @@ GAMMA = {
     "mesh": dict(zip(GRID, (2, 7, 3, 1, 4), strict=True)),
     "torus": dict(zip(GRID, (1, 3.5, 3, 1, 3.5), strict=True)),
 }
-GRID_SIZES = ((1, 8), (8, 64), (8, 8), (1, 1), (1, 64))  # flits of a packet, and of a buffer
+GRID_SIZES = ((1, 8), (8, 64), (1, 1), (8, 8), (1, 64))  # flits of a packet, and of a buffer
 GROUP_SIZES = ((1, 256), (8, 256), (1, 64))
 
 
@@ -72,13 +72,13 @@ def cases() -> list[Case]:
     groups += [Case("dragonfly", "ugal", pattern, 3, *GROUP_SIZES[0]) for pattern in GROUPS]
     grids = [
         Case(network, "dim_order", pattern, channels, *sizes)
-        for sizes, channels, (network, many), pattern in product(
-            GRID_SIZES, (2, 8, 1), GRID_CHANNELS.items(), GRID
+        for channels, sizes, (network, many), pattern in product(
+            (2, 8, 1), GRID_SIZES, GRID_CHANNELS.items(), GRID
         )
         if channels in many
     ]
-    first = len(GROUP_CHANNELS) * len(GROUPS)
-    return groups[:first] + grids + groups[first:]
+    first, two = len(GROUP_CHANNELS) * len(GROUPS), len(GRID_SIZES) * 2 * len(GRID)
+    return groups[:first] + grids[:two] + groups[first:] + grids[two:]
 
 
 def ours(case: Case, load: float, window: int, seed: int = 1) -> Measured:

@@ -109,7 +109,7 @@ def panels(points: Sequence[Point]) -> dict[str, list[Point]]:
         for size, buffer in sorted(sizes):
             some = [p for p in points if p.case[:2] == (network, "dim_order")]
             some = [p for p in some if p.case[3:] == (2, size, buffer)]
-            shown[f"{network}, {size} flits of {buffer}"] = some
+            shown[f"{network}, packets {size}, buffers {buffer}"] = some
     return {name: some for name, some in shown.items() if some}
 
 
