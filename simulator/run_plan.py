@@ -55,7 +55,7 @@ class RunPlan:
         Path p is ``servers[indptr[p]:indptr[p + 1]]``; of a run with `routes`, its first and its
         last server hold, the others are as the topology's own route has them.
     classes : ndarray(int64)
-        Of virtual channels, of every entry of `servers`; empty where buffers are unbounded.
+        Of virtual channels, of every entry of `servers`, or ANY; empty where buffers are unbounded.
     routes : Routes or None
         How packets find their way, where paths are not fixed.
     channels : Channels or None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import Topology
-from hopmap.topologies.next_hops import NO_WAY
+from hopmap.topologies.next_hops import NO_WAY, links_of_leaves
 from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.topologies.virtual_channels import channel_classes, classes_by_place, waiting_cycle
@@ -18,6 +18,7 @@ from hopmap.topologies.virtual_channels import channel_classes, classes_by_place
 from .routing.routes import ADAPTIVE, PAR, SPRAYING, Routes
 
 Ints = NDArray[np.int64]
+ANY = -1  # instead of a class: any virtual channel
 SHOWN = 6  # links of a ring that an error names
 
 
@@ -85,6 +86,9 @@ def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> C
 def no_rings(topology: Topology, indptr: Ints, servers: Ints, parameters: Parameters) -> Ints:
     """Return the class of virtual channels of every server of some paths; none without buffers.
 
+    It is `ANY` on links from and to nodes that forward nothing: no packet waits for these buffers
+    that holds another.
+
     Parameters
     ----------
     indptr, servers : ndarray(int64)
@@ -112,6 +116,6 @@ def no_rings(topology: Topology, indptr: Ints, servers: Ints, parameters: Parame
             f"in a ring of {len(ring)} links, {' -> '.join(ends)} -> ...: expected "
             f"{int(wanted.max()) + 1} at least, or network.buffer 0"
         )
-    classes = np.zeros(len(servers), dtype=np.int64)
-    classes[inside] = taken
+    classes = np.full(len(servers), ANY, dtype=np.int64)
+    classes[inside] = np.where(np.isin(links, links_of_leaves(topology)), ANY, taken)
     return classes

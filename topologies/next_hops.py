@@ -121,6 +121,12 @@ def next_hops(topology: Topology, destinations: Ints) -> NextHops:
     return NextHops(starts, links, end[links], place, region, home, up, down, *tables)
 
 
+def links_of_leaves(topology: Topology) -> Small:
+    """Links between a node that forwards nothing and its only switch."""
+    ends = np.concatenate(_places(topology)[2:])
+    return ends[ends >= 0]
+
+
 def _places(topology: Topology) -> tuple[Small, Small, Small, Small]:
     """Return what of every vertex is its place, and of every node its home, and links there."""
     nodes, vertices = topology.nodes, topology.vertices

@@ -1,9 +1,9 @@
 """BookSim2's router, run at one offered load: its own program.
 
 Jiang and others, A detailed and flexible cycle-accurate network-on-chip simulator, ISPASS 2013.
-Routes are looked up a hop ahead; channel and switch are allocated in one cycle by speculation, the
-crossbar and the link take one each: a hop takes 3. A place in a buffer is taken again 5 cycles and
-`credit_delay` later.
+Routes are looked up a hop ahead; who gets the switch gets a channel in the same cycle
+(`piggyback`), the crossbar and the link take one each: a hop takes 3. A place in a buffer is taken
+again 5 cycles and `credit_delay` later.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ FIXED = {
     "sw_alloc_delay": 1,
     "st_final_delay": 1,
     "speculative": 1,
+    "vc_allocator": "piggyback",
     "vc_busy_when_full": 1,
     "credit_delay": CREDIT,
     "seed": 1,

@@ -1,75 +1,31 @@
-"""hopmap's finite buffers under BookSim's traffic: packets made at random cycles, patterns by node.
+"""hopmap's finite buffers on 8x8 networks under BookSim's traffic.
 
-Node (x, y) is 8 y + x, and routes go along x first, in both. A packet to a node itself goes
-through its router. Where both ways round a ring are as long, each packet takes one at random.
+Routes go along x first, in both. A packet to a node itself goes through its router. Where both ways
+round a ring are as long, each packet takes one at random, in either dimension.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from booksim import HOP, IN, OUT, Measured
 from numpy.typing import NDArray
+from traffic import NODES, SIDE, injected, made, on_grid, replayed
 
-from hopmap.simulator import ENGINES, Op, Parameters, Program
-from hopmap.simulator.record import Record
+from hopmap.simulator import Parameters
 from hopmap.simulator.run_plan import RunPlan, plan_run
+from hopmap.simulator.virtual_channels import ANY
 from hopmap.topologies import Topology, both_ways, topology_from_spec
 
 Ints = NDArray[np.int64]
-SIDE = 8
-NODES = SIDE * SIDE
-
-
-def targets(pattern: str, source: Ints, rng: np.random.Generator) -> Ints:
-    """Draw BookSim's target of every packet."""
-    y, x = np.divmod(source, SIDE)
-    if pattern == "uniform":
-        return rng.integers(NODES, size=len(source))
-    if pattern == "transpose":
-        return x * SIDE + y
-    if pattern == "shuffle":
-        return 2 * source % NODES + (2 * source >= NODES)
-    step = {"tornado": SIDE // 2 - 1, "neighbor": 1}[pattern]
-    return (y + step) % SIDE * SIDE + (x + step) % SIDE
-
-
-def injected(pattern: str, load: float, end: int, size: int, seed: int) -> tuple[Program, Ints]:
-    """Let every source make a packet in any cycle with the same probability."""
-    rng = np.random.default_rng(seed)
-    made = rng.random((NODES, end)) < load
-    source, cycle = np.nonzero(made)
-    target = targets(pattern, source, rng)
-    rows = len(source) + NODES
-    row = np.arange(len(source)) + source
-    gap = np.diff(cycle, prepend=0)
-    starts = np.flatnonzero(np.diff(source, prepend=-1))
-    gap[starts] = cycle[starts]
-    compute, peer = np.zeros(rows), np.full(rows, -1, dtype=np.int32)
-    compute[row], peer[row] = gap, target
-    message = peer >= 0
-    program = Program(
-        name=pattern,
-        offsets=np.searchsorted(source, np.arange(NODES + 1)) + np.arange(NODES + 1),
-        rank_of=np.arange(NODES, dtype=np.int32),
-        kind=np.where(message, int(Op.ISEND), int(Op.FINISH)).astype(np.uint8),
-        compute=compute,
-        peer=peer,
-        tag=np.where(message, 0, -1).astype(np.int32),
-        context=np.where(message, 0, -1).astype(np.int32),
-        size=np.where(message, size, 0).astype(np.int64),
-        target=np.full(rows, -1, dtype=np.int64),
-    )
-    return program, rng.integers(2, size=len(source))
 
 
 @cache
 def network(topology: str, dateline: bool) -> tuple[Topology, Ints, Ints, Ints, int]:
-    """Paths of all pairs of nodes, all on one way round rings behind all on the other.
+    """Paths of all pairs of nodes, those of one way round the rings of x and y behind the others'.
 
     On a torus BookSim's packets that go over the wrap-around link of a dimension keep to one class
     of virtual channels in it, those that do not to the other; hopmap's (`dateline`) change theirs
@@ -77,29 +33,33 @@ def network(topology: str, dateline: bool) -> tuple[Topology, Ints, Ints, Ints, 
     """
     here = topology_from_spec(f"{topology}:{SIDE}x{SIDE}").with_links(bandwidth=1.0, latency=HOP)
     source, target = np.divmod(np.arange(NODES * NODES), NODES)
+    corner = source // SIDE * SIDE + target % SIDE
     ways = both_ways(here) if topology == "torus" else [here]
+    along = [legs(way, source, corner, dateline) for way in ways]
+    across = [legs(way, corner, target, dateline) for way in ways]
     servers: list[int] = []
     classes: list[int] = []
     lengths: list[int] = []
-    for way in ways:
-        starts, links = way.routes(source, target)
-        begin, finish = way.link_from[links], way.link_to[links]
-        along = (begin // SIDE == finish // SIDE).astype(np.int64)
-        wraps = np.abs(begin - finish) > np.where(along, 1, SIDE)
-        leg = 2 * np.repeat(np.arange(len(source)), np.diff(starts)) + along
-        crosses = np.bincount(leg, wraps, minlength=2 * len(source)) > 0
-        taken = crosses[leg]
-        if dateline:
-            passed = np.cumsum(wraps) - wraps
-            first = np.searchsorted(leg, leg)
-            taken = passed > passed[first]
-        for pair, (a, b) in enumerate(pairwise(starts)):
-            servers += [here.links + source[pair], *links[a:b]]
-            servers.append(here.links + NODES + target[pair])
-            classes += [0, *taken[a:b].astype(int), 0]
-            lengths.append(b - a + 2)
+    for legs_x, legs_y in product(along, across):
+        for a, b, (x, kinds_x), (y, kinds_y) in zip(source, target, legs_x, legs_y, strict=True):
+            servers += [here.links + a, *x, *y, here.links + NODES + b]
+            classes += [ANY, *kinds_x, *kinds_y, ANY]
+            lengths.append(len(x) + len(y) + 2)
     indptr = np.concatenate(([0], np.cumsum(lengths)))
-    return here, indptr, np.array(servers), np.array(classes), len(ways)
+    return here, indptr, np.array(servers), np.array(classes), len(ways) ** 2
+
+
+def legs(way: Topology, source: Ints, target: Ints, dateline: bool) -> list[tuple[Ints, Ints]]:
+    """Links from nodes to others of the same row or column, and the classes on them."""
+    starts, links = way.routes(source, target)
+    step = np.abs(way.link_from[links] - way.link_to[links])
+    wraps = (step != 1) & (step != SIDE)
+    found = []
+    for a, b in pairwise(starts):
+        passed = np.cumsum(wraps[a:b]) - wraps[a:b]
+        kinds = passed if dateline else np.full(b - a, wraps[a:b].any())
+        found.append((links[a:b], kinds.astype(np.int64)))
+    return found
 
 
 def planned(
@@ -130,12 +90,15 @@ def planned(
         network_virtual_channels=channels,
         network_credit_delay=credit_delay,
     )
-    program, way = injected(pattern, load, end, size, seed)
+    rng = np.random.default_rng(seed)
+    source, cycle = made(NODES, load, end, rng)
+    program = injected(pattern, source, cycle, on_grid(pattern, source, rng), NODES, size)
+    way = rng.integers(ways, size=len(source))
     ready = plan_run(program, here, np.arange(NODES), parameters)
     rows = program.sends()
     path = ready.path.copy()
     pair = program.rank_of_row()[rows].astype(np.int64) * NODES + program.peer[rows]
-    path[rows] = pair + NODES * NODES * (way % ways)
+    path[rows] = pair + NODES * NODES * way
     if not buffer:
         classes = np.empty(0, dtype=np.int64)
     return replace(ready, path=path, back=path, indptr=indptr, servers=servers, classes=classes)
@@ -167,10 +130,4 @@ def hopmap(
         credit_delay=credit_delay,
         seed=seed,
     )
-    begin = time.process_time()
-    outcome = ENGINES["compiled"].run(ready, Record(messages=True), None)
-    seconds = time.process_time() - begin
-    sent, there = outcome.messages.sent, outcome.messages.delivered
-    inside = (sent >= window) & (sent < 3 * window)
-    hops = size * (np.diff(ready.indptr)[ready.path[ready.program.sends()]] - 1).sum()
-    return Measured(float((there - sent)[inside].mean()), float(hops), seconds)
+    return replayed(ready, window)

@@ -1,142 +1,127 @@
-"""Routers beside BookSim2: ``python benchmarks/routers/routers.py BOOKSIM OUT [PART OF]``.
+"""Routers beside BookSim2: ``python benchmarks/routers/routers.py BOOKSIM OUT``.
 
-BOOKSIM is its executable, OUT a table of one row a case, which is gone on with if it is there;
-PART of OF takes every OF-th case. A case is a pattern on an 8x8 mesh or torus, virtual channels,
-and the flits of a packet and of a buffer. hopmap's buffers are in packets, so that a buffer is
-one packet at least (virtual cut-through): smaller ones, BookSim's wormholes, are outside its model.
+BOOKSIM is its executable, with `dragonfly.diff` for the dragonfly's routings. OUT is a table of one
+row a case and load, which is gone on with if it is there. What a case is, and what is made the
+same, `cases.py` says.
 
-What is made the same: a hop takes 3 cycles in BookSim (allocation of channel and switch in one by
-speculation, crossing, link), which is hopmap's latency of a link; a place is taken again 7 cycles
-later, a flit and two latencies, which takes `credit_delay` = 2 there and 0 here. Channels of an
-input share no port of the crossbar (`input_speedup` = channels), a full channel is not allocated
-(`vc_busy_when_full`), and a packet of several flits keeps the switch (`hold_switch_for_packet`).
-
-A network saturates where the mean latency of what is made in 1,000 cycles, after 500, is three
-times that of a load near 0. hopmap's is bisected; BookSim's is bracketed by loads of 0.95, 1.05,
-and so on of that, so that equal ones say: within 5 %.
+A network saturates where the mean latency of what is made in two windows, after one, is three times
+that of a load near 0. hopmap's saturation is closed in on; then both are run at parts of that load.
+BookSim's is bracketed by loads of 0.95, 1.05, and so on of it, so that equal ones say: within 5 %.
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from itertools import product
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from booksim import Measured, booksim
-from buffered import hopmap
+from cases import Case, cases, ours, theirs
 
-PATTERNS = ("uniform", "transpose", "tornado", "neighbor", "shuffle")
-# Packets over the busiest link for every packet of each source.
-GAMMA = {
-    "mesh": dict(zip(PATTERNS, (2, 7, 3, 1, 4), strict=True)),
-    "torus": dict(zip(PATTERNS, (1, 3.5, 3, 1, 3.5), strict=True)),
-}
-NETWORKS = {"mesh": (1, 2, 8), "torus": (2, 8)}
-SIZES = ((1, 8), (8, 64), (1, 1), (8, 8), (1, 64))  # flits of a packet, and of a buffer
-WINDOW = 500  # cycles; 4 of them are 2,000
+PARTS = (0.2, 0.5, 0.8)  # of hopmap's saturation
+BRACKET = (0.95, 1.05)
+STEP, LEAST, MOST = 0.1, 0.3, 2.0
 SATURATED = 3.0  # mean latency in that of a load near 0
-STEPS = 7
+EMPTY = 0.05  # part of the load at which a case may saturate that is near 0
+FURTHER = 1.3  # load to load in which hopmap's saturation is looked for
+CLOSE, NEAR = 0.01, 0.15  # to what part of it it is found, or with what part of the latency
 
 
-class Case(NamedTuple):
-    topology: str
-    pattern: str
-    channels: int
-    size: int
-    buffer: int
+class Point(NamedTuple):
+    """A case at one load: loads in flits per source and cycle, latencies in cycles.
 
+    Attributes
+    ----------
+    zero : float
+        hopmap's latency at a load near 0.
+    saturation : float
+        hopmap's.
+    part : float
+        The offered load, in `saturation`.
+    latency, booksim_latency : float
+        Infinite of what was given up, far beyond saturation.
+    """
 
-class Row(NamedTuple):
-    """What came of a case: latencies in cycles, loads in flits per source and cycle."""
-
-    topology: str
-    pattern: str
-    channels: int
-    size: int
-    buffer: int
+    case: Case
     zero: float
     saturation: float
-    booksim_saturation: float
+    part: float
     latency: float
     booksim_latency: float
 
 
-def cases() -> list[Case]:
-    """All of them, those that say most first."""
-    found = [
-        (kind + turn, Case(topology, pattern, channels, *sizes))
-        for (kind, sizes), (topology, many), pattern in product(
-            enumerate(SIZES), NETWORKS.items(), PATTERNS
+def saturation(case: Case, limit: float) -> float:
+    """Close in on the load at which hopmap's latency reaches a limit, in packets."""
+
+    def beyond(load: float) -> float:
+        return ours(case, load, case.window).latency / limit - 1
+
+    low = high = case.guess / case.size
+    below = above = beyond(low)
+    while below > 0:
+        high, above, low = low, below, low / FURTHER
+        below = beyond(low)
+    while above < 0 and high * case.size < 1:
+        low, below, high = high, above, min(high * FURTHER, 1 / case.size)
+        above = beyond(high)
+    while above > 0 and high - low > CLOSE * high:
+        # where a straight line says, but a third of the way from either end at least
+        share = min(max(-below / (above - below), 1 / 3), 2 / 3)
+        middle = low + share * (high - low)
+        there = beyond(middle)
+        if abs(there) < NEAR:
+            return middle
+        low, below, high, above = (
+            (middle, there, high, above) if there < 0 else (low, below, middle, there)
         )
-        for turn, channels in enumerate((2, 8, 1))
-        if channels in many
-    ]
-    return [case for _, case in sorted(found, key=lambda each: each[0])]
+    return (low + high) / 2 if above > 0 else high
 
 
-def ours(case: Case, load: float) -> Measured:
-    places = case.buffer // case.size
-    given = {"size": case.size, "channels": case.channels, "buffer": places}
-    return hopmap(case.topology, case.pattern, load, WINDOW, **given)
-
-
-def theirs(program: Path, case: Case, load: float, most: float, **options: object) -> Measured:
-    given = {
-        "topology": case.topology,
-        "traffic": case.pattern,
-        "num_vcs": case.channels,
-        "vc_buf_size": case.buffer,
-        "packet_size": case.size,
-        "input_speedup": case.channels,
-        "hold_switch_for_packet": int(case.size > 1),
-    }
-    return booksim(program, given | options, load, WINDOW, most)
-
-
-def compared(program: Path, case: Case, **options: object) -> Row:
-    """Find where both saturate, and their latencies at 0.8 of the lower of the two."""
-    zero = ours(case, 0.004 / case.size).latency
+def compared(program: Path, case: Case, **options: object) -> Iterator[Point]:
+    """Run both at parts of hopmap's saturation, until BookSim's is bracketed."""
+    zero = ours(case, EMPTY * case.guess / case.size, case.window).latency
     limit = SATURATED * zero
-    low, high = 0.0, min(1.25 / GAMMA[case.topology][case.pattern], 1.0) / case.size
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if ours(case, middle).latency < limit else (low, middle)
-    mine = (low + high) / 2
+    mine = saturation(case, limit)
 
-    def full(part: float) -> bool:
+    def point(part: float) -> Point:
         load = part * mine
         if load * case.size > 1:
-            return True
-        return theirs(program, case, load, limit, **options).latency > limit
+            return Point(case, zero, mine * case.size, part, float("inf"), float("inf"))
+        here = ours(case, load, case.window).latency
+        most = limit * (10 if part < min(BRACKET) else 2)  # asked of those still under way, too
+        there = theirs(program, case, load, case.window, most, **options).latency
+        return Point(case, zero, mine * case.size, part, here, there)
 
-    low, high = 0.95, 1.05
-    while full(low) and low > 0.2:
-        low, high = low - 0.1, low
-    while low >= 0.95 and high < 2.0 and not full(high):
-        low, high = high, high + 0.1
-    other = mine * (low + high) / 2
-    load = 0.8 * min(mine, other)
-    here = ours(case, load).latency
-    there = theirs(program, case, load, 10 * limit, **options).latency
-    return Row(*case, zero, mine * case.size, other * case.size, here, there)
+    yield from map(point, PARTS)
+    low, high = map(point, BRACKET)
+    yield from (low, high)
+    while low.booksim_latency > limit and low.part > LEAST:
+        yield (low := point(round(low.part - STEP, 2)))
+    while high.booksim_latency < limit and high.part < MOST:
+        yield (high := point(round(high.part + STEP, 2)))
 
 
-def main(program: Path, out: Path, part: int, of: int) -> None:
-    known = (
-        {tuple(line.split(",")[:5]) for line in out.read_text().splitlines()}
-        if out.exists()
-        else set()
-    )
+def read(files: list[Path]) -> list[Point]:
+    """Points of all files, those of a case in a row."""
+    points = []
+    for file in files:
+        with file.open(newline="") as lines:
+            for network, routing, pattern, channels, size, buffer, *values in csv.reader(lines):
+                case = Case(network, routing, pattern, int(channels), int(size), int(buffer))
+                points.append(Point(case, *map(float, values)))
+    return points
+
+
+def main(program: Path, out: Path) -> None:
+    known = {point.case for point in read([out])} if out.exists() else set()
     with out.open("a", newline="") as file:
         table = csv.writer(file)
-        for case in cases()[part::of]:
-            if tuple(map(str, case)) in known:
-                continue
-            table.writerow(compared(program, case))
-            file.flush()
+        for case in cases():
+            if case not in known:
+                table.writerows([*p.case, *p[1:]] for p in list(compared(program, case)))
+                file.flush()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:5]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -192,8 +192,8 @@ def _room(run: State, number: int, place: int) -> int:
     if place >= run.loop["queues"] // run.loop["channels"]:
         return 0  # an end that takes everything
     if run.loop["routing"] == FIXED:
-        first = nth(run.limits.classes, _next_stop(run, number))["channel"]
-        return int(most_room(run, place, first, run.loop["lanes"]))
+        taken = nth(run.limits.classes, _next_stop(run, number))
+        return int(most_room(run, place, taken["first"], taken["count"]))
     if number >= run.loop["queues"]:
         return int(most_room(run, place, 0, run.loop["channels"]))
     slot = nth(run.limits.buffers, number)["first"]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopmap.simulator.run_plan import RunPlan
+from hopmap.simulator.virtual_channels import ANY
 
 LINK = np.dtype(
     [
@@ -29,7 +30,7 @@ BUFFER = np.dtype(
     ],
     align=True,
 )
-CLASS = np.dtype([("channel", np.int32)])  # first virtual channel of a class
+CLASS = np.dtype([("first", np.int32), ("count", np.int32)])  # its virtual channels
 
 
 class Buffers(NamedTuple):
@@ -58,7 +59,9 @@ def buffers_of(plan: RunPlan) -> Buffers:
     buffers = np.zeros(number + nodes, dtype=BUFFER)
     buffers["credits"] = plan.parameters.network_buffer
     buffers["first"] = -1
-    classes = (
-        (plan.classes * plan.lanes).astype(np.int32) if limited else np.zeros(1, dtype=np.int32)
-    )
-    return Buffers(links, buffers, classes.view(CLASS))
+    classes = np.zeros(max(len(plan.classes), 1), dtype=CLASS)
+    if limited:
+        one = plan.classes != ANY
+        classes["first"] = np.where(one, plan.classes * plan.lanes, 0)
+        classes["count"] = np.where(one, plan.lanes, channels)
+    return Buffers(links, buffers, classes)

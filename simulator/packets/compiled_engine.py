@@ -224,7 +224,7 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["tracked"] = plan.links if record.bins else 0
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
-    loop["channels"], loop["lanes"] = plan.parameters.network_virtual_channels, plan.lanes
+    loop["channels"] = plan.parameters.network_virtual_channels
     loop["queues"] = plan.injection.stop * loop["channels"]
     loop["oldest_first"] = plan.parameters.network_arbitration == "age"
     loop["nodes"] = len(plan.injection)

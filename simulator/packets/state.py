@@ -36,7 +36,6 @@ LOOP: Columns = [
     ("links", np.int64),  # servers before the injection links
     ("pairs", np.int64),  # queues before those of control messages, where queues take turns
     ("channels", np.int64),  # virtual ones of a link; of each class
-    ("lanes", np.int64),
     ("queues", np.int64),  # buffers before those of nodes
     ("oldest_first", np.bool_),  # who goes first where several ask for a link
     ("credit_delay", np.float64),

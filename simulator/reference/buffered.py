@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from hopmap.simulator import model
+from hopmap.simulator.virtual_channels import ANY
 
 from .events import Buffer, Credit, HeldPacket, Link, Message
 from .network import Network
@@ -94,9 +95,11 @@ class BufferedNetwork(Network):
         """Links that a packet may take next, and the virtual channels behind each."""
         if self.ways is not None and packet.hop > 0:
             return self.ways.wishes(packet)
-        first = packet.classes[packet.hop] * self.lanes
-        link = self.link_of[packet.path[packet.hop]]
-        return [(link, range(first, first + self.lanes))]
+        one = packet.classes[packet.hop]
+        taken = range(self.channels)
+        if one != ANY:
+            taken = range(one * self.lanes, (one + 1) * self.lanes)
+        return [(self.link_of[packet.path[packet.hop]], taken)]
 
     def preferred(self, buffer: Buffer) -> Link | None:
         """First of the links that a buffer asks for which is idle and has room behind it."""

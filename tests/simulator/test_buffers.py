@@ -70,6 +70,39 @@ def test_a_place_is_taken_again_after_a_packet_and_two_latencies(engine, buffer,
 
 
 @engines
+@pytest.mark.parametrize("spec", ["torus:5", "dragonfly:1x2x1"])
+def test_packets_enter_the_network_by_any_channel_whatever_class_they_go_on_in(engine, spec):
+    """Two channels of one place each: one for either class between switches, both from a node.
+
+    Long after the message everyone sends to everyone, so that there are packets of both classes.
+    """
+    packets, far = 8, 5 * TICK
+    network, slow = topology_from_spec(spec).with_links(latency=0.0), {"injection_latency": far}
+    if spec.startswith("dragonfly"):
+        network, slow = network.with_links("node", latency=far), {}
+    ranks = range(network.nodes)
+    lists = [
+        [("compute", 999 * TICK)]
+        + [("isend", other, PACKET) for other in ranks if other != rank]
+        + [("recv", other, PACKET) for other in ranks if other != rank]
+        for rank in ranks
+    ]
+    lists[0] = [("send", 1, packets * PACKET), *lists[0]]
+    lists[1] = [("recv", 0, packets * PACKET), *lists[1]]
+    found = simulate(
+        program_of("enter", lists),
+        network.with_links(bandwidth=BANDWIDTH),
+        list(ranks),
+        parameters=replace(FREE, network_virtual_channels=2, **slow),
+        engine=engine,
+        record_messages=True,
+    ).message_times.delivered[0]
+    last = (packets // 2 - 1) * (TICK + 2 * far) + TICK  # two packets every credit's way around
+    ends = 1 if spec.startswith("torus") else 2
+    assert found == pytest.approx(last + ends * far + TICK, rel=1e-12)
+
+
+@engines
 @pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
 def test_the_virtual_channels_of_a_class_are_as_good_as_one_with_all_their_places(
     engine, switching

@@ -1,0 +1,112 @@
+"""The cases that hopmap and BookSim2 are compared in, and how either is run at an offered load.
+
+A case is a network, a routing, a pattern, virtual channels, and the flits of a packet and of a
+buffer. hopmap's buffers are in packets, so that a buffer is one packet at least (virtual
+cut-through): smaller ones, BookSim's wormholes, are outside its model.
+
+What is made the same: a hop takes 2 cycles in BookSim's router (allocation of channel and switch in
+one, `piggyback`, and crossing) and those of the channel, which is hopmap's latency of a link; a
+place is taken again a flit and two latencies later, which takes `credit_delay` = 2 there and 0
+here.
+Channels of an input share no port of the crossbar (`input_speedup` = channels), a full channel is
+not allocated (`vc_busy_when_full`), and a packet of several flits keeps the switch
+(`hold_switch_for_packet`).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import buffered
+import dragonfly
+from booksim import HOP, Measured, booksim
+
+GRID = ("uniform", "transpose", "tornado", "neighbor", "shuffle")
+GROUPS = ("uniform", "bad_dragon", "tornado", "neighbor")
+GRID_CHANNELS = {"mesh": (1, 2, 8), "torus": (2, 8)}
+GROUP_CHANNELS = {"min": 2, "valiant_group": 3, "ugal_group": 3}  # one of each class
+# Packets over the busiest link of a network for every packet of each source.
+GAMMA = {
+    "mesh": dict(zip(GRID, (2, 7, 3, 1, 4), strict=True)),
+    "torus": dict(zip(GRID, (1, 3.5, 3, 1, 3.5), strict=True)),
+}
+GRID_SIZES = ((1, 8), (8, 64), (1, 1), (8, 8), (1, 64))  # flits of a packet, and of a buffer
+GROUP_SIZES = ((1, 256), (8, 256), (1, 64))
+
+
+class Case(NamedTuple):
+    network: str
+    routing: str
+    pattern: str
+    channels: int
+    size: int
+    buffer: int
+
+    @property
+    def window(self) -> int:
+        """Cycles to warm up, and half of those measured: more where few packets get through."""
+        if self.size == 1:
+            return 2000 if self.buffer == 1 else 500
+        return 1000
+
+    @property
+    def guess(self) -> float:
+        """Load in flits at which it may saturate, to begin with: links, or credits of one class."""
+        if self.network == "dragonfly":
+            return 0.3
+        lanes = self.channels // (1 + (self.network == "torus"))
+        returned = lanes * (self.buffer // self.size) * self.size / (self.size + 2 * HOP)
+        return 0.85 * min(1 / GAMMA[self.network][self.pattern], returned, 1.0)
+
+
+def cases() -> list[Case]:
+    """All of them, those that say most first."""
+    groups = [
+        Case("dragonfly", routing, pattern, channels, *sizes)
+        for sizes, (routing, channels), pattern in product(
+            GROUP_SIZES, GROUP_CHANNELS.items(), GROUPS
+        )
+    ]
+    groups += [Case("dragonfly", "ugal", pattern, 3, *GROUP_SIZES[0]) for pattern in GROUPS]
+    grids = [
+        Case(network, "dim_order", pattern, channels, *sizes)
+        for channels, sizes, (network, many), pattern in product(
+            (2, 8, 1), GRID_SIZES, GRID_CHANNELS.items(), GRID
+        )
+        if channels in many
+    ]
+    first, two = len(GROUP_CHANNELS) * len(GROUPS), len(GRID_SIZES) * 2 * len(GRID)
+    return groups[:first] + grids[:two] + groups[first:] + grids[two:]
+
+
+def ours(case: Case, load: float, window: int, seed: int = 1) -> Measured:
+    """Run hopmap; a load is in packets per source and cycle."""
+    network, routing, pattern, channels, size, buffer = case
+    places = buffer // size
+    if network == "dragonfly":
+        return dragonfly.hopmap(
+            routing, pattern, load, window, size=size, channels=channels, buffer=places, seed=seed
+        )
+    return buffered.hopmap(
+        network, pattern, load, window, size=size, channels=channels, buffer=places, seed=seed
+    )
+
+
+def theirs(
+    program: Path, case: Case, load: float, window: int, most: float, **options: object
+) -> Measured:
+    """Run BookSim2."""
+    given: dict[str, object] = {
+        "topology": case.network,
+        "traffic": case.pattern,
+        "num_vcs": case.channels,
+        "vc_buf_size": case.buffer,
+        "packet_size": case.size,
+        "input_speedup": case.channels,
+        "hold_switch_for_packet": int(case.size > 1),
+    }
+    if case.network == "dragonfly":
+        given |= dragonfly.options(case.routing, case.pattern)
+    return booksim(program, given | options, load, window, most)
