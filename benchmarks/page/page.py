@@ -2,7 +2,7 @@
 
 Reader, writer, metrics, engines, mappers, sweeps and the command line, each beside a peer that is
 measured in the same run (mappers: beside the figures of peers.csv, where ../shared/mapping is).
-Writes docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a ratio below 0.7 of
+Writes these parts of docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a ratio below 0.7 of
 its baseline is marked and makes the exit code 1. ``--baseline`` writes a new one. ``--only reader
 metrics`` prints parts without writing. Ten minutes of one core; processor seconds, compilation
 apart. The scripts in the folders beside look at each area more closely.
@@ -97,6 +97,13 @@ def machine() -> str:
     )
 
 
+def behind_parts(page: str) -> str:
+    """Return what stands on the page behind the parts that are measured here."""
+    sections = page.split("\n## ")[1:]
+    kept = [each for each in sections if each.partition("\n")[0].lower() not in PARTS]
+    return "\n".join(f"## {each}" for each in kept).rstrip()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD")
@@ -116,7 +123,7 @@ def main() -> int:
         print("\n".join(page[-2:]), flush=True)
         ratios |= {row.what: round(row.ratio, 4) for row in rows}
     if not options.only:
-        page.append(Path(__file__).with_name("notes.md").read_text().rstrip())
+        page.append(behind_parts(PAGE.read_text(encoding="utf-8")))
         PAGE.write_text("\n\n".join(page) + "\n", encoding="utf-8")
         if options.baseline:
             BASELINE.write_text(json.dumps(ratios, indent=1) + "\n")
