@@ -13,28 +13,26 @@ from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
-from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
 from hopmap.simulator.row_pointers import fields_of, nth, recording
 
+from .credit_kernels import come_back, expect, send_back, settle, watch_out
 from .nic_kernels import append, drop
 from .server_kernels import (
     came,
     forward,
-    free,
-    key_of,
     left,
     packet_bytes,
     release,
     serve_from,
     server_at,
     tail_arrival,
-    take,
     watch,
 )
+from .slot_kernels import key_of
 from .state import State
-from .wish_kernels import channel_for, list_of, most_room, preferred, wish
+from .wish_kernels import channel_for, list_of, most_room, preferred, watch_ways, wish
 
 credit_arrival = njit(cache=False)(model.credit_arrival)
 
@@ -88,9 +86,9 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     number = run.loop["queues"] + place - run.loop["links"]
     queue = nth(run.limits.buffers, number)
     message["handed"] = now
-    idle = queue["first"] < 0 and not queue["served"]
+    waits = queue["first"] >= 0 or _is_read(run, queue, now)
     append(queue, run.messages, slot)
-    if idle:
+    if not waits:
         _ask(run, number, now)
     return True
 
@@ -103,28 +101,42 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet["arrival"] = now
     packet["key"] = key
     packet["behind"] = -1
-    idle = buffer["first"] < 0 and not buffer["served"]
+    waits = True
     if buffer["first"] < 0:
+        waits = _is_read(run, buffer, now)
         buffer["first"] = slot
     else:
         nth(run.packets, buffer["last"])["behind"] = slot
     buffer["last"] = slot
-    if idle:
+    if not waits:
         _ask(run, number, now)
     return True
 
 
 @njit(cache=False)
+def _is_read(run: State, buffer: Any, now: float) -> bool:
+    """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
+    if buffer["by"] >= 0:
+        settle(run, buffer["by"], now)
+    if buffer["by"] >= 0:
+        expect(run, buffer["by"])
+    return bool(buffer["by"] >= 0)
+
+
+@njit(cache=False)
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
+        run.loop["handled"] = key_of(run, PASSED, item, 0)
         _passed(run, item, now)
     elif kind == CREDIT:
         number = nth(run.packets, item)["buffer"]
-        free(run, item)
-        nth(run.limits.buffers, number)["credits"] += 1
+        run.loop["handled"] = key_of(run, CREDIT, number, 0)
+        settle(run, number // run.loop["channels"], now)
+        come_back(run, item)
         _grant(run, number // run.loop["channels"], now)
     else:
         return False
+    run.loop["handled"] = 0
     return True
 
 
@@ -133,15 +145,11 @@ def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
     number = link["serves"]
-    link["serves"] = -1
+    link["serves"], link["due"] = -1, False
     buffer = nth(run.limits.buffers, number)
-    buffer["served"] = False
-    if number < run.loop["queues"]:
-        before = nth(run.servers, number // run.loop["channels"])
-        freed = take(run)
-        nth(run.packets, freed)["buffer"] = number
-        at = credit_arrival(now, before["latency"], run.loop["credit_delay"])
-        push(run.heap, freed, at, key_of(run, CREDIT, number, 0))
+    buffer["by"] = -1
+    if link["owes"]:
+        send_back(run, number, now, now)
     if buffer["first"] >= 0:
         _ask(run, number, now)
     _grant(run, place, now)
@@ -171,9 +179,10 @@ def _ask(run: State, number: int, now: float) -> None:
     if packet["own"] < 0:
         _grant(run, place, now)
         return
-    while not buffer["served"]:
-        place = preferred(run, packet)
+    while buffer["by"] < 0:
+        place = preferred(run, packet, now)
         if place < 0:
+            watch_ways(run, packet, now)
             return
         _grant(run, place, now)
 
@@ -223,10 +232,13 @@ def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
 @njit(cache=False)
 def _grant(run: State, place: int, now: float) -> None:
     """Let an idle link serve one of the packets that ask for it and have room behind it."""
-    link = nth(run.limits.links, place)
-    if link["serves"] >= 0:
+    link, asking = nth(run.limits.links, place), nth(run.limits.links, list_of(run, place))
+    if asking["asking"] < 0:
         return
-    asking = nth(run.limits.links, list_of(run, place))
+    settle(run, place, now)
+    if link["serves"] >= 0:
+        watch_out(run, place)
+        return
     best, room, before_best, before, number = -1, -1, -1, -1, asking["asking"]
     while number >= 0:
         behind = _room(run, number, place)
@@ -234,6 +246,7 @@ def _grant(run: State, place: int, now: float) -> None:
             best, room, before_best = number, behind, before
         before, number = number, nth(run.limits.buffers, number)["next"]
     if best < 0:
+        watch_out(run, place)
         return
     after = nth(run.limits.buffers, best)["next"]
     if before_best < 0:
@@ -241,7 +254,7 @@ def _grant(run: State, place: int, now: float) -> None:
     else:
         nth(run.limits.buffers, before_best)["next"] = after
     link["serves"] = link["latest"] = best
-    nth(run.limits.buffers, best)["served"] = True
+    nth(run.limits.buffers, best)["by"] = place
     if place < run.loop["queues"] // run.loop["channels"]:
         nth(run.limits.buffers, room)["credits"] -= 1
     run.loop["served"] += 1
@@ -249,7 +262,29 @@ def _grant(run: State, place: int, now: float) -> None:
         end = _serve_packet(run, best, place, room, now)
     else:
         end = _serve_message(run, best, place, room, now)
-    push(run.heap, place, end, key_of(run, PASSED, place, 0))
+    _end_later(run, place, asking["asking"] >= 0, end, now)
+
+
+@njit(cache=False)
+def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> None:
+    """Note when the packet that a link serves will have left, and when its place is free."""
+    link = nth(run.limits.links, place)
+    number, known = link["serves"], end
+    link["end"], link["owes"] = end, False
+    if number < run.loop["queues"]:
+        upstream = number // run.loop["channels"]
+        before = nth(run.servers, upstream)
+        known = credit_arrival(end, before["latency"], run.loop["credit_delay"])
+        if known > end:
+            send_back(run, number, known, now)
+            if nth(run.limits.links, list_of(run, upstream))["asking"] >= 0:
+                watch_out(run, upstream)
+        else:  # at that instant the tail has to leave first
+            link["owes"] = True
+    run.loop["last"] = max(run.loop["last"], known)
+    waits = asked or nth(run.limits.buffers, number)["first"] >= 0
+    if waits or link["owes"] or end <= now:
+        expect(run, place)
 
 
 @njit(cache=False)

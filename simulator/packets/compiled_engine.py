@@ -162,6 +162,7 @@ def _finished(
             _look(state, watch)
         if progress is not None:
             progress(int(state.loop["arrived"][0]), plan.messages)
+    state.loop["now"] = np.maximum(state.loop["now"], state.loop["last"])
     check_finished(plan, state, lambda rows: state.rows["place"][rows])
     return state
 
