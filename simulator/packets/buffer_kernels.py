@@ -17,7 +17,15 @@ from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
 from hopmap.simulator.row_pointers import fields_of, nth, recording
 
-from .credit_kernels import come_back, expect, send_back, settle, watch_out
+from .credit_kernels import (
+    come_back,
+    expect,
+    schedule_credit,
+    send_back,
+    settle,
+    settle_tail,
+    watch_out,
+)
 from .nic_kernels import append, drop
 from .server_kernels import (
     came,
@@ -93,7 +101,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     return True
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
     number = packet["buffer"]
@@ -113,17 +121,17 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     return True
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _is_read(run: State, buffer: Any, now: float) -> bool:
     """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
     if buffer["by"] >= 0:
-        settle(run, buffer["by"], now)
+        settle_tail(run, buffer["by"], now)
     if buffer["by"] >= 0:
         expect(run, buffer["by"])
     return bool(buffer["by"] >= 0)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
         run.loop["handled"] = key_of(run, PASSED, item, 0)
@@ -131,16 +139,17 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     elif kind == CREDIT:
         number = nth(run.packets, item)["buffer"]
         run.loop["handled"] = key_of(run, CREDIT, number, 0)
-        settle(run, number // run.loop["channels"], now)
-        come_back(run, item)
-        _grant(run, number // run.loop["channels"], now)
+        place = nth(run.limits.buffers, number)["link"]
+        settle(run, place, now)
+        come_back(run, place)
+        _grant(run, place, now)
     else:
         return False
     run.loop["handled"] = 0
     return True
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
@@ -149,30 +158,37 @@ def _passed(run: State, place: int, now: float) -> None:
     buffer = nth(run.limits.buffers, number)
     buffer["by"] = -1
     if link["owes"]:
-        send_back(run, number, now, now)
+        settle(run, buffer["link"], now)
+        schedule_credit(run, send_back(run, number, now))
     if buffer["first"] >= 0:
         _ask(run, number, now)
     _grant(run, place, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _next_stop(run: State, number: int) -> int:
     """Where in `paths` the next link of the first packet of a buffer is."""
     slot = nth(run.limits.buffers, number)["first"]
-    if number < run.loop["queues"]:
+    if nth(run.limits.buffers, number)["link"] >= 0:
         return int(nth(run.packets, slot)["at"])
     return int(nth(run.messages, slot)["path"])
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _ask(run: State, number: int, now: float) -> None:
     """Let the packet at the head of a buffer ask for its next link, or for any that will do."""
     buffer = nth(run.limits.buffers, number)
-    if run.loop["routing"] == FIXED or number >= run.loop["queues"]:
+    if run.loop["routing"] == FIXED or buffer["link"] < 0:
         place = server_at(nth(run.paths, _next_stop(run, number))["server"])
         _enlist(run, number, place)
         _grant(run, place, now)
-        return
+    else:
+        _ask_any(run, number, now)
+
+
+@njit(cache=False)
+def _ask_any(run: State, number: int, now: float) -> None:
+    buffer = nth(run.limits.buffers, number)
     packet = nth(run.packets, buffer["first"])
     place = wish(run, packet, now)
     _enlist(run, number, list_of(run, place))
@@ -187,7 +203,7 @@ def _ask(run: State, number: int, now: float) -> None:
         _grant(run, place, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _enlist(run: State, number: int, place: int) -> None:
     """Put a buffer into the list of those that ask for a link."""
     link = nth(run.limits.links, place)
@@ -195,14 +211,19 @@ def _enlist(run: State, number: int, place: int) -> None:
     link["asking"] = number
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _room(run: State, number: int, place: int) -> int:
     """Buffer behind a link that the first packet of another would take, or -1 without room."""
-    if place >= run.loop["queues"] // run.loop["channels"]:
+    if place >= run.loop["ends"]:
         return 0  # an end that takes everything
     if run.loop["routing"] == FIXED:
         first = nth(run.limits.classes, _next_stop(run, number))["channel"]
         return int(most_room(run, place, first, run.loop["lanes"]))
+    return _room_on_ways(run, number, place)
+
+
+@njit(cache=False)
+def _room_on_ways(run: State, number: int, place: int) -> int:
     if number >= run.loop["queues"]:
         return int(most_room(run, place, 0, run.loop["channels"]))
     slot = nth(run.limits.buffers, number)["first"]
@@ -255,29 +276,30 @@ def _grant(run: State, place: int, now: float) -> None:
         nth(run.limits.buffers, before_best)["next"] = after
     link["serves"] = link["latest"] = best
     nth(run.limits.buffers, best)["by"] = place
-    if place < run.loop["queues"] // run.loop["channels"]:
+    if place < run.loop["ends"]:
         nth(run.limits.buffers, room)["credits"] -= 1
     run.loop["served"] += 1
-    if best < run.loop["queues"]:
+    if nth(run.limits.buffers, best)["link"] >= 0:
         end = _serve_packet(run, best, place, room, now)
     else:
         end = _serve_message(run, best, place, room, now)
     _end_later(run, place, asking["asking"] >= 0, end, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
     number, known = link["serves"], end
     link["end"], link["owes"] = end, False
-    if number < run.loop["queues"]:
-        upstream = number // run.loop["channels"]
+    upstream = nth(run.limits.buffers, number)["link"]
+    if upstream >= 0:
         before = nth(run.servers, upstream)
         known = credit_arrival(end, before["latency"], run.loop["credit_delay"])
         if known > end:
-            send_back(run, number, known, now)
+            send_back(run, number, known)
             if nth(run.limits.links, list_of(run, upstream))["asking"] >= 0:
+                settle(run, upstream, now)
                 watch_out(run, upstream)
         else:  # at that instant the tail has to leave first
             link["owes"] = True
@@ -287,7 +309,7 @@ def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> N
         expect(run, place)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _serve_message(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the next packet of a node's queue."""
     queue = nth(run.limits.buffers, number)
@@ -309,7 +331,7 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     return end
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _serve_packet(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the first packet of a buffer."""
     buffer = nth(run.limits.buffers, number)
@@ -323,7 +345,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
     latency = nth(run.servers, place)["latency"]
-    if place < run.loop["queues"] // run.loop["channels"]:
+    if place < run.loop["ends"]:
         fixed = run.loop["routing"] == FIXED
         packet["at"] = packet["at"] + 1 if fixed else nth(run.ways.links, place)["end"]
         packet["buffer"] = room

@@ -31,6 +31,7 @@ BUFFER = np.dtype(
         ("first", np.int32),  # packets by slot, those that have left for a link apart; of a node's
         ("last", np.int32),  # queue messages
         ("next", np.int32),  # in the list of those that ask for a link
+        ("link", np.int32),  # that fills it, or -1
         ("by", np.int32),  # link that serves one of its packets, or -1
     ],
     align=True,
@@ -63,7 +64,8 @@ def buffers_of(plan: RunPlan) -> Buffers:
         links[column] = -1
     buffers = np.zeros(number + nodes, dtype=BUFFER)
     buffers["credits"] = plan.parameters.network_buffer
-    buffers["first"] = buffers["by"] = -1
+    buffers["first"] = buffers["by"] = buffers["link"] = -1
+    buffers["link"][:number] = np.arange(number) // channels
     classes = (
         (plan.classes * plan.lanes).astype(np.int32) if limited else np.zeros(1, dtype=np.int32)
     )

@@ -226,7 +226,8 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
     loop["channels"], loop["lanes"] = plan.parameters.network_virtual_channels, plan.lanes
-    loop["queues"] = plan.injection.stop * loop["channels"]
+    loop["ends"] = plan.injection.stop
+    loop["queues"] = loop["ends"] * loop["channels"]
     loop["oldest_first"] = plan.parameters.network_arbitration == "age"
     loop["nodes"] = len(plan.injection)
     loop["routing_seed"] = plan.parameters.network_routing_seed

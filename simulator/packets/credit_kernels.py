@@ -21,14 +21,21 @@ from .state import State
 def settle(run: State, place: int, now: float) -> None:
     """Let count what has happened at a link by now, without an event."""
     link = nth(run.limits.links, place)
-    if link["serves"] >= 0 and not link["due"] and _past(run, link["end"], PASSED, place, now):
-        nth(run.limits.buffers, link["serves"])["by"] = -1
-        link["serves"] = -1
+    settle_tail(run, place, now)
     while link["credit"] >= 0:
         freed = nth(run.packets, link["credit"])
         if freed["leads"] or not _past(run, freed["tail"], CREDIT, freed["buffer"], now):
-            return
-        come_back(run, link["credit"])
+            break
+        come_back(run, place)
+
+
+@njit(cache=False, forceinline=True)
+def settle_tail(run: State, place: int, now: float) -> None:
+    """Likewise of the packet that a link serves."""
+    link = nth(run.limits.links, place)
+    if link["serves"] >= 0 and not link["due"] and _past(run, link["end"], PASSED, place, now):
+        nth(run.limits.buffers, link["serves"])["by"] = -1
+        link["serves"] = -1
 
 
 @njit(cache=False)
@@ -37,21 +44,21 @@ def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     return at < now or (at == now and key_of(run, kind, number, 0) < run.loop["handled"])
 
 
-@njit(cache=False)
-def come_back(run: State, slot: int) -> None:
+@njit(cache=False, forceinline=True)
+def come_back(run: State, place: int) -> None:
     """Add the first credit that is on its way to a link."""
-    number = nth(run.packets, slot)["buffer"]
-    nth(run.limits.links, number // run.loop["channels"])["credit"] = nth(run.packets, slot)["behind"]
-    nth(run.limits.buffers, number)["credits"] += 1
+    link = nth(run.limits.links, place)
+    slot = link["credit"]
+    freed = nth(run.packets, slot)
+    link["credit"] = freed["behind"]
+    nth(run.limits.buffers, freed["buffer"])["credits"] += 1
     free(run, slot)
 
 
-@njit(cache=False)
-def send_back(run: State, number: int, at: float, now: float) -> None:
-    """Let the credit for a place in a buffer come to the link before it at some time."""
-    place = number // run.loop["channels"]
-    settle(run, place, now)
-    link, slot = nth(run.limits.links, place), take(run)
+@njit(cache=False, forceinline=True)
+def send_back(run: State, number: int, at: float) -> int:
+    """Let the credit for a place in a buffer come to the link before it; return its slot."""
+    link, slot = nth(run.limits.links, nth(run.limits.buffers, number)["link"]), take(run)
     freed = nth(run.packets, slot)
     freed["tail"] = at
     freed["buffer"] = number
@@ -68,8 +75,7 @@ def send_back(run: State, number: int, at: float, now: float) -> None:
         link["credit"] = slot
     else:
         nth(run.packets, before)["behind"] = slot
-    if at <= now:
-        _schedule_credit(run, slot)
+    return slot
 
 
 @njit(cache=False)
@@ -80,7 +86,8 @@ def _sooner(run: State, at: float, number: int, slot: int) -> bool:
 
 
 @njit(cache=False)
-def _schedule_credit(run: State, slot: int) -> None:
+def schedule_credit(run: State, slot: int) -> None:
+    """Let there be an event when a credit comes."""
     freed = nth(run.packets, slot)
     freed["leads"] = True
     push(run.heap, slot, freed["tail"], key_of(run, CREDIT, freed["buffer"], 0))
@@ -102,4 +109,4 @@ def watch_out(run: State, place: int) -> None:
     if link["serves"] >= 0:
         expect(run, place)
     elif link["credit"] >= 0 and not nth(run.packets, link["credit"])["leads"]:
-        _schedule_credit(run, link["credit"])
+        schedule_credit(run, link["credit"])

@@ -38,6 +38,7 @@ LOOP: Columns = [
     ("channels", np.int64),  # virtual ones of a link; of each class
     ("lanes", np.int64),
     ("queues", np.int64),  # buffers before those of nodes
+    ("ends", np.int64),  # servers before those that take everything
     ("oldest_first", np.bool_),  # who goes first where several ask for a link
     ("credit_delay", np.float64),
     ("handled", np.int64),  # key of an event of buffers while it is handled, else 0
