@@ -3,12 +3,16 @@
 Runs whose buffers are unbounded are told by the type of their packets when code is compiled, and
 have none of this in them. A packet leaves the list of its buffer when a link begins to serve it,
 but its place is free only when its tail has left.
+
+A call hands over every pointer of a run, so that what happens at every hop is compiled into one
+function, `_grant`. Functions take `forceinline` from the first that calls them unless told.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba.extending import overload
 
 from hopmap.compilation import njit
@@ -104,7 +108,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
 @njit(cache=False, forceinline=True)
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
-    number = packet["buffer"]
+    number = np.int64(packet["buffer"])
     buffer = nth(run.limits.buffers, number)
     packet["arrival"] = now
     packet["key"] = key
@@ -124,10 +128,12 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
 @njit(cache=False, forceinline=True)
 def _is_read(run: State, buffer: Any, now: float) -> bool:
     """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
+    by = np.int64(buffer["by"])
+    if by < 0:
+        return False
+    settle_tail(run, by, now)
     if buffer["by"] >= 0:
-        settle_tail(run, buffer["by"], now)
-    if buffer["by"] >= 0:
-        expect(run, buffer["by"])
+        expect(run, by)
     return bool(buffer["by"] >= 0)
 
 
@@ -137,9 +143,9 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
         run.loop["handled"] = key_of(run, PASSED, item, 0)
         _passed(run, item, now)
     elif kind == CREDIT:
-        number = nth(run.packets, item)["buffer"]
+        number = np.int64(nth(run.packets, item)["buffer"])
         run.loop["handled"] = key_of(run, CREDIT, number, 0)
-        place = nth(run.limits.buffers, number)["link"]
+        place = np.int64(nth(run.limits.buffers, number)["link"])
         settle(run, place, now)
         come_back(run, place)
         _grant(run, place, now)
@@ -153,12 +159,12 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
 def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
-    number = link["serves"]
+    number = np.int64(link["serves"])
     link["serves"], link["due"] = -1, False
     buffer = nth(run.limits.buffers, number)
     buffer["by"] = -1
     if link["owes"]:
-        settle(run, buffer["link"], now)
+        settle(run, np.int64(buffer["link"]), now)
         schedule_credit(run, send_back(run, number, now))
     if buffer["first"] >= 0:
         _ask(run, number, now)
@@ -176,27 +182,28 @@ def _next_stop(run: State, number: int) -> int:
 
 @njit(cache=False, forceinline=True)
 def _ask(run: State, number: int, now: float) -> None:
-    """Let the packet at the head of a buffer ask for its next link, or for any that will do."""
+    """Let the packet at the head of a buffer ask for its next link."""
     buffer = nth(run.limits.buffers, number)
     if run.loop["routing"] == FIXED or buffer["link"] < 0:
-        place = server_at(nth(run.paths, _next_stop(run, number))["server"])
+        place = np.int64(server_at(nth(run.paths, _next_stop(run, number))["server"]))
         _enlist(run, number, place)
         _grant(run, place, now)
     else:
         _ask_any(run, number, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=False)
 def _ask_any(run: State, number: int, now: float) -> None:
+    """Likewise for any link that will do."""
     buffer = nth(run.limits.buffers, number)
     packet = nth(run.packets, buffer["first"])
-    place = wish(run, packet, now)
+    place = np.int64(wish(run, packet, now))
     _enlist(run, number, list_of(run, place))
     if packet["own"] < 0:
         _grant(run, place, now)
         return
     while buffer["by"] < 0:
-        place = preferred(run, packet, now)
+        place = np.int64(preferred(run, packet, now))
         if place < 0:
             watch_ways(run, packet, now)
             return
@@ -217,13 +224,14 @@ def _room(run: State, number: int, place: int) -> int:
     if place >= run.loop["ends"]:
         return 0  # an end that takes everything
     if run.loop["routing"] == FIXED:
-        first = nth(run.limits.classes, _next_stop(run, number))["channel"]
+        first = np.int64(nth(run.limits.classes, _next_stop(run, number))["channel"])
         return int(most_room(run, place, first, run.loop["lanes"]))
     return _room_on_ways(run, number, place)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=False)
 def _room_on_ways(run: State, number: int, place: int) -> int:
+    """Likewise where routes are chosen on the way."""
     if number >= run.loop["queues"]:
         return int(most_room(run, place, 0, run.loop["channels"]))
     slot = nth(run.limits.buffers, number)["first"]
@@ -250,7 +258,7 @@ def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
     return (number <= latest, number) < (other <= latest, other)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=False)
 def _grant(run: State, place: int, now: float) -> None:
     """Let an idle link serve one of the packets that ask for it and have room behind it."""
     link, asking = nth(run.limits.links, place), nth(run.limits.links, list_of(run, place))
@@ -260,12 +268,13 @@ def _grant(run: State, place: int, now: float) -> None:
     if link["serves"] >= 0:
         watch_out(run, place)
         return
-    best, room, before_best, before, number = -1, -1, -1, -1, asking["asking"]
+    number = np.int64(asking["asking"])
+    best, room, before_best, before = -1, -1, -1, -1
     while number >= 0:
         behind = _room(run, number, place)
         if behind >= 0 and (best < 0 or _goes_first(run, number, best, link["latest"])):
             best, room, before_best = number, behind, before
-        before, number = number, nth(run.limits.buffers, number)["next"]
+        before, number = number, np.int64(nth(run.limits.buffers, number)["next"])
     if best < 0:
         watch_out(run, place)
         return
@@ -290,9 +299,9 @@ def _grant(run: State, place: int, now: float) -> None:
 def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
-    number, known = link["serves"], end
+    number, known = np.int64(link["serves"]), end
     link["end"], link["owes"] = end, False
-    upstream = nth(run.limits.buffers, number)["link"]
+    upstream = np.int64(nth(run.limits.buffers, number)["link"])
     if upstream >= 0:
         before = nth(run.servers, upstream)
         known = credit_arrival(end, before["latency"], run.loop["credit_delay"])
