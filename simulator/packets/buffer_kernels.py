@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
-from hopmap.simulator.row_pointers import fields_of, nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth, recording, wide
 
 from .credit_kernels import (
     come_back,
@@ -108,7 +107,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
 @njit(cache=False, forceinline=True)
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
-    number = np.int64(packet["buffer"])
+    number = wide(packet["buffer"])
     buffer = nth(run.limits.buffers, number)
     packet["arrival"] = now
     packet["key"] = key
@@ -128,7 +127,7 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
 @njit(cache=False, forceinline=True)
 def _is_read(run: State, buffer: Any, now: float) -> bool:
     """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
-    by = np.int64(buffer["by"])
+    by = wide(buffer["by"])
     if by < 0:
         return False
     settle_tail(run, by, now)
@@ -143,9 +142,9 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
         run.loop["handled"] = key_of(run, PASSED, item, 0)
         _passed(run, item, now)
     elif kind == CREDIT:
-        number = np.int64(nth(run.packets, item)["buffer"])
+        number = wide(nth(run.packets, item)["buffer"])
         run.loop["handled"] = key_of(run, CREDIT, number, 0)
-        place = np.int64(nth(run.limits.buffers, number)["link"])
+        place = wide(nth(run.limits.buffers, number)["link"])
         settle(run, place, now)
         come_back(run, place)
         _grant(run, place, now)
@@ -159,12 +158,12 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
 def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
-    number = np.int64(link["serves"])
+    number = wide(link["serves"])
     link["serves"], link["due"] = -1, False
     buffer = nth(run.limits.buffers, number)
     buffer["by"] = -1
     if link["owes"]:
-        settle(run, np.int64(buffer["link"]), now)
+        settle(run, wide(buffer["link"]), now)
         schedule_credit(run, send_back(run, number, now))
     if buffer["first"] >= 0:
         _ask(run, number, now)
@@ -185,7 +184,7 @@ def _ask(run: State, number: int, now: float) -> None:
     """Let the packet at the head of a buffer ask for its next link."""
     buffer = nth(run.limits.buffers, number)
     if run.loop["routing"] == FIXED or buffer["link"] < 0:
-        place = np.int64(server_at(nth(run.paths, _next_stop(run, number))["server"]))
+        place = wide(server_at(nth(run.paths, _next_stop(run, number))["server"]))
         _enlist(run, number, place)
         _grant(run, place, now)
     else:
@@ -197,13 +196,13 @@ def _ask_any(run: State, number: int, now: float) -> None:
     """Likewise for any link that will do."""
     buffer = nth(run.limits.buffers, number)
     packet = nth(run.packets, buffer["first"])
-    place = np.int64(wish(run, packet, now))
+    place = wide(wish(run, packet, now))
     _enlist(run, number, list_of(run, place))
     if packet["own"] < 0:
         _grant(run, place, now)
         return
     while buffer["by"] < 0:
-        place = np.int64(preferred(run, packet, now))
+        place = wide(preferred(run, packet, now))
         if place < 0:
             watch_ways(run, packet, now)
             return
@@ -224,7 +223,7 @@ def _room(run: State, number: int, place: int) -> int:
     if place >= run.loop["ends"]:
         return 0  # an end that takes everything
     if run.loop["routing"] == FIXED:
-        first = np.int64(nth(run.limits.classes, _next_stop(run, number))["channel"])
+        first = wide(nth(run.limits.classes, _next_stop(run, number))["channel"])
         return int(most_room(run, place, first, run.loop["lanes"]))
     return _room_on_ways(run, number, place)
 
@@ -268,13 +267,13 @@ def _grant(run: State, place: int, now: float) -> None:
     if link["serves"] >= 0:
         watch_out(run, place)
         return
-    number = np.int64(asking["asking"])
+    number = wide(asking["asking"])
     best, room, before_best, before = -1, -1, -1, -1
     while number >= 0:
         behind = _room(run, number, place)
         if behind >= 0 and (best < 0 or _goes_first(run, number, best, link["latest"])):
             best, room, before_best = number, behind, before
-        before, number = number, np.int64(nth(run.limits.buffers, number)["next"])
+        before, number = number, wide(nth(run.limits.buffers, number)["next"])
     if best < 0:
         watch_out(run, place)
         return
@@ -299,9 +298,9 @@ def _grant(run: State, place: int, now: float) -> None:
 def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
-    number, known = np.int64(link["serves"]), end
+    number, known = wide(link["serves"]), end
     link["end"], link["owes"] = end, False
-    upstream = np.int64(nth(run.limits.buffers, number)["link"])
+    upstream = wide(nth(run.limits.buffers, number)["link"])
     if upstream >= 0:
         before = nth(run.servers, upstream)
         known = credit_arrival(end, before["latency"], run.loop["credit_delay"])

@@ -8,12 +8,10 @@ somebody asks for has events, those of its next chance.
 
 from __future__ import annotations
 
-import numpy as np
-
 from hopmap.compilation import njit
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import CREDIT, PASSED
-from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.row_pointers import nth, wide
 
 from .slot_kernels import free, key_of, take
 from .state import State
@@ -50,7 +48,7 @@ def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
 def come_back(run: State, place: int) -> None:
     """Add the first credit that is on its way to a link."""
     link = nth(run.limits.links, place)
-    slot = np.int64(link["credit"])
+    slot = wide(link["credit"])
     freed = nth(run.packets, slot)
     link["credit"] = freed["behind"]
     nth(run.limits.buffers, freed["buffer"])["credits"] += 1
@@ -66,11 +64,11 @@ def send_back(run: State, number: int, at: float) -> int:
     freed["tail"] = at
     freed["buffer"] = number
     freed["leads"] = False
-    before, behind = -1, np.int64(link["credit"])
-    if behind >= 0 and not _sooner(run, at, number, np.int64(link["last"])):
-        before, behind = np.int64(link["last"]), -1
+    before, behind = -1, wide(link["credit"])
+    if behind >= 0 and not _sooner(run, at, number, wide(link["last"])):
+        before, behind = wide(link["last"]), -1
     while behind >= 0 and not _sooner(run, at, number, behind):
-        before, behind = behind, np.int64(nth(run.packets, behind)["behind"])
+        before, behind = behind, wide(nth(run.packets, behind)["behind"])
     freed["behind"] = behind
     if behind < 0:
         link["last"] = slot
@@ -112,4 +110,4 @@ def watch_out(run: State, place: int) -> None:
     if link["serves"] >= 0:
         expect(run, place)
     elif link["credit"] >= 0 and not nth(run.packets, link["credit"])["leads"]:
-        schedule_credit(run, np.int64(link["credit"]))
+        schedule_credit(run, wide(link["credit"]))

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hopmap.compilation import njit
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING
-from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.row_pointers import nth, wide
 
 from .credit_kernels import settle, watch_out
 from .routing_kernels import INNER, any_minimal, goal, minimal, only_stop, port_towards, room_in
@@ -76,11 +74,11 @@ def channel_for(run: State, packet: Any, place: int) -> int:
         packet["any"]
         and minimal(run, packet["at"], packet["target"], nth(run.ways.links, place)["end"])
     ):
-        best = most_room(run, place, np.int64(packet["first"]), np.int64(packet["count"]))
+        best = most_room(run, place, wide(packet["first"]), wide(packet["count"]))
         if best >= 0:
             return best
     if place == packet["own"] and loop["escapes"] > 0:
-        kind = np.int64(_kind(run, packet["at"], packet["target"]))
+        kind = wide(_kind(run, packet["at"], packet["target"]))
         return most_room(run, place, kind, 1)
     return -1
 
@@ -98,8 +96,8 @@ def most_room(run: State, place: int, first: int, count: int) -> int:
 @njit(cache=False, forceinline=True)
 def preferred(run: State, packet: Any, now: float) -> int:
     """Idle link with room that a packet asks for and would rather have, or -1."""
-    own, wished = np.int64(packet["own"]), np.int64(packet["wish"])
-    first, count = np.int64(packet["first"]), np.int64(packet["count"])
+    own, wished = wide(packet["own"]), wide(packet["wish"])
+    first, count = wide(packet["first"]), wide(packet["count"])
     best, most = -1, 0
     if not packet["any"]:
         if _open(run, wished, first, count, now):
@@ -113,14 +111,14 @@ def preferred(run: State, packet: Any, now: float) -> int:
         ):
             port = nth(run.ways.ports, number)
             if minimal(run, at, packet["target"], port["end"]):
-                link = np.int64(port["link"])
+                link = wide(port["link"])
                 able = _open(run, link, first, count, now)
                 room = room_in(run, link, first, count)
                 if room > most and able:
                     best, most = link, room
     if best >= 0 or run.loop["escapes"] == 0:
         return int(best)
-    escape = np.int64(_kind(run, packet["at"], packet["target"]))
+    escape = wide(_kind(run, packet["at"], packet["target"]))
     return int(own) if _open(run, own, escape, 1, now) else -1
 
 
@@ -135,12 +133,12 @@ def _open(run: State, link: int, first: int, count: int, now: float) -> bool:
 def watch_ways(run: State, packet: Any, now: float) -> None:
     """Let there be an event when a link that a packet asks for may take it."""
     at = packet["at"]
-    settle(run, np.int64(packet["own"]), now)
-    watch_out(run, np.int64(packet["own"]))
+    settle(run, wide(packet["own"]), now)
+    watch_out(run, wide(packet["own"]))
     if not packet["any"]:
-        watch_out(run, np.int64(packet["wish"]))
+        watch_out(run, wide(packet["wish"]))
         return
     for number in range(nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]):
         port = nth(run.ways.ports, number)
         if minimal(run, at, packet["target"], port["end"]):
-            watch_out(run, np.int64(port["link"]))
+            watch_out(run, wide(port["link"]))
