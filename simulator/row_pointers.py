@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
+
+wide: Any = np.int64
+"""Of a number from a narrower column, so that a function is compiled for one type of it only."""
 
 
 def first_records(tables: Any) -> Any:

@@ -2,10 +2,10 @@
 
 Reader, writer, metrics, engines, mappers, sweeps and the command line, each beside a peer that is
 measured in the same run (mappers: beside the figures of peers.csv, where ../shared/mapping is).
-Writes these parts of docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a ratio below 0.7 of
-its baseline is marked and makes the exit code 1. ``--baseline`` writes a new one. ``--only reader
-metrics`` prints parts without writing. Ten minutes of one core; processor seconds, compilation
-apart. The scripts in the folders beside look at each area more closely.
+Writes these parts of docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a
+ratio below 0.7 of its baseline is marked and makes the exit code 1. ``--baseline`` writes a new
+one. ``--only reader metrics`` prints parts without writing. Ten minutes of one core; processor
+seconds, compilation apart. The scripts in the folders beside look at each area more closely.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Runs whose buffers are unbounded are told by the type of their packets when code is compiled, and
 have none of this in them. A packet leaves the list of its buffer when a link begins to serve it,
 but its place is free only when its tail has left.
+
+A call hands over every pointer of a run, so that what happens at every hop is compiled into one
+function, `_grant`. Functions take `forceinline` from the first that calls them unless told.
 """
 
 from __future__ import annotations
@@ -13,28 +16,34 @@ from numba.extending import overload
 
 from hopmap.compilation import njit
 from hopmap.simulator import model
-from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
-from hopmap.simulator.row_pointers import fields_of, nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth, recording, wide
 
+from .credit_kernels import (
+    come_back,
+    expect,
+    schedule_credit,
+    send_back,
+    settle,
+    settle_tail,
+    watch_out,
+)
 from .nic_kernels import append, drop
 from .server_kernels import (
     came,
     forward,
-    free,
-    key_of,
     left,
     packet_bytes,
     release,
     serve_from,
     server_at,
     tail_arrival,
-    take,
     watch,
 )
+from .slot_kernels import key_of
 from .state import State
-from .wish_kernels import channel_for, list_of, most_room, preferred, wish
+from .wish_kernels import channel_for, list_of, most_room, preferred, watch_ways, wish
 
 credit_arrival = njit(cache=False)(model.credit_arrival)
 
@@ -88,97 +97,119 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     number = run.loop["queues"] + place - run.loop["links"]
     queue = nth(run.limits.buffers, number)
     message["handed"] = now
-    idle = queue["first"] < 0 and not queue["served"]
+    waits = queue["first"] >= 0 or _is_read(run, queue, now)
     append(queue, run.messages, slot)
-    if idle:
+    if not waits:
         _ask(run, number, now)
     return True
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
-    number = packet["buffer"]
+    number = wide(packet["buffer"])
     buffer = nth(run.limits.buffers, number)
     packet["arrival"] = now
     packet["key"] = key
     packet["behind"] = -1
-    idle = buffer["first"] < 0 and not buffer["served"]
+    waits = True
     if buffer["first"] < 0:
+        waits = _is_read(run, buffer, now)
         buffer["first"] = slot
     else:
         nth(run.packets, buffer["last"])["behind"] = slot
     buffer["last"] = slot
-    if idle:
+    if not waits:
         _ask(run, number, now)
     return True
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
+def _is_read(run: State, buffer: Any, now: float) -> bool:
+    """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
+    by = wide(buffer["by"])
+    if by < 0:
+        return False
+    settle_tail(run, by, now)
+    if buffer["by"] >= 0:
+        expect(run, by)
+    return bool(buffer["by"] >= 0)
+
+
+@njit(cache=False, forceinline=True)
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
+        run.loop["handled"] = key_of(run, PASSED, item, 0)
         _passed(run, item, now)
     elif kind == CREDIT:
-        number = nth(run.packets, item)["buffer"]
-        free(run, item)
-        nth(run.limits.buffers, number)["credits"] += 1
-        _grant(run, number // run.loop["channels"], now)
+        number = wide(nth(run.packets, item)["buffer"])
+        run.loop["handled"] = key_of(run, CREDIT, number, 0)
+        place = wide(nth(run.limits.buffers, number)["link"])
+        settle(run, place, now)
+        come_back(run, place)
+        _grant(run, place, now)
     else:
         return False
+    run.loop["handled"] = 0
     return True
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
-    number = link["serves"]
-    link["serves"] = -1
+    number = wide(link["serves"])
+    link["serves"], link["due"] = -1, False
     buffer = nth(run.limits.buffers, number)
-    buffer["served"] = False
-    if number < run.loop["queues"]:
-        before = nth(run.servers, number // run.loop["channels"])
-        freed = take(run)
-        nth(run.packets, freed)["buffer"] = number
-        at = credit_arrival(now, before["latency"], run.loop["credit_delay"])
-        push(run.heap, freed, at, key_of(run, CREDIT, number, 0))
+    buffer["by"] = -1
+    if link["owes"]:
+        settle(run, wide(buffer["link"]), now)
+        schedule_credit(run, send_back(run, number, now))
     if buffer["first"] >= 0:
         _ask(run, number, now)
     _grant(run, place, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _next_stop(run: State, number: int) -> int:
     """Where in `paths` the next link of the first packet of a buffer is."""
     slot = nth(run.limits.buffers, number)["first"]
-    if number < run.loop["queues"]:
+    if nth(run.limits.buffers, number)["link"] >= 0:
         return int(nth(run.packets, slot)["at"])
     return int(nth(run.messages, slot)["path"])
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _ask(run: State, number: int, now: float) -> None:
-    """Let the packet at the head of a buffer ask for its next link, or for any that will do."""
+    """Let the packet at the head of a buffer ask for its next link."""
     buffer = nth(run.limits.buffers, number)
-    if run.loop["routing"] == FIXED or number >= run.loop["queues"]:
-        place = server_at(nth(run.paths, _next_stop(run, number))["server"])
+    if run.loop["routing"] == FIXED or buffer["link"] < 0:
+        place = wide(server_at(nth(run.paths, _next_stop(run, number))["server"]))
         _enlist(run, number, place)
         _grant(run, place, now)
-        return
+    else:
+        _ask_any(run, number, now)
+
+
+@njit(cache=False, forceinline=False)
+def _ask_any(run: State, number: int, now: float) -> None:
+    """Likewise for any link that will do."""
+    buffer = nth(run.limits.buffers, number)
     packet = nth(run.packets, buffer["first"])
-    place = wish(run, packet, now)
+    place = wide(wish(run, packet, now))
     _enlist(run, number, list_of(run, place))
     if packet["own"] < 0:
         _grant(run, place, now)
         return
-    while not buffer["served"]:
-        place = preferred(run, packet)
+    while buffer["by"] < 0:
+        place = wide(preferred(run, packet, now))
         if place < 0:
+            watch_ways(run, packet, now)
             return
         _grant(run, place, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _enlist(run: State, number: int, place: int) -> None:
     """Put a buffer into the list of those that ask for a link."""
     link = nth(run.limits.links, place)
@@ -186,14 +217,20 @@ def _enlist(run: State, number: int, place: int) -> None:
     link["asking"] = number
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _room(run: State, number: int, place: int) -> int:
     """Buffer behind a link that the first packet of another would take, or -1 without room."""
-    if place >= run.loop["queues"] // run.loop["channels"]:
+    if place >= run.loop["ends"]:
         return 0  # an end that takes everything
     if run.loop["routing"] == FIXED:
         taken = nth(run.limits.classes, _next_stop(run, number))
-        return int(most_room(run, place, taken["first"], taken["count"]))
+        return int(most_room(run, place, wide(taken["first"]), wide(taken["count"])))
+    return _room_on_ways(run, number, place)
+
+
+@njit(cache=False, forceinline=False)
+def _room_on_ways(run: State, number: int, place: int) -> int:
+    """Likewise where routes are chosen on the way."""
     if number >= run.loop["queues"]:
         return int(most_room(run, place, 0, run.loop["channels"]))
     slot = nth(run.limits.buffers, number)["first"]
@@ -220,20 +257,25 @@ def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
     return (number <= latest, number) < (other <= latest, other)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=False)
 def _grant(run: State, place: int, now: float) -> None:
     """Let an idle link serve one of the packets that ask for it and have room behind it."""
-    link = nth(run.limits.links, place)
-    if link["serves"] >= 0:
+    link, asking = nth(run.limits.links, place), nth(run.limits.links, list_of(run, place))
+    if asking["asking"] < 0:
         return
-    asking = nth(run.limits.links, list_of(run, place))
-    best, room, before_best, before, number = -1, -1, -1, -1, asking["asking"]
+    settle(run, place, now)
+    if link["serves"] >= 0:
+        watch_out(run, place)
+        return
+    number = wide(asking["asking"])
+    best, room, before_best, before = -1, -1, -1, -1
     while number >= 0:
         behind = _room(run, number, place)
         if behind >= 0 and (best < 0 or _goes_first(run, number, best, link["latest"])):
             best, room, before_best = number, behind, before
-        before, number = number, nth(run.limits.buffers, number)["next"]
+        before, number = number, wide(nth(run.limits.buffers, number)["next"])
     if best < 0:
+        watch_out(run, place)
         return
     after = nth(run.limits.buffers, best)["next"]
     if before_best < 0:
@@ -241,18 +283,41 @@ def _grant(run: State, place: int, now: float) -> None:
     else:
         nth(run.limits.buffers, before_best)["next"] = after
     link["serves"] = link["latest"] = best
-    nth(run.limits.buffers, best)["served"] = True
-    if place < run.loop["queues"] // run.loop["channels"]:
+    nth(run.limits.buffers, best)["by"] = place
+    if place < run.loop["ends"]:
         nth(run.limits.buffers, room)["credits"] -= 1
     run.loop["served"] += 1
-    if best < run.loop["queues"]:
+    if nth(run.limits.buffers, best)["link"] >= 0:
         end = _serve_packet(run, best, place, room, now)
     else:
         end = _serve_message(run, best, place, room, now)
-    push(run.heap, place, end, key_of(run, PASSED, place, 0))
+    _end_later(run, place, asking["asking"] >= 0, end, now)
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
+def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> None:
+    """Note when the packet that a link serves will have left, and when its place is free."""
+    link = nth(run.limits.links, place)
+    number, known = wide(link["serves"]), end
+    link["end"], link["owes"] = end, False
+    upstream = wide(nth(run.limits.buffers, number)["link"])
+    if upstream >= 0:
+        before = nth(run.servers, upstream)
+        known = credit_arrival(end, before["latency"], run.loop["credit_delay"])
+        if known > end:
+            send_back(run, number, known)
+            if nth(run.limits.links, list_of(run, upstream))["asking"] >= 0:
+                settle(run, upstream, now)
+                watch_out(run, upstream)
+        else:  # at that instant the tail has to leave first
+            link["owes"] = True
+    run.loop["last"] = max(run.loop["last"], known)
+    waits = asked or nth(run.limits.buffers, number)["first"] >= 0
+    if waits or link["owes"] or end <= now:
+        expect(run, place)
+
+
+@njit(cache=False, forceinline=True)
 def _serve_message(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the next packet of a node's queue."""
     queue = nth(run.limits.buffers, number)
@@ -274,7 +339,7 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     return end
 
 
-@njit(cache=False)
+@njit(cache=False, forceinline=True)
 def _serve_packet(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the first packet of a buffer."""
     buffer = nth(run.limits.buffers, number)
@@ -288,7 +353,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
     latency = nth(run.servers, place)["latency"]
-    if place < run.loop["queues"] // run.loop["channels"]:
+    if place < run.loop["ends"]:
         fixed = run.loop["routing"] == FIXED
         packet["at"] = packet["at"] + 1 if fixed else nth(run.ways.links, place)["end"]
         packet["buffer"] = room

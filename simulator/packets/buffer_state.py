@@ -15,10 +15,16 @@ from hopmap.simulator.virtual_channels import ANY
 
 LINK = np.dtype(
     [
+        ("end", np.float64),  # when the tail of the packet that it serves has left
         ("asking", np.int32),  # buffers whose first packet asks for it, in any order
         ("serves", np.int32),  # the buffer that it serves a packet of, or -1
         ("latest", np.int32),  # the buffer granted last
-    ]
+        ("credit", np.int32),  # slots of the credits on their way to it, the first to come first
+        ("last", np.int32),
+        ("due", np.bool_),  # `end` is an event
+        ("owes", np.bool_),  # which sends the credit back
+    ],
+    align=True,
 )
 BUFFER = np.dtype(
     [
@@ -26,7 +32,8 @@ BUFFER = np.dtype(
         ("first", np.int32),  # packets by slot, those that have left for a link apart; of a node's
         ("last", np.int32),  # queue messages
         ("next", np.int32),  # in the list of those that ask for a link
-        ("served", np.bool_),  # a link serves one of its packets
+        ("link", np.int32),  # that fills it, or -1
+        ("by", np.int32),  # link that serves one of its packets, or -1
     ],
     align=True,
 )
@@ -54,11 +61,12 @@ def buffers_of(plan: RunPlan) -> Buffers:
     number = plan.injection.stop * channels if limited else 0
     nodes = len(plan.injection) if limited else 1
     links = np.zeros(len(plan.bandwidth) if limited else 1, dtype=LINK)
-    for column in LINK.names or ():
+    for column in ("asking", "serves", "latest", "credit"):
         links[column] = -1
     buffers = np.zeros(number + nodes, dtype=BUFFER)
     buffers["credits"] = plan.parameters.network_buffer
-    buffers["first"] = -1
+    buffers["first"] = buffers["by"] = buffers["link"] = -1
+    buffers["link"][:number] = np.arange(number) // channels
     classes = np.zeros(max(len(plan.classes), 1), dtype=CLASS)
     if limited:
         one = plan.classes != ANY

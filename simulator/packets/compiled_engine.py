@@ -162,6 +162,7 @@ def _finished(
             _look(state, watch)
         if progress is not None:
             progress(int(state.loop["arrived"][0]), plan.messages)
+    state.loop["now"] = np.maximum(state.loop["now"], state.loop["last"])
     check_finished(plan, state, lambda rows: state.rows["place"][rows])
     return state
 
@@ -225,7 +226,8 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
     loop["channels"] = plan.parameters.network_virtual_channels
-    loop["queues"] = plan.injection.stop * loop["channels"]
+    loop["ends"] = plan.injection.stop
+    loop["queues"] = loop["ends"] * loop["channels"]
     loop["oldest_first"] = plan.parameters.network_arbitration == "age"
     loop["nodes"] = len(plan.injection)
     loop["routing_seed"] = plan.parameters.network_routing_seed

@@ -38,7 +38,8 @@ from hopmap.simulator.strand_kernels import (
 from .buffer_kernels import make_room
 from .network_kernels import arrive, transmit
 from .nic_kernels import next_turn
-from .server_kernels import free, key_of, left, take
+from .server_kernels import left
+from .slot_kernels import free, key_of, take
 from .state import State
 
 RESERVE = 8  # slots that one operation, or one event, may take

@@ -16,7 +16,8 @@ from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
 from hopmap.simulator.row_pointers import fields_of, nth, recording
 
-from .server_kernels import key_of, left, packet_bytes, release, serve_from, watch
+from .server_kernels import left, packet_bytes, release, serve_from, watch
+from .slot_kernels import key_of
 from .state import State
 
 

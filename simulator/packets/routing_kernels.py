@@ -18,6 +18,7 @@ from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, vali
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
 from hopmap.simulator.row_pointers import fields_of, nth
 
+from .credit_kernels import settle
 from .routing_state import ARRIVED, OUTSIDE
 from .state import State
 
@@ -148,7 +149,8 @@ def _seconds(run: State, link: int, now: float) -> float:
 
 
 @njit(cache=False)
-def _places(run: State, link: int, now: float) -> float:  # noqa: ARG001 (as `_seconds`)
+def _places(run: State, link: int, now: float) -> float:
+    settle(run, link, now)
     channels = run.loop["channels"]
     return float(run.loop["capacity"] - room_in(run, link, 0, channels))
 

@@ -11,10 +11,11 @@ from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
 from hopmap.simulator.row_pointers import fields_of, nth, recording
-from hopmap.simulator.strand_kernels import noticed, order_key
+from hopmap.simulator.strand_kernels import noticed
 
 from .link_use_kernels import use
 from .routing_kernels import set_out
+from .slot_kernels import free, key_of, take
 from .state import State
 
 packet_bytes = njit(cache=False)(model.packet_bytes)
@@ -22,29 +23,6 @@ service_start = njit(cache=False)(model.service_start)
 service_end = njit(cache=False)(model.service_end)
 head_arrival = njit(cache=False)(model.head_arrival)
 tail_arrival = njit(cache=False)(model.tail_arrival)
-
-
-@njit(cache=False)
-def take(run: State) -> int:
-    """Take a free slot; `loop_kernels.RESERVE` sees to it that there is one."""
-    slot = run.loop["free"]
-    run.loop["free"] = nth(run.packets, slot)["next"]
-    run.loop["spare"] -= 1
-    return int(slot)
-
-
-@njit(cache=False)
-def free(run: State, slot: int) -> None:
-    """Give a slot back."""
-    nth(run.packets, slot)["next"] = run.loop["free"]
-    run.loop["free"] = slot
-    run.loop["spare"] += 1
-
-
-@njit(cache=False)
-def key_of(run: State, kind: int, number: int, packet: int) -> int:
-    """Rank of an event, see `model.order_key`."""
-    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
 
 
 @njit(cache=False)

@@ -37,8 +37,11 @@ LOOP: Columns = [
     ("pairs", np.int64),  # queues before those of control messages, where queues take turns
     ("channels", np.int64),  # virtual ones of a link; of each class
     ("queues", np.int64),  # buffers before those of nodes
+    ("ends", np.int64),  # servers before those that take everything
     ("oldest_first", np.bool_),  # who goes first where several ask for a link
     ("credit_delay", np.float64),
+    ("handled", np.int64),  # key of an event of buffers while it is handled, else 0
+    ("last", np.float64),  # when the last of such has happened that need not be events
     ("nodes", np.int64),
     ("routing", np.int64),  # algorithm, of those in `routing/routes.py`
     ("routing_seed", np.int64),
@@ -98,7 +101,7 @@ PACKET = np.dtype(_PACKET, align=True)
 # first or -1, and whether that is decided.
 _ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
 ROUTED_PACKET = np.dtype([*_PACKET, *_ROUTED], align=True)
-# Among finite buffers, besides: the one that it is in or comes to, or that an event makes room in;
+# Among finite buffers, besides: the one that it is in or comes to, or that a credit is for;
 # when it came there, and the packet behind it; when it entered the network, and its key. Where
 # routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
 # channels there; and the link of the topology's route.

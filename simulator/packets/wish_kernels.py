@@ -10,8 +10,9 @@ from typing import Any
 
 from hopmap.compilation import njit
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING
-from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.row_pointers import nth, wide
 
+from .credit_kernels import settle, watch_out
 from .routing_kernels import INNER, any_minimal, goal, minimal, only_stop, port_towards, room_in
 from .state import State
 
@@ -73,11 +74,12 @@ def channel_for(run: State, packet: Any, place: int) -> int:
         packet["any"]
         and minimal(run, packet["at"], packet["target"], nth(run.ways.links, place)["end"])
     ):
-        best = most_room(run, place, packet["first"], packet["count"])
+        best = most_room(run, place, wide(packet["first"]), wide(packet["count"]))
         if best >= 0:
             return best
     if place == packet["own"] and loop["escapes"] > 0:
-        return most_room(run, place, _kind(run, packet["at"], packet["target"]), 1)
+        kind = wide(_kind(run, packet["at"], packet["target"]))
+        return most_room(run, place, kind, 1)
     return -1
 
 
@@ -91,16 +93,17 @@ def most_room(run: State, place: int, first: int, count: int) -> int:
     return int(best) if nth(run.limits.buffers, best)["credits"] > 0 else -1
 
 
-@njit(cache=False)
-def preferred(run: State, packet: Any) -> int:
+@njit(cache=False, forceinline=True)
+def preferred(run: State, packet: Any, now: float) -> int:
     """Idle link with room that a packet asks for and would rather have, or -1."""
-    own, first, count = packet["own"], packet["first"], packet["count"]
+    own, wished = wide(packet["own"]), wide(packet["wish"])
+    first, count = wide(packet["first"]), wide(packet["count"])
     best, most = -1, 0
     if not packet["any"]:
-        if _open(run, packet["wish"], first, count):
-            best = packet["wish"]
+        if _open(run, wished, first, count, now):
+            best = wished
     else:
-        if _open(run, own, first, count):
+        if _open(run, own, first, count, now):
             best, most = own, room_in(run, own, first, count)
         at = packet["at"]
         for number in range(
@@ -108,17 +111,34 @@ def preferred(run: State, packet: Any) -> int:
         ):
             port = nth(run.ways.ports, number)
             if minimal(run, at, packet["target"], port["end"]):
-                link = port["link"]
+                link = wide(port["link"])
+                able = _open(run, link, first, count, now)
                 room = room_in(run, link, first, count)
-                if room > most and _open(run, link, first, count):
+                if room > most and able:
                     best, most = link, room
     if best >= 0 or run.loop["escapes"] == 0:
         return int(best)
-    escape = _kind(run, packet["at"], packet["target"])
-    return int(own) if _open(run, own, escape, 1) else -1
+    escape = wide(_kind(run, packet["at"], packet["target"]))
+    return int(own) if _open(run, own, escape, 1, now) else -1
 
 
-@njit(cache=False)
-def _open(run: State, link: int, first: int, count: int) -> bool:
+@njit(cache=False, forceinline=True)
+def _open(run: State, link: int, first: int, count: int, now: float) -> bool:
     """Whether a link is idle and some virtual channels behind it have room."""
+    settle(run, link, now)
     return nth(run.limits.links, link)["serves"] < 0 and most_room(run, link, first, count) >= 0
+
+
+@njit(cache=False, forceinline=True)
+def watch_ways(run: State, packet: Any, now: float) -> None:
+    """Let there be an event when a link that a packet asks for may take it."""
+    at = packet["at"]
+    settle(run, wide(packet["own"]), now)
+    watch_out(run, wide(packet["own"]))
+    if not packet["any"]:
+        watch_out(run, wide(packet["wish"]))
+        return
+    for number in range(nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]):
+        port = nth(run.ways.ports, number)
+        if minimal(run, at, packet["target"], port["end"]):
+            watch_out(run, wide(port["link"]))

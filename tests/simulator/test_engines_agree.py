@@ -110,6 +110,23 @@ def exchange(ranks, size, rounds):
     )
 
 
+@pytest.mark.parametrize("arbitration", ["round_robin", "age"])
+@pytest.mark.parametrize("packet", [0, 500])
+def test_they_agree_where_room_comes_at_the_instant_at_which_it_is_left(packet, arbitration):
+    """Without latency a credit is there when the tail leaves, and without bytes all at once."""
+    parameters = Parameters(
+        packet_size=500,
+        network_buffer=1,
+        network_virtual_channels=4,
+        network_arbitration=arbitration,
+        injection_latency=0.0,
+        ejection_latency=0.0,
+        overhead_control=0.0,
+    )
+    network = torus((3, 2)).with_links(None, latency=0.0)
+    agree(exchange(6, 2 * packet, 2), network, np.arange(6), parameters)
+
+
 @pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
 @pytest.mark.parametrize("eager_limit", [0, 10**9])
 def test_they_agree_where_many_packets_meet(switching, eager_limit):

@@ -1,0 +1,113 @@
+"""The compiled event loop, what comes about of itself among finite buffers.
+
+When a link begins to serve a packet it is known when its tail will have left (PASSED), and when the
+link before will know (CREDIT). Most often nobody waits for either, and neither is an event then:
+whoever looks at a link first lets count what has happened there meanwhile. Only a link that
+somebody asks for has events, those of its next chance.
+"""
+
+from __future__ import annotations
+
+from hopmap.compilation import njit
+from hopmap.simulator.heap_kernels import push
+from hopmap.simulator.model import CREDIT, PASSED
+from hopmap.simulator.row_pointers import nth, wide
+
+from .slot_kernels import free, key_of, take
+from .state import State
+
+
+@njit(cache=False)
+def settle(run: State, place: int, now: float) -> None:
+    """Let count what has happened at a link by now, without an event."""
+    link = nth(run.limits.links, place)
+    settle_tail(run, place, now)
+    while link["credit"] >= 0:
+        freed = nth(run.packets, link["credit"])
+        if freed["leads"] or not _past(run, freed["tail"], CREDIT, freed["buffer"], now):
+            break
+        come_back(run, place)
+
+
+@njit(cache=False, forceinline=True)
+def settle_tail(run: State, place: int, now: float) -> None:
+    """Likewise of the packet that a link serves."""
+    link = nth(run.limits.links, place)
+    if link["serves"] >= 0 and not link["due"] and _past(run, link["end"], PASSED, place, now):
+        nth(run.limits.buffers, link["serves"])["by"] = -1
+        link["serves"] = -1
+
+
+@njit(cache=False)
+def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
+    """Whether what would be an event lies before the one that is being handled."""
+    return at < now or (at == now and key_of(run, kind, number, 0) < run.loop["handled"])
+
+
+@njit(cache=False, forceinline=True)
+def come_back(run: State, place: int) -> None:
+    """Add the first credit that is on its way to a link."""
+    link = nth(run.limits.links, place)
+    slot = wide(link["credit"])
+    freed = nth(run.packets, slot)
+    link["credit"] = freed["behind"]
+    nth(run.limits.buffers, freed["buffer"])["credits"] += 1
+    free(run, slot)
+
+
+@njit(cache=False, forceinline=True)
+def send_back(run: State, number: int, at: float) -> int:
+    """Let the credit for a place in a buffer come to the link before it; return its slot."""
+    link = nth(run.limits.links, nth(run.limits.buffers, number)["link"])
+    slot = take(run)
+    freed = nth(run.packets, slot)
+    freed["tail"] = at
+    freed["buffer"] = number
+    freed["leads"] = False
+    before, behind = -1, wide(link["credit"])
+    if behind >= 0 and not _sooner(run, at, number, wide(link["last"])):
+        before, behind = wide(link["last"]), -1
+    while behind >= 0 and not _sooner(run, at, number, behind):
+        before, behind = behind, wide(nth(run.packets, behind)["behind"])
+    freed["behind"] = behind
+    if behind < 0:
+        link["last"] = slot
+    if before < 0:
+        link["credit"] = slot
+    else:
+        nth(run.packets, before)["behind"] = slot
+    return slot
+
+
+@njit(cache=False)
+def _sooner(run: State, at: float, number: int, slot: int) -> bool:
+    """Whether a credit comes before another that is on its way."""
+    other = nth(run.packets, slot)
+    return at < other["tail"] or (at == other["tail"] and number < other["buffer"])
+
+
+@njit(cache=False)
+def schedule_credit(run: State, slot: int) -> None:
+    """Let there be an event when a credit comes."""
+    freed = nth(run.packets, slot)
+    freed["leads"] = True
+    push(run.heap, slot, freed["tail"], key_of(run, CREDIT, freed["buffer"], 0))
+
+
+@njit(cache=False)
+def expect(run: State, place: int) -> None:
+    """Let there be an event when a packet's tail has left for a link."""
+    link = nth(run.limits.links, place)
+    if not link["due"]:
+        link["due"] = True
+        push(run.heap, place, link["end"], key_of(run, PASSED, place, 0))
+
+
+@njit(cache=False)
+def watch_out(run: State, place: int) -> None:
+    """Let there be an event when a link that somebody asks for is idle or next has more room."""
+    link = nth(run.limits.links, place)
+    if link["serves"] >= 0:
+        expect(run, place)
+    elif link["credit"] >= 0 and not nth(run.packets, link["credit"])["leads"]:
+        schedule_credit(run, wide(link["credit"]))

@@ -1,0 +1,32 @@
+"""The compiled event loop, free slots, and the keys of events."""
+
+from __future__ import annotations
+
+from hopmap.compilation import njit
+from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.strand_kernels import order_key
+
+from .state import State
+
+
+@njit(cache=False)
+def take(run: State) -> int:
+    """Take a free slot; `loop_kernels.RESERVE` sees to it that there is one."""
+    slot = run.loop["free"]
+    run.loop["free"] = nth(run.packets, slot)["next"]
+    run.loop["spare"] -= 1
+    return int(slot)
+
+
+@njit(cache=False)
+def free(run: State, slot: int) -> None:
+    """Give a slot back."""
+    nth(run.packets, slot)["next"] = run.loop["free"]
+    run.loop["free"] = slot
+    run.loop["spare"] += 1
+
+
+@njit(cache=False)
+def key_of(run: State, kind: int, number: int, packet: int) -> int:
+    """Rank of an event, see `model.order_key`."""
+    return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
