@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from hopmap.mappers.bisections.halving_kernels import contract, match
 from hopmap.topologies import Topology, hierarchy
 
-from .blocks_kernels import fit, improve
+from .blocks_kernels import block_cost, fit, improve
+from .corridor_kernels import recut
 from .dual_bisection_kernels import split_domains
 
 COARSEST = 128  # vertices a block where coarsening stops
@@ -25,6 +26,14 @@ TRIES = 8  # bisections of the coarsest graph, at every step
 FEW = 16  # blocks whose first cycle is worth longer searches, for they are far apart
 ROUNDS, QUICK = 30, 3  # of local searches on every level, most of them; on the way to many blocks
 PATIENCE, SHORT = 40, 15  # moves of a search that do not gain; with many blocks
+PART = 0.1
+TURNS = 3
+TURNS2 = 2
+DEEP = 4.0
+GROWTH = 1.5
+RUNNERS = 8
+RACE = 8000
+AUGS = 60
 DEPTH = 3  # halvings from one front to the next where the network has no levels
 
 
@@ -125,15 +134,40 @@ def vcycle(
         levels.append(Vertices(*pieces, size))
         groups.append(group)
         block, within = (_of_groups(group, count, each) for each in (block, within))
-    if begin != end:
-        block = _split(levels[-1], block, machine, begin, end, random)
     far, room = _between(machine, front), _room(machine, front, len(graph.size))
     rounds = QUICK if begin != end and blocks > FEW else ROUNDS
     patience = PATIENCE if blocks <= FEW else SHORT
-    for k in reversed(range(len(levels))):
-        improve(*levels[k], block, room, far, rounds, patience, random)
-        if k:
-            block = block[groups[k - 1]]
+
+    def refined(
+        block: NDArray[np.int32], coarsest: int, finest: int, deep: float
+    ) -> NDArray[np.int32]:
+        for k in range(coarsest, finest - 1, -1):
+            if k < len(groups):
+                block = block[groups[k]]
+            improve(*levels[k], block, room, far, rounds, patience, random)
+            depth = int(DEEP * GROWTH ** k)
+            if recut(*levels[k], block, room, far, PART, TURNS if blocks <= FEW else TURNS2, depth, AUGS) > 0 and blocks <= FEW:
+                improve(*levels[k], block, room, far, rounds, patience, random)
+        return block
+
+    top, race = len(levels) - 1, len(levels)
+    if begin != end:
+        runners = RUNNERS if blocks <= FEW else 1
+        if runners > 1:
+            while race > 0 and len(levels[race - 1].size) <= RACE:
+                race -= 1
+        found = []
+        for _ in range(runners):
+            made = _split(levels[-1], block, machine, begin, end, random)
+            made = refined(made, top, race, DEEP)
+            if race <= top:
+                load = np.bincount(made, weights=levels[race].size, minlength=blocks)
+                cost = block_cost(*levels[race][:3], made, far)
+                found.append((np.maximum(load - room, 0).sum(), cost, len(found), made))
+            else:
+                found.append((0.0, 0.0, 0, made))
+        block = min(found)[3]
+    block = refined(block, race - 1, 0, DEEP)
     if (np.bincount(block, minlength=blocks) > room).any():
         fit(*graph[:3], block, room, far)
         improve(*graph, block, room, far, rounds, patience, random)
