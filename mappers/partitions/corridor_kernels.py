@@ -26,13 +26,14 @@ def recut(
     room: NDArray[np.int64],
     far: NDArray[np.float64],
     part: float,
-    rounds: int,
     deep: int,
-    augs: int,
+    turns: int,
 ) -> float:
     """Cut pairs of blocks anew, in place; return what is saved.
 
-    A corridor is so large a part of its block; pairs are tried again while one of them changes.
+    A corridor has at most such a part of each block, the vertices that are less than `deep` from
+    the border. In later turns come the pairs of which one has changed. Blocks within their room
+    stay there.
     """
     n, blocks = len(block), len(room)
     load = np.zeros(blocks, dtype=np.int64)
@@ -41,7 +42,7 @@ def recut(
     local = np.full(n, -1, dtype=np.int32)
     active = np.ones(blocks, dtype=np.bool_)
     total = 0.0
-    for _ in range(rounds):
+    for _ in range(turns):
         keys, ends = _borders(indptr, peer, block, active)
         order = np.argsort(keys, kind="mergesort")
         changed = np.zeros(blocks, dtype=np.bool_)
@@ -53,7 +54,7 @@ def recut(
                 last += 1
             a, b = key // blocks, key % blocks
             gain = _recut_pair(
-                indptr, peer, weight, size, block, load, room, far, part, deep, augs, a, b,
+                indptr, peer, weight, size, block, load, room, far, part, deep, a, b,
                 ends[order[first:last]], local,
             )  # fmt: skip
             if gain > 0:
@@ -101,7 +102,6 @@ def _recut_pair(
     far: NDArray[np.float64],
     part: float,
     deep: int,
-    augs: int,
     a: int,
     b: int,
     ends: NDArray[np.int32],
@@ -154,7 +154,7 @@ def _recut_pair(
     net = Network(start, head, back, free, source, sink)
     value, near = balanced_cut(
         net, mine, depth, (load[a] - taken[0], load[b] - taken[1]), (room[a], room[b]),
-        now * (1 - 1e-9), augs,
+        now * (1 - 1e-9),
     )  # fmt: skip
     if value < now:
         for i in range(n):

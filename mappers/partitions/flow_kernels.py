@@ -4,6 +4,7 @@ Sources: Ahuja and Orlin, Naval Research Logistics 1991 (shortest augmenting pat
 heuristic); Hamann and Strasser, Graph bisection with Pareto
 optimization, ACM JEA 2018 (FlowCutter): while a cut is not balanced, what is on its lighter side
 becomes source or sink, with a vertex more beyond the cut, one that adds no flow if there is one.
+Of the cuts of one flow the most even is taken, as far as growing one side finds it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit
 
 TINY = 1e-7  # a capacity that is none
-AGAIN = 0.5
+AGAIN = 0.5  # relabelings for each vertex after which distances are found anew
 AUGMENTED = 60  # times that a cut is moved on by more flow
 
 
@@ -170,7 +171,6 @@ def balanced_cut(
     load: tuple[int, int],
     room: tuple[int, int],
     most: float,
-    augs: int,
 ) -> tuple[float, NDArray[np.bool_]]:
     """Cut that gives both sides no more than their room, and what it cuts; nothing from `most` on.
 
@@ -197,7 +197,7 @@ def balanced_cut(
     seen, begin = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     side = np.zeros((2, n), dtype=np.bool_)
     refused = np.zeros(n, dtype=np.bool_)
-    for _ in range(augs):
+    for _ in range(AUGMENTED):
         value += max_flow(net)
         if value >= most:
             break
@@ -213,11 +213,14 @@ def balanced_cut(
             found = _reach(net, begin, count, s == 0, side[s], seen)
             heavy[s] += _taken(net, size, depth, s, side[s], seen, found, edge[s])
         refused[:] = False
+        settled = -1
         while True:
-            for s in range(2):
-                if heavy[s] <= room[s] and everything - heavy[s] <= room[1 - s]:
-                    return value, side[0] if s == 0 else ~side[1]
             s = 0 if heavy[0] * room[1] <= heavy[1] * room[0] else 1
+            for t in range(2):
+                if settled < 0 and heavy[t] <= room[t] and everything - heavy[t] <= room[1 - t]:
+                    settled = t
+            if settled >= 0:
+                s = settled
             if len(edge[s]) == 0:
                 break
             key, v = heappop(edge[s])
@@ -231,11 +234,14 @@ def balanced_cut(
             more = 0
             for i in range(found):
                 more += size[seen[i]]
-            if heavy[s] + more > room[s]:
+            even = everything * room[s] / (room[0] + room[1])
+            if heavy[s] + more > (room[s] if settled < 0 else even):
                 side[s, seen[:found]] = False
                 refused[v] = True
             else:
                 heavy[s] += _taken(net, size, depth, s, side[s], seen, found, edge[s])
+        if settled >= 0:
+            return value, side[0] if settled == 0 else ~side[1]
         ends, other = (source, sink) if s == 0 else (sink, source)
         chosen = -1
         while chosen < 0 and len(wall[s]) > 0:

@@ -8,7 +8,7 @@ on one front. What blocks cost each other are mean distances of their nodes.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,12 @@ COARSEST = 128  # vertices a block where coarsening stops
 SMALLEST = 24  # vertices a block that there are at least
 TRIES = 8  # bisections of the coarsest graph, at every step
 FEW = 16  # blocks whose first cycle is worth longer searches, for they are far apart
+RUNNERS, RACE = 8, 24_000  # first partitions into few blocks, and vertices where the best is kept
 ROUNDS, QUICK = 30, 3  # of local searches on every level, most of them; on the way to many blocks
 PATIENCE, SHORT = 40, 15  # moves of a search that do not gain; with many blocks
-PART = 0.1
-TURNS = 3
-TURNS2 = 2
-DEEP = 4.0
-GROWTH = 1.5
-RUNNERS = 8
-RACE = 8000
-AUGS = 60
+PART = 0.1  # of a block that is in a corridor at most
+DEEP, WIDER = 6.0, 1.5  # vertices from border to end of a corridor; times that on coarser levels
+TURNS = 3  # times that pairs of few blocks are cut anew, many once
 DEPTH = 3  # halvings from one front to the next where the network has no levels
 
 
@@ -104,7 +100,6 @@ def vcycle(
     begin: int,
     end: int,
     random: NDArray[np.uint64],
-    other: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
     """Take every vertex from its block of one front to one of another, or stay and refine.
 
@@ -114,18 +109,15 @@ def vcycle(
         Which domain of front `begin`, by its number there.
     begin, end : int
         Fronts.
-    other : ndarray(int32, shape=(vertices,)), optional
-        Blocks of another mapping: only what neither cuts is contracted (KaFFPaE's combination).
     """
     front, blocks = machine.fronts[end], len(machine.fronts[end])
     levels, groups = [graph], []
-    within: Any = block if other is None else (block * np.int32(blocks) + other).astype(np.int32)
     largest = max(len(graph.size) // (SMALLEST * blocks), 1)
     while len(levels[-1].size) > COARSEST * blocks:
         fine = levels[-1]
         # Expansion*2 of Holtgrewe, Sanders and Schulz: weight squared over the sizes.
         group, count = match(
-            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, within, random
+            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, block, random
         )
         if count > 0.95 * len(fine.size):
             break
@@ -133,44 +125,40 @@ def vcycle(
         size = np.bincount(group, weights=fine.size, minlength=count).astype(np.int64)
         levels.append(Vertices(*pieces, size))
         groups.append(group)
-        block, within = (_of_groups(group, count, each) for each in (block, within))
-    far, room = _between(machine, front), _room(machine, front, len(graph.size))
-    rounds = QUICK if begin != end and blocks > FEW else ROUNDS
-    patience = PATIENCE if blocks <= FEW else SHORT
+        block = _of_groups(group, count, block)
+    far, room = between(machine, front), _room(machine, front, len(graph.size))
+    few = blocks <= FEW
+    rounds = QUICK if begin != end and not few else ROUNDS
 
-    def refined(
-        block: NDArray[np.int32], coarsest: int, finest: int, deep: float
-    ) -> NDArray[np.int32]:
-        for k in range(coarsest, finest - 1, -1):
-            if k < len(groups):
-                block = block[groups[k]]
-            improve(*levels[k], block, room, far, rounds, patience, random)
-            depth = int(DEEP * GROWTH ** k)
-            if recut(*levels[k], block, room, far, PART, TURNS if blocks <= FEW else TURNS2, depth, AUGS) > 0 and blocks <= FEW:
-                improve(*levels[k], block, room, far, rounds, patience, random)
-        return block
+    def refine(block: NDArray[np.int32], k: int) -> None:
+        search = (*levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
+        improve(*search)
+        deep, turns = int(DEEP * WIDER**k), TURNS if few else 1
+        if recut(*levels[k], block, room, far, PART, deep, turns) > 0 and few:
+            improve(*search)
 
-    top, race = len(levels) - 1, len(levels)
-    if begin != end:
-        runners = RUNNERS if blocks <= FEW else 1
-        if runners > 1:
-            while race > 0 and len(levels[race - 1].size) <= RACE:
-                race -= 1
-        found = []
-        for _ in range(runners):
-            made = _split(levels[-1], block, machine, begin, end, random)
-            made = refined(made, top, race, DEEP)
-            if race <= top:
-                load = np.bincount(made, weights=levels[race].size, minlength=blocks)
-                cost = block_cost(*levels[race][:3], made, far)
-                found.append((np.maximum(load - room, 0).sum(), cost, len(found), made))
-            else:
-                found.append((0.0, 0.0, 0, made))
-        block = min(found)[3]
-    block = refined(block, race - 1, 0, DEEP)
+    k, runs = len(levels) - 1, []
+    for _ in range(RUNNERS if begin != end and few else 1):
+        split = block.copy()
+        if begin != end:
+            split = _split(levels[-1], block, machine, begin, end, random)
+        k = len(levels) - 1
+        refine(split, k)
+        while k and begin != end and few and len(levels[k - 1].size) <= RACE:
+            k -= 1
+            split = split[groups[k]]
+            refine(split, k)
+        load = np.bincount(split, weights=levels[k].size, minlength=blocks)
+        above = np.maximum(load - room, 0).sum()
+        runs.append((above, block_cost(*levels[k][:3], split, far), len(runs), split))
+    block = min(runs)[3]
+    while k:
+        k -= 1
+        block = block[groups[k]]
+        refine(block, k)
     if (np.bincount(block, minlength=blocks) > room).any():
         fit(*graph[:3], block, room, far)
-        improve(*graph, block, room, far, rounds, patience, random)
+        refine(block, 0)
     return block
 
 
@@ -206,7 +194,7 @@ def _split(
     return number[domain_of]
 
 
-def _between(machine: Machine, front: NDArray[np.int64]) -> NDArray[np.float64]:
+def between(machine: Machine, front: NDArray[np.int64]) -> NDArray[np.float64]:
     """Mean cost of a pair between two domains."""
     low, high = machine.domains[front, 0], machine.domains[front, 2]
     rows = machine.sums[high] - machine.sums[low]
