@@ -112,7 +112,16 @@ def _recut_pair(
     if apart <= 0:
         return 0.0
     here, depth, taken = _corridor(
-        indptr, peer, size, block, a, b, ends, local, deep, (int(part * load[a]), int(part * load[b]))
+        indptr,
+        peer,
+        size,
+        block,
+        a,
+        b,
+        ends,
+        local,
+        deep,
+        (int(part * load[a]), int(part * load[b])),
     )
     n = len(here)
     arcs = 0

@@ -1,10 +1,10 @@
 """Compiled maximum flows, and cuts of few capacities that leave both sides their room.
 
-Sources: Ahuja and Orlin, Naval Research Logistics 1991 (shortest augmenting paths, with the gap
-heuristic); Hamann and Strasser, Graph bisection with Pareto
-optimization, ACM JEA 2018 (FlowCutter): while a cut is not balanced, what is on its lighter side
-becomes source or sink, with a vertex more beyond the cut, one that adds no flow if there is one.
-Of the cuts of one flow the most even is taken, as far as growing one side finds it.
+Sources: Ahuja and Orlin, Naval Research Logistics 1991 (shortest augmenting paths; gap heuristic);
+Hamann and Strasser, Graph bisection with Pareto optimization, ACM JEA 2018 (FlowCutter): while a
+cut is not balanced, what is on its lighter side becomes source or sink, with a vertex more beyond
+the cut, one that adds no flow if there is one. Of the cuts of one flow the most even is taken, as
+far as growing one side finds it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _distances(net: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 @njit(inline="always")
 def _less(capacity: float, sent: float) -> float:
-    """What is left, nothing if it is tiny."""
+    """Return what is left, nothing if it is tiny."""
     left = capacity - sent
     return left if left > TINY else 0.0
 
@@ -142,7 +142,7 @@ def _reach(
     within: NDArray[np.bool_],
     seen: NDArray[np.int32],
 ) -> int:
-    """Add to `within` what has a way from (or to) the first `count` of `begin`; list it in `seen`."""
+    """Add to `within`, and list in `seen`, what has a way from (or to) `begin[:count]`."""
     indptr, head, back, free, _, _ = net
     found = 0
     for i in range(count):
@@ -190,7 +190,7 @@ def balanced_cut(
     near : ndarray(bool, shape=(vertices,))
         Who is on the side of the source.
     """
-    indptr, head, back, free, source, sink = net
+    source, sink = net.source, net.sink
     n = len(size)
     everything = load[0] + load[1] + size.sum()
     value = 0.0

@@ -8,7 +8,8 @@ pairs that leave a domain pull by their mean distance.
 
 1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
    `vcycles`), several for the first level, of which the best is kept.
-2. More V-cycles: of what there is, and of another start combined with it (KaFFPaE, ALENEX 2012).
+2. In turn: another first level, from which the others are made anew if it is better than the one
+   there is, and a V-cycle of the whole mapping.
 
 A node takes as many vertices as it has slots, never more; `imbalance` of `map_ranks` gives them.
 For some tens of vertices a node and more; with as many ranks as slots nothing can move alone, and
@@ -33,7 +34,7 @@ from .blocks_kernels import block_cost
 from .vcycles import Machine, Vertices, between, fronts_of, vcycle
 
 MOST = 2048
-CYCLES = 2  # without a time budget
+CYCLES = 2  # turns of step 2 without a time budget
 
 
 def few_nodes(name: str, _: Traffic, topology: Topology) -> None:
@@ -73,7 +74,7 @@ def integrated(
     starts : int
         Partitions made of the first level, the best of which is kept.
     cycles : int, optional
-        V-cycles after that; if there is no time budget either 2.
+        Turns after that, of step 2; if there is no time budget either 2.
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell. The first mapping is made
         whatever it takes.

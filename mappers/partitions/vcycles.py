@@ -2,7 +2,9 @@
 
 Blocks are ranges of nodes, in the order of the halves of the network (`bisections`): a cycle takes
 every vertex from its range to one of a finer front, the last of which are single nodes, or stays
-on one front. What blocks cost each other are mean distances of their nodes.
+on one front. What blocks cost each other are mean distances of their nodes. On every level single
+vertices move first (`blocks_kernels`), then pairs of blocks are cut anew (`corridor_kernels`).
+Into few blocks a coarse graph is split several times, and the best of these goes on.
 """
 
 from __future__ import annotations
