@@ -10,7 +10,7 @@ far as growing one side finds it.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,7 +256,7 @@ def balanced_cut(
 
 
 @njit
-def _heap() -> list[tuple[int, np.int32]]:
+def _heap() -> list[tuple[int, Any]]:
     """Nobody."""
     heap = [(0, np.int32(0))]
     heap.clear()
@@ -272,7 +272,7 @@ def _taken(
     side: NDArray[np.bool_],
     seen: NDArray[np.int32],
     found: int,
-    edge: list[tuple[int, np.int32]],
+    edge: list[tuple[int, Any]],
 ) -> int:
     """Size of who is new on a side; whom they touch is at its edge."""
     total = 0
