@@ -10,7 +10,7 @@ Into few blocks a coarse graph is split several times, and the best of these goe
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +118,9 @@ def vcycle(
     while len(levels[-1].size) > COARSEST * blocks:
         fine = levels[-1]
         # Expansion*2 of Holtgrewe, Sanders and Schulz: weight squared over the sizes.
+        label: Any = block
         group, count = match(
-            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, block, random
+            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, label, random
         )
         if count > 0.95 * len(fine.size):
             break
@@ -139,7 +140,7 @@ def vcycle(
         if recut(*levels[k], block, room, far, PART, deep, turns) > 0 and few:
             improve(*search)
 
-    k, runs = len(levels) - 1, []
+    runs: list[tuple[float, float, int, NDArray[np.int32]]] = []
     for _ in range(RUNNERS if begin != end and few else 1):
         split = block.copy()
         if begin != end:
@@ -151,7 +152,7 @@ def vcycle(
             split = split[groups[k]]
             refine(split, k)
         load = np.bincount(split, weights=levels[k].size, minlength=blocks)
-        above = np.maximum(load - room, 0).sum()
+        above = float(np.maximum(load - room, 0).sum())
         runs.append((above, block_cost(*levels[k][:3], split, far), len(runs), split))
     block = min(runs)[3]
     while k:
