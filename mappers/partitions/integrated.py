@@ -8,7 +8,8 @@ pairs that leave a domain pull by their mean distance.
 
 1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
    `vcycles`), several for the first level, of which the best is kept.
-2. More V-cycles: of what there is, and of another start combined with it (KaFFPaE, ALENEX 2012).
+2. In turn: another first level, from which the others are made anew if it is better than the one
+   there is, and a V-cycle of the whole mapping.
 
 A node takes as many vertices as it has slots, never more; `imbalance` of `map_ranks` gives them.
 For some tens of vertices a node and more; with as many ranks as slots nothing can move alone, and
@@ -30,10 +31,10 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .blocks_kernels import block_cost
-from .vcycles import Machine, Vertices, fronts_of, vcycle
+from .vcycles import Machine, Vertices, between, fronts_of, vcycle
 
 MOST = 2048
-CYCLES = 2  # without a time budget
+CYCLES = 2  # turns of step 2 without a time budget
 
 
 def few_nodes(name: str, _: Traffic, topology: Topology) -> None:
@@ -73,7 +74,7 @@ def integrated(
     starts : int
         Partitions made of the first level, the best of which is kept.
     cycles : int, optional
-        V-cycles after that; if there is no time budget either 2.
+        Turns after that, of step 2; if there is no time budget either 2.
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell. The first mapping is made
         whatever it takes.
@@ -96,14 +97,14 @@ def integrated(
     done = 0
     try:
         if best is None:
-            best = _start(graph, machine, starts, random)
+            best = _descend(graph, machine, _first(graph, machine, starts, random), random)
         cost = block_cost(*graph[:3], best, machine.far)
         while (most is None or done < most) and not watch.over():
             watch.report(done, most, f"{objective} {cost:.0f}")
-            other = _start(graph, machine, 1, random) if done % 2 else None
-            if watch.over():
-                break
-            made = vcycle(graph, best.copy(), machine, last, last, random, other)
+            if done % 2 == 0 and last > 1:
+                made = _other_start(graph, machine, best, random)
+            else:
+                made = vcycle(graph, best, machine, last, last, random)
             value = block_cost(*graph[:3], made, machine.far)
             if value < cost:
                 best, cost = made, value
@@ -115,20 +116,41 @@ def integrated(
     return machine.nodes[best]
 
 
-def _start(
+def _first(
     graph: Vertices, machine: Machine, starts: int, random: NDArray[np.uint64]
 ) -> NDArray[np.int32]:
-    """Place all vertices, level by level."""
-    block = np.zeros(len(graph.size), dtype=np.int32)
-    for level in range(len(machine.fronts) - 1):
-        made: list[tuple[float, int, NDArray[np.int32]]] = []
-        for _ in range(starts if level == 0 else 1):
-            split = vcycle(graph, block, machine, level, level + 1, random)
-            first = machine.domains[machine.fronts[level + 1], 0].astype(np.int32)
-            cost = block_cost(*graph[:3], first[split], machine.far)
-            made.append((cost, len(made), split))
-        block = min(made)[2]
+    """Place all vertices on the first level: the best of so many partitions."""
+    nowhere = np.zeros(len(graph.size), dtype=np.int32)
+    if len(machine.fronts) == 1:
+        return nowhere
+    some = [vcycle(graph, nowhere, machine, 0, 1, random) for _ in range(starts)]
+    return min(some, key=lambda split: _first_cost(graph, machine, split))
+
+
+def _first_cost(graph: Vertices, machine: Machine, split: NDArray[np.int32]) -> float:
+    """Cost of the first level, all else apart."""
+    return block_cost(*graph[:3], split, between(machine, machine.fronts[1]))
+
+
+def _descend(
+    graph: Vertices, machine: Machine, block: NDArray[np.int32], random: NDArray[np.uint64]
+) -> NDArray[np.int32]:
+    """Place vertices of the first level on those below."""
+    for level in range(1, len(machine.fronts) - 1):
+        block = vcycle(graph, block, machine, level, level + 1, random)
     return block
+
+
+def _other_start(
+    graph: Vertices, machine: Machine, best: NDArray[np.int32], random: NDArray[np.uint64]
+) -> NDArray[np.int32]:
+    """Return what comes of another first level where that is better, else the mapping given."""
+    lows = machine.domains[machine.fronts[1], 0]
+    now = (np.searchsorted(lows, best, side="right") - 1).astype(np.int32)
+    made = _first(graph, machine, 1, random)
+    if _first_cost(graph, machine, made) >= _first_cost(graph, machine, now):
+        return best
+    return _descend(graph, machine, made, random)
 
 
 def _vertices(model: CostModel, ranks: int) -> Vertices:

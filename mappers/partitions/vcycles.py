@@ -2,7 +2,9 @@
 
 Blocks are ranges of nodes, in the order of the halves of the network (`bisections`): a cycle takes
 every vertex from its range to one of a finer front, the last of which are single nodes, or stays
-on one front. What blocks cost each other are mean distances of their nodes.
+on one front. What blocks cost each other are mean distances of their nodes. On every level single
+vertices move first (`blocks_kernels`), then pairs of blocks are cut anew (`corridor_kernels`).
+Into few blocks a coarse graph is split several times, and the best of these goes on.
 """
 
 from __future__ import annotations
@@ -16,15 +18,20 @@ from numpy.typing import NDArray
 from hopmap.mappers.bisections.halving_kernels import contract, match
 from hopmap.topologies import Topology, hierarchy
 
-from .blocks_kernels import fit, improve
+from .blocks_kernels import block_cost, fit, improve
+from .corridor_kernels import recut
 from .dual_bisection_kernels import split_domains
 
 COARSEST = 128  # vertices a block where coarsening stops
 SMALLEST = 24  # vertices a block that there are at least
 TRIES = 8  # bisections of the coarsest graph, at every step
 FEW = 16  # blocks whose first cycle is worth longer searches, for they are far apart
+RUNNERS, RACE = 8, 24_000  # first partitions into few blocks, and vertices where the best is kept
 ROUNDS, QUICK = 30, 3  # of local searches on every level, most of them; on the way to many blocks
 PATIENCE, SHORT = 40, 15  # moves of a search that do not gain; with many blocks
+PART = 0.1  # of a block that is in a corridor at most
+DEEP, WIDER = 6.0, 1.5  # vertices from border to end of a corridor; times that on coarser levels
+TURNS = 3  # times that pairs of few blocks are cut anew, many once
 DEPTH = 3  # halvings from one front to the next where the network has no levels
 
 
@@ -95,7 +102,6 @@ def vcycle(
     begin: int,
     end: int,
     random: NDArray[np.uint64],
-    other: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
     """Take every vertex from its block of one front to one of another, or stay and refine.
 
@@ -105,18 +111,16 @@ def vcycle(
         Which domain of front `begin`, by its number there.
     begin, end : int
         Fronts.
-    other : ndarray(int32, shape=(vertices,)), optional
-        Blocks of another mapping: only what neither cuts is contracted (KaFFPaE's combination).
     """
     front, blocks = machine.fronts[end], len(machine.fronts[end])
     levels, groups = [graph], []
-    within: Any = block if other is None else (block * np.int32(blocks) + other).astype(np.int32)
     largest = max(len(graph.size) // (SMALLEST * blocks), 1)
     while len(levels[-1].size) > COARSEST * blocks:
         fine = levels[-1]
         # Expansion*2 of Holtgrewe, Sanders and Schulz: weight squared over the sizes.
+        label: Any = block
         group, count = match(
-            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, within, random
+            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, label, random
         )
         if count > 0.95 * len(fine.size):
             break
@@ -124,19 +128,40 @@ def vcycle(
         size = np.bincount(group, weights=fine.size, minlength=count).astype(np.int64)
         levels.append(Vertices(*pieces, size))
         groups.append(group)
-        block, within = (_of_groups(group, count, each) for each in (block, within))
-    if begin != end:
-        block = _split(levels[-1], block, machine, begin, end, random)
-    far, room = _between(machine, front), _room(machine, front, len(graph.size))
-    rounds = QUICK if begin != end and blocks > FEW else ROUNDS
-    patience = PATIENCE if blocks <= FEW else SHORT
-    for k in reversed(range(len(levels))):
-        improve(*levels[k], block, room, far, rounds, patience, random)
-        if k:
-            block = block[groups[k - 1]]
+        block = _of_groups(group, count, block)
+    far, room = between(machine, front), _room(machine, front, len(graph.size))
+    few = blocks <= FEW
+    rounds = QUICK if begin != end and not few else ROUNDS
+
+    def refine(block: NDArray[np.int32], k: int) -> None:
+        search = (*levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
+        improve(*search)
+        deep, turns = int(DEEP * WIDER**k), TURNS if few else 1
+        if recut(*levels[k], block, room, far, PART, deep, turns) > 0 and few:
+            improve(*search)
+
+    runs: list[tuple[float, float, int, NDArray[np.int32]]] = []
+    for _ in range(RUNNERS if begin != end and few else 1):
+        split = block.copy()
+        if begin != end:
+            split = _split(levels[-1], block, machine, begin, end, random)
+        k = len(levels) - 1
+        refine(split, k)
+        while k and begin != end and few and len(levels[k - 1].size) <= RACE:
+            k -= 1
+            split = split[groups[k]]
+            refine(split, k)
+        load = np.bincount(split, weights=levels[k].size, minlength=blocks)
+        above = float(np.maximum(load - room, 0).sum())
+        runs.append((above, block_cost(*levels[k][:3], split, far), len(runs), split))
+    block = min(runs)[3]
+    while k:
+        k -= 1
+        block = block[groups[k]]
+        refine(block, k)
     if (np.bincount(block, minlength=blocks) > room).any():
         fit(*graph[:3], block, room, far)
-        improve(*graph, block, room, far, rounds, patience, random)
+        refine(block, 0)
     return block
 
 
@@ -172,7 +197,7 @@ def _split(
     return number[domain_of]
 
 
-def _between(machine: Machine, front: NDArray[np.int64]) -> NDArray[np.float64]:
+def between(machine: Machine, front: NDArray[np.int64]) -> NDArray[np.float64]:
     """Mean cost of a pair between two domains."""
     low, high = machine.domains[front, 0], machine.domains[front, 2]
     rows = machine.sums[high] - machine.sums[low]
