@@ -282,10 +282,9 @@ def _bisections(
 def _tabu_share(search: AnnealingSearch) -> float:
     """Part of a round that is for looking at all exchanges; 0 where there are too many."""
     slots = len(search.best)
-    if slots <= FEW:
-        return TABU
-    dense = len(search.model.peer) >= DENSE * slots * slots
-    return TABU_IF_DENSE if dense and slots <= FEW_IF_DENSE else 0.0
+    if slots <= FEW_IF_DENSE and len(search.model.peer) >= DENSE * slots * slots:
+        return TABU_IF_DENSE
+    return TABU if slots <= FEW else 0.0
 
 
 def _part(watch: Watch) -> float:
@@ -319,12 +318,12 @@ def _hot(per_rank: float, fresh: bool) -> float:
 @cache
 def _compile(levels: bool) -> None:
     """Compile what it runs on hierarchies, or elsewhere, so that no budget pays for it."""
-    ranks = np.arange(16)
-    ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, ranks + 1)
-    rng = np.random.default_rng(0)
-    search = AnnealingSearch(
-        ring, tree([4, 4]) if levels else torus([2, 2, 4]), ranks, "hop_bytes", rng, Watch()
-    )
-    search.bound = None
-    for _ in _members(search, ring, ranks, None, "hop_bytes", 1000, rng):
-        pass
+    ranks, rng = np.arange(16), np.random.default_rng(0)
+    for size in (1, 2**32):  # of numbers of 32 and of 64 bits, see `tabu_kernels`
+        ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, size * (ranks + 1))
+        search = AnnealingSearch(
+            ring, tree([4, 4]) if levels else torus([2, 2, 4]), ranks, "hop_bytes", rng, Watch()
+        )
+        search.bound = None
+        for _ in _members(search, ring, ranks, None, "hop_bytes", 1000, rng):
+            pass

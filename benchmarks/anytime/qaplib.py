@@ -23,8 +23,6 @@ from hopmap.mappers.exchanges.assignment import table_router
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
 
-SEEDS = 3
-
 
 def instance(path: Path) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
     """Best known value and the two matrices."""
@@ -61,7 +59,7 @@ def problem(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[Topology, Traff
     return network, Traffic.from_pairs(len(flow), src, dst, src * 0 + 1, flow[src, dst])
 
 
-def peers(network: Topology, traffic: Traffic, best: int) -> str:
+def peers(network: Topology, traffic: Traffic, best: int, seeds: int) -> str:
     """Gaps and seconds of SciPy's FAQ and 2-opt."""
     flow = np.zeros((traffic.ranks, traffic.ranks), dtype=np.int64)
     flow[traffic.src, traffic.dst] = traffic.bytes
@@ -73,9 +71,9 @@ def peers(network: Topology, traffic: Traffic, best: int) -> str:
             quadratic_assignment(
                 flow, far, method=method, options={"rng": np.random.default_rng(seed)}
             ).fun
-            for seed in range(SEEDS)
+            for seed in range(seeds)
         )
-        line += f"{value / best - 1:>9.3%}{(time.process_time() - begin) / SEEDS:>6.2f} s"
+        line += f"{value / best - 1:>9.3%}{(time.process_time() - begin) / seeds:>6.2f} s"
     return line
 
 
@@ -83,6 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, nargs="+", default=[0.1, 0.3, 2.0])
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="(nug|scr|sko).*|tai.*a")
     parser.add_argument("--peers", action="store_true")
     options = parser.parse_args()
@@ -95,13 +94,15 @@ def main() -> None:
         line = f"{path.stem:<10}{best:>10}"
         for seconds in options.seconds:
             gaps, begin = [], time.process_time()
-            for seed in range(SEEDS):
+            for seed in range(options.seeds):
                 mapper = f"auto(seconds={seconds:g},clock=cpu)"
                 node_of = map_ranks(traffic, network, mapper, seed=seed)
                 gaps.append(objective_value(traffic, network, node_of, "hop_bytes") / best - 1)
-            spent = (time.process_time() - begin) / SEEDS
+            spent = (time.process_time() - begin) / options.seeds
             line += f"{np.mean(gaps):>9.3%}{max(gaps):>8.3%}{spent:>6.2f} s"
-        print(line + (peers(network, traffic, best) if options.peers else ""), flush=True)
+        if options.peers:
+            line += peers(network, traffic, best, options.seeds)
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ All gains are kept in tables of slots x slots, so there are at most `MOST` slots
 every gain, O(slots^2), and renews those that have changed, O(slots * peers).
 
 `iterated_tabu` is what `auto` runs on few slots: tabu searches of `LENGTH` n steps, each from the
-best places with about half of the ranks shuffled. Source: Misevicius, An implementation of the
-iterated tabu search algorithm for the quadratic assignment problem, OR Spectrum 34 (2012), whose
-lengths and shuffles follow other rules.
+best that a chain of them has met with some of the ranks shuffled; after `PATIENCE` that did not
+find better a chain is begun anywhere. Source: Misevicius, An implementation of the iterated tabu
+search algorithm for the quadratic assignment problem, OR Spectrum 34 (2012), whose lengths and
+shuffles follow other rules.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from .tabu_kernels import NEVER, TabuSearch
 MOST = 2048
 WORK = 1_000_000  # exchanges looked at between two looks at the clock
 LENGTH = 30  # times slots: steps of a search between two shuffles
-SHUFFLED = 0.45, 0.75  # least and largest part of the ranks
+SHUFFLED = 0.2, 0.7  # least and largest part of the ranks
+BRIEF = 0.2, 0.5  # times slots: fewest and most steps for which a place is tabu then
+PATIENCE = 20  # searches
 
 
 def small(name: str, _: Traffic, topology: Topology) -> None:
@@ -100,7 +103,7 @@ def tabu(
     model = with_table(cost_model(traffic, topology, objective), topology)
     named = objective_named(objective)
     bound = cost_bound(model, topology)
-    search = begun(model, with_free_slots(initial, topology), topology.nodes, rng)
+    search = begun(model, with_free_slots(initial, topology), rng)
     shortest, longest = lasting(slots)
     some = max(1, WORK // slots**2)
     try:
@@ -108,12 +111,11 @@ def tabu(
             done = int(search.steps[0])
             watch.report(done, steps, f"{named.name} {named.value(int(search.costs[1]))}")
             tabu_kernels.tabu_steps(
-                model, search, shortest, longest, int(aspiration * slots**2),
-                min(some, steps - done),
-            )  # fmt: skip
+                search, shortest, longest, int(aspiration * slots**2), min(some, steps - done)
+            )
     except KeyboardInterrupt:
-        raise Interrupted(search.best[: traffic.ranks]) from None
-    return search.best[: traffic.ranks]
+        raise Interrupted(best_places(search)[: traffic.ranks]) from None
+    return best_places(search)[: traffic.ranks]
 
 
 def lasting(slots: int) -> tuple[int, int]:
@@ -121,23 +123,39 @@ def lasting(slots: int) -> tuple[int, int]:
     return int(0.9 * slots), int(1.1 * slots) + 1
 
 
-def begun(
-    model: CostModel, places: NDArray[np.int64], nodes: int, rng: np.random.Generator
-) -> TabuSearch:
+def begun(model: CostModel, places: NDArray[np.int64], rng: np.random.Generator) -> TabuSearch:
     """State of a search that has made no step yet."""
     slots = len(places)
+    used, spots = np.unique(places, return_inverse=True)
+    weight = np.zeros((slots, slots), dtype=np.int64)
+    weight[np.repeat(np.arange(slots), np.diff(model.indptr)), model.peer] = model.weight
+    price = tabu_kernels.prices(model, used)
+    # No gain is beyond four times what somebody costs at most, twice for what it is made of.
+    short = 8 * int(weight.sum(axis=1).max()) * int(abs(price).max()) < 2**31
+    number = np.int32 if short else np.int64
+    pairs = slots // 2 + 1, slots
     search = TabuSearch(
-        places=places.copy(),
-        best=places.copy(),
-        at=np.zeros((slots, slots), dtype=np.int64),
-        gains=np.zeros((slots, slots), dtype=np.int64),
-        until=np.zeros((slots, nodes), dtype=np.int64),
+        weight=weight.astype(number),
+        price=price.astype(number),
+        silent=np.diff(model.indptr) == 0,
+        nodes=used,
+        spots=spots,
+        best=spots.copy(),
+        at=np.zeros((slots, slots), dtype=number),
+        gains=np.zeros(pairs, dtype=number),
+        until=np.zeros((slots, len(used)), dtype=np.int32),
+        tabu=np.zeros(pairs, dtype=np.int32),
         costs=np.array([0, NEVER], dtype=np.int64),
         steps=np.zeros(2, dtype=np.int64),
         random=rng.integers(1, 2**63, size=1, dtype=np.uint64),
     )
-    tabu_kernels.begin(model, search)
+    tabu_kernels.begin(search)
     return search
+
+
+def best_places(search: TabuSearch) -> NDArray[np.int64]:
+    """Node of every rank and dummy where the cost was least."""
+    return search.nodes[search.best]
 
 
 def iterated_tabu(
@@ -157,26 +175,33 @@ def iterated_tabu(
         Steps times slots, which is about what a step costs in proposals; time. At least one is
         needed, or a budget of the search.
     """
-    model, slots = search.model, len(search.best)
+    slots = len(search.best)
     if not len(search.assignment.active):
         return
     now, begin = search.watch.now, search.watch.now()
-    state = begun(model, search.best, search.topology.nodes, rng)
-    shortest, longest = lasting(slots)
+    state = begun(search.model, search.best, rng)
+    shortest, longest = (int(part * slots) + 1 for part in BRIEF)
     some, length = max(1, WORK // slots**2), LENGTH * slots
     left = None if moves is None else moves // slots
+    kept, least, failed = state.spots.copy(), NEVER, 0
     while not search.done() and left != 0 and (seconds is None or now() - begin < seconds):
         done = int(state.steps[0])
         if done >= length:
-            state.places[:] = shuffled(search.best, rng)
-            tabu_kernels.begin(model, state)
+            failed += 1
+            if state.costs[1] < least:
+                kept, least, failed = state.best.copy(), int(state.costs[1]), 0
+            elif failed > PATIENCE:
+                kept, least, failed = rng.permutation(kept), NEVER, 0
+            state.spots[:] = shuffled(kept, rng)
+            state.costs[1] = NEVER
+            tabu_kernels.begin(state)
             continue
         some_now = min(some, length - done, length if left is None else left)
-        tabu_kernels.tabu_steps(model, state, shortest, longest, NEVER, some_now)
+        tabu_kernels.tabu_steps(state, shortest, longest, NEVER, some_now)
         left = None if left is None else left - some_now
         search.moves += some_now * slots
         if state.costs[1] < search.best_cost:
-            search.assign(state.best)
+            search.assign(best_places(state))
         search.report()
 
 

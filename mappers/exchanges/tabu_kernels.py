@@ -3,11 +3,16 @@
 Of every rank is also kept what it would cost at the place of every other, so that a step renews
 each of its gains in O(1): those of the two that have moved as well. O(slots * peers) for sparse
 traffic, then, and one look at every gain.
+
+Gains, and until when exchanges are tabu, lie as ``table[k, x]`` for ranks x and x + k (modulo their
+number), k up to half of it: rows of one length, every pair once, read from end to end by vector
+instructions. Numbers are of 32 bits where they fit, which is twice as fast; see `tabu.begun`. What
+is added up is cast back at once, for numba computes in 64 bits.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +23,32 @@ from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import distance
 
 NEVER = 2**62
+ALWAYS = 2**30  # step that no search gets to: until then, what is no exchange at all is tabu
 
 
 class TabuSearch(NamedTuple):
-    """State of a tabu search; see `begin`.
+    """State of a tabu search; see `begin`. N stands for int32 or int64.
 
     Attributes
     ----------
-    places, best : ndarray(int64, shape=(slots,))
-        Node of every rank and dummy, now and when the cost was least.
-    at : ndarray(int64, shape=(slots, slots))
-        ``at[u, v]``: what the pairs of u would cost on v's node, everybody else staying.
-    gains : ndarray(int64, shape=(slots, slots))
-        ``gains[u, v]``, u < v: decrease of the cost if u and v exchange their places.
-    until : ndarray(int64, shape=(slots, nodes))
-        ``until[r, x]``: step up to which rank r must not return to node x.
+    weight : ndarray(N, shape=(slots, slots))
+        Of every pair of ranks and dummies, 0 if they do not talk.
+    price : ndarray(N, shape=(places, places))
+        Of a pair of weight 1 on two places; places are the nodes that have slots.
+    silent : ndarray(bool, shape=(slots,))
+        Who talks to nobody.
+    nodes : ndarray(int64, shape=(places,))
+        Node of every place.
+    spots, best : ndarray(int64, shape=(slots,))
+        Place of every rank and dummy, now and when the cost was least.
+    at : ndarray(N, shape=(slots, slots))
+        ``at[u, v]``: what the pairs of u would cost on v's place, everybody else staying.
+    gains : ndarray(N, shape=(slots // 2 + 1, slots))
+        ``gains[k, x]``: decrease of the cost if x and x + k exchange their places; row 0 is unused.
+    until : ndarray(int32, shape=(slots, places))
+        ``until[r, p]``: step up to which rank r must not return to place p.
+    tabu : ndarray(int32, shape=(slots // 2 + 1, slots))
+        ``tabu[k, x]``: step up to which x and x + k must not be exchanged.
     costs : ndarray(int64, shape=(2,))
         Of the present and of the best places.
     steps : ndarray(int64, shape=(2,))
@@ -41,181 +57,187 @@ class TabuSearch(NamedTuple):
         See `random_kernels`.
     """
 
-    places: NDArray[np.int64]
+    weight: NDArray[Any]
+    price: NDArray[Any]
+    silent: NDArray[np.bool_]
+    nodes: NDArray[np.int64]
+    spots: NDArray[np.int64]
     best: NDArray[np.int64]
-    at: NDArray[np.int64]
-    gains: NDArray[np.int64]
-    until: NDArray[np.int64]
+    at: NDArray[Any]
+    gains: NDArray[Any]
+    until: NDArray[np.int32]
+    tabu: NDArray[np.int32]
     costs: NDArray[np.int64]
     steps: NDArray[np.int64]
     random: NDArray[np.uint64]
 
 
 @njit
-def begin(model: CostModel, search: TabuSearch) -> None:
+def prices(model: CostModel, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cost of a pair of weight 1 between any two of some nodes."""
+    router, kind, n = model.router, model.kind, len(nodes)
+    price = np.empty((n, n), dtype=np.int64)
+    for x in range(n):
+        for y in range(n):
+            price[x, y] = priced(kind, distance(router, nodes[x], nodes[y]))
+    return price
+
+
+@njit
+def begin(search: TabuSearch) -> None:
     """Compute costs and gains of the present places; O(slots * (pairs + slots))."""
-    places, at, gains = search.places, search.at, search.gains
-    n, kind, router = len(places), model.kind, model.router
-    peer, weight = model.peer, model.weight
+    weight, price, spots, at = search.weight, search.price, search.spots, search.at
+    n, number = len(spots), at.dtype.type
+    apart = np.empty_like(at)
+    for x in range(n):
+        for y in range(n):
+            apart[x, y] = price[spots[x], spots[y]]
     cost = 0
-    for u in range(n):
-        at[u] = 0
-        for i in range(model.indptr[u], model.indptr[u + 1]):
-            node, much = places[peer[i]], weight[i]
-            for v in range(n):
-                at[u, v] += much * priced(kind, distance(router, places[v], node))
-        cost += at[u, u]
-    for u in range(n):
-        for v in range(u + 1, n):
-            gains[u, v] = at[u, u] + at[v, v] - at[u, v] - at[v, u]
-        _pairs_apart(model, search, u)
+    for x in range(n):
+        row = at[x]
+        row[:] = 0
+        for y in range(n):
+            if weight[x, y] != 0:
+                far = apart[y]
+                for i in range(n):
+                    row[i] += number(number(weight[x, y]) * far[i])
+        cost += row[x]
     search.until[:] = 0
+    for x in range(n):
+        _renew(search, x)
     search.steps[:] = 0
     search.costs[0] = cost // 2
     if search.costs[0] < search.costs[1]:
         search.costs[1] = search.costs[0]
-        search.best[:] = places
+        search.best[:] = spots
 
 
 @njit
-def _pairs_apart(model: CostModel, search: TabuSearch, u: int) -> None:
-    """Take off the gains of u and its later peers what their pair, which stays, would seem to."""
-    places, gains = search.places, search.gains
-    kind, router, peer, weight = model.kind, model.router, model.peer, model.weight
-    for i in range(model.indptr[u], model.indptr[u + 1]):
-        v = peer[i]
-        if v > u:
-            apart = priced(kind, distance(router, places[u], places[v])) - priced(kind, 0)
-            gains[u, v] -= 2 * weight[i] * apart
+def _renew(search: TabuSearch, x: int) -> None:
+    """Compute the gains of x with all others, and until when they are tabu."""
+    weight, price, spots, at = search.weight, search.price, search.spots, search.at
+    gains, tabu, until, silent = search.gains, search.tabu, search.until, search.silent
+    n, same = len(spots), price[0, 0]
+    own, place, far = at[x, x], spots[x], price[spots[x]]
+    for y in range(n):
+        if y == x:
+            continue
+        # What the pair of the two itself would seem to save is taken off: it stays as far apart.
+        gain = own + at[y, y] - at[x, y] - at[y, x] - 2 * weight[x, y] * (far[spots[y]] - same)
+        last = min(until[x, spots[y]], until[y, place])
+        if spots[y] == place or (silent[x] and silent[y]):
+            last = ALWAYS
+        k = y - x if y > x else y - x + n
+        if 2 * k <= n:
+            gains[k, x] = gain
+            tabu[k, x] = last
+        if 2 * k >= n:
+            gains[n - k, y] = gain
+            tabu[n - k, y] = last
 
 
 @njit
 def tabu_steps(
-    model: CostModel,
-    search: TabuSearch,
-    shortest: int,
-    longest: int,
-    aspiration: int,
-    steps: int,
+    search: TabuSearch, shortest: int, longest: int, aspiration: int, steps: int
 ) -> None:
     """Make so many steps.
 
     An exchange is tabu for both ranks or not at all; one that leads to a new best is allowed all
     the same, and one whose ranks both have been away for `aspiration` steps is forced.
     """
-    places, gains, until, costs = search.places, search.gains, search.until, search.costs
-    n = len(places)
-    pull, farther = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    spots, until, costs, gains = search.spots, search.until, search.costs, search.gains
+    n = len(spots)
+    pull, farther = np.zeros(2 * n, gains.dtype), np.zeros(2 * n, gains.dtype)
     state = search.random[0]
     for step in range(search.steps[0] + 1, search.steps[0] + steps + 1):
-        u, v = -1, -1
+        u, v, gain = -1, -1, 0
         if step >= search.steps[1]:
-            u, v, search.steps[1] = _forced(model, search, aspiration, step)
+            u, v, gain, search.steps[1] = _forced(search, aspiration, step)
         if u < 0:
-            chosen, enough = -NEVER, costs[0] - costs[1]
-            for x in range(n - 1):
-                row = gains[x, x + 1 :]
-                most = -NEVER
-                for i in range(len(row)):
-                    most = max(most, row[i])
-                if most <= chosen:
-                    continue
-                for i in range(len(row)):
-                    if row[i] > chosen and _differ(model, places, x, x + 1 + i):
-                        y = x + 1 + i
-                        a, b = until[x, places[y]], until[y, places[x]]
-                        if a < step or b < step or row[i] > enough:
-                            u, v, chosen = x, y, row[i]
+            u, v, gain = _allowed(gains, search.tabu, step, costs[0] - costs[1])
         if u < 0:
             continue
         for rank in (u, v):
             state = following(state)
-            until[rank, places[rank]] = step + shortest + below(state, longest - shortest + 1)
-        costs[0] -= gains[u, v]
-        exchange(model, search, u, v, pull, farther)
+            until[rank, spots[rank]] = step + shortest + below(state, longest - shortest + 1)
+        costs[0] -= gain
+        exchange(search, u, v, pull, farther)
         if costs[0] < costs[1]:
             costs[1] = costs[0]
-            search.best[:] = places
+            search.best[:] = spots
         for rank in (u, v):
-            for x in range(n):
+            for x in range(n if aspiration < NEVER else 0):
                 if x != rank:
-                    since = max(until[x, places[rank]], until[rank, places[x]])
+                    since = max(until[x, spots[rank]], until[rank, spots[x]])
                     search.steps[1] = min(search.steps[1], since + aspiration + 1)
     search.steps[0] += steps
     search.random[0] = state
 
 
-@njit(inline="always")
-def _differ(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> bool:
-    """Whether it matters who of the two is where."""
-    indptr = model.indptr
-    silent = indptr[u] == indptr[u + 1] and indptr[v] == indptr[v + 1]
-    return places[u] != places[v] and not silent
-
-
 @njit
-def _forced(
-    model: CostModel, search: TabuSearch, aspiration: int, step: int
+def _allowed(
+    gains: NDArray[Any], tabu: NDArray[np.int32], step: int, enough: int
 ) -> tuple[int, int, int]:
-    """Find the best exchange that is forced, or -1, -1; and when the next one may be."""
-    places, gains, until = search.places, search.gains, search.until
-    u, v, soonest = -1, -1, NEVER
-    for x in range(len(places)):
-        for y in range(x + 1, len(places)):
-            if not _differ(model, places, x, y):
-                continue
-            since = max(until[x, places[y]], until[y, places[x]])
-            soonest = min(soonest, since + aspiration + 1)
-            if since + aspiration < step and (u < 0 or gains[x, y] > gains[u, v]):
-                u, v = x, y
-    return u, v, soonest
+    """Find the best exchange that is not tabu, or that gains more than enough, or -1, -1."""
+    number, now, n = gains.dtype.type, np.int32(step), gains.shape[1]
+    beyond = 2 ** (8 * gains.itemsize - 2)  # any gain
+    enough, lowest = number(min(enough, beyond)), number(-beyond)
+    chosen, where = lowest, 0
+    for k in range(1, len(gains)):
+        row, last = gains[k], tabu[k]
+        most = lowest
+        for x in range(n):
+            most = max(most, row[x] if (last[x] < now) | (row[x] > enough) else lowest)
+        if most > chosen:
+            chosen, where = most, k
+    for x in range(n if where > 0 else 0):
+        if gains[where, x] == chosen and (tabu[where, x] < now or chosen > enough):
+            return x, (x + where) % n, chosen
+    return -1, -1, 0
 
 
 @njit
-def exchange(
-    model: CostModel,
-    search: TabuSearch,
-    u: int,
-    v: int,
-    pull: NDArray[np.int64],
-    farther: NDArray[np.int64],
-) -> None:
-    """Exchange u < v; bring all costs and gains up to date, each in O(1).
+def _forced(search: TabuSearch, aspiration: int, step: int) -> tuple[int, int, int, int]:
+    """Find the best exchange that is forced, or -1, -1; and when the next one may be."""
+    spots, gains, until, tabu = search.spots, search.gains, search.until, search.tabu
+    u, v, chosen, soonest, n = -1, -1, 0, NEVER, len(spots)
+    for k in range(1, len(gains)):
+        for x in range(n):
+            y = (x + k) % n
+            if tabu[k, x] == ALWAYS:
+                continue
+            since = max(until[x, spots[y]], until[y, spots[x]])
+            soonest = min(soonest, since + aspiration + 1)
+            if since + aspiration < step and (u < 0 or gains[k, x] > chosen):
+                u, v, chosen = x, y, gains[k, x]
+    return u, v, chosen, soonest
 
-    With w(x) what x sends to u less what it sends to v, and d(x) how much farther than u's node
+
+@njit
+def exchange(search: TabuSearch, u: int, v: int, pull: NDArray[Any], farther: NDArray[Any]) -> None:
+    """Exchange u and v; bring all costs and gains up to date, each in O(1).
+
+    With w(x) what x sends to u less what it sends to v, and d(x) how much farther than u's place
     v's is from x, the gain of x and y grows by (w(x) - w(y)) (d(x) - d(y)) (Taillard 1991, eq. 2),
-    and what x would cost on y's node by w(x) d(y).
+    and what x would cost on y's place by w(x) d(y).
     """
-    places, at, gains = search.places, search.at, search.gains
-    n, here, there = len(places), places[u], places[v]
-    router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
-    pull[:] = 0
-    for i in range(model.indptr[u], model.indptr[u + 1]):
-        pull[peer[i]] += weight[i]
-    for i in range(model.indptr[v], model.indptr[v + 1]):
-        pull[peer[i]] -= weight[i]
+    spots, at, gains = search.spots, search.at, search.gains
+    n, number = len(spots), at.dtype.type
+    to_u, to_v = search.weight[u], search.weight[v]
+    here, there = search.price[spots[u]], search.price[spots[v]]
     for x in range(n):
-        after = priced(kind, distance(router, places[x], there))
-        farther[x] = after - priced(kind, distance(router, places[x], here))
+        pull[x] = pull[x + n] = to_u[x] - to_v[x]
+        farther[x] = farther[x + n] = there[spots[x]] - here[spots[x]]
     for x in range(n):
-        of_x, far, on = pull[x], farther[x], at[x]
-        if of_x != 0:
+        row = at[x]
+        if pull[x] != 0:
             for y in range(n):
-                on[y] += of_x * farther[y]
-        on[u], on[v] = on[v], on[u]
-        row, pulls, fars = gains[x, x + 1 :], pull[x + 1 :], farther[x + 1 :]
-        for i in range(len(row)):
-            row[i] += (of_x - pulls[i]) * (far - fars[i])
-    places[u], places[v] = there, here
-    for x in range(n):
-        for rank in (u, v):
-            if x != rank:
-                gains[min(x, rank), max(x, rank)] = (
-                    at[x, x] + at[rank, rank] - at[x, rank] - at[rank, x]
-                )
-    for rank in (u, v):
-        for i in range(model.indptr[rank], model.indptr[rank + 1]):
-            x = peer[i]
-            apart = priced(kind, distance(router, places[rank], places[x])) - priced(kind, 0)
-            if not (rank == v and x == u):
-                gains[min(x, rank), max(x, rank)] -= 2 * weight[i] * apart
+                row[y] += number(number(pull[x]) * farther[y])
+        row[u], row[v] = row[v], row[u]
+    for k in range(1, len(gains)):
+        row, other, beyond = gains[k], pull[k:], farther[k:]
+        for x in range(n):
+            row[x] += number((pull[x] - other[x]) * (farther[x] - beyond[x]))
+    spots[u], spots[v] = spots[v], spots[u]
+    _renew(search, u)
+    _renew(search, v)

@@ -9,8 +9,9 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
+from hopmap.mappers.exchanges import tabu as tabu_module
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
-from hopmap.mappers.exchanges.tabu import begun, iterated_tabu, shuffled
+from hopmap.mappers.exchanges.tabu import begun, best_places, iterated_tabu, shuffled
 from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.random_kernels import below, following
@@ -19,46 +20,49 @@ from hopmap.traces import Traffic
 from support.slow import examples
 
 
-def some_traffic(ranks: int, seed: int, density: float = 0.3) -> Traffic:
+def some_traffic(ranks: int, seed: int, density: float = 0.3, most: int = 99) -> Traffic:
     rng = np.random.default_rng(seed)
     src, dst = np.nonzero(rng.random((ranks, ranks)) < density)
-    volume = rng.integers(1, 99, len(src))
+    volume = rng.integers(1, most, len(src))
     return Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), volume)
 
 
-def state_of(spec: str, objective: str, seed: int, free: int = 0):
+def state_of(spec: str, objective: str, seed: int, free: int = 0, most: int = 99):
     topology = topology_from_spec(spec)
     slots = int(topology.slots.sum())
-    model = cost_model(some_traffic(slots - free, seed), topology, objective)
+    model = cost_model(some_traffic(slots - free, seed, most=most), topology, objective)
     every = np.repeat(np.arange(topology.nodes), topology.slots)
     rng = np.random.default_rng(seed)
-    return model, begun(model, rng.permutation(every), topology.nodes, rng)
+    return model, begun(model, rng.permutation(every), rng)
 
 
-def plainly(model, state, shortest, longest, aspiration, steps):
+def apart(slots: int) -> list[tuple[int, int]]:
+    """Pairs of slots, the first of equal ones first: by how far apart they are in the circle."""
+    return [(x, (x + k) % slots) for k in range(1, slots // 2 + 1) for x in range(slots)]
+
+
+def plainly(model, places, until, random, shortest, longest, aspiration, steps):
     """Places after so many steps, by Taillard's rules as he states them."""
-    places, until, random = state.places.copy(), state.until.copy(), state.random[0]
     cost = best = total_cost(model, places)
     silent = np.diff(model.indptr) == 0
     for step in range(1, steps + 1):
         allowed, forced = [], []
-        for u in range(len(places)):
-            for v in range(u + 1, len(places)):
-                if places[u] == places[v] or (silent[u] and silent[v]):
-                    continue
-                gain = swap_gain(model, places, u, v)
-                back = until[u, places[v]], until[v, places[u]]
-                if min(back) < step or cost - gain < best:
-                    allowed.append((gain, -u, -v))
-                if max(back) < step - aspiration:
-                    forced.append((gain, -u, -v))
+        for order, (u, v) in enumerate(apart(len(places))):
+            if places[u] == places[v] or (silent[u] and silent[v]):
+                continue
+            gain = swap_gain(model, places, u, v)
+            back = until[u, places[v]], until[v, places[u]]
+            if min(back) < step or cost - gain < best:
+                allowed.append((gain, -order, u, v))
+            if max(back) < step - aspiration:
+                forced.append((gain, -order, u, v))
         if not (forced or allowed):
             continue
-        gain, u, v = max(forced or allowed)
-        for rank in (-u, -v):
+        gain, _, u, v = max(forced or allowed)
+        for rank in (u, v):
             random = np.uint64(following(random))
             until[rank, places[rank]] = step + shortest + below(random, longest - shortest + 1)
-        places[[-u, -v]] = places[[-v, -u]]
+        places[[u, v]] = places[[v, u]]
         cost -= gain
         best = min(best, cost)
     return places, best
@@ -72,22 +76,28 @@ def plainly(model, state, shortest, longest, aspiration, steps):
     st.integers(0, 3),
     st.integers(1, 40),
     st.sampled_from([5, 20, 10**6]),
+    st.sampled_from([99, 10**12]),
 )
-def test_steps_are_those_of_the_plain_rules(seed, spec, objective, free, steps, aspiration):
-    """In two calls as in one, and every gain is known after them."""
-    model, state = state_of(spec, objective, seed, free)
-    slots = len(state.places)
+def test_steps_are_those_of_the_plain_rules(seed, spec, objective, free, steps, aspiration, most):
+    """In two calls as in one, of large numbers as of small ones, and every gain is known then."""
+    model, state = state_of(spec, objective, seed, free, most)
+    slots, nodes = len(state.spots), topology_from_spec(spec).nodes
+    assert state.gains.dtype == (np.int64 if most > 99 and objective == "hop_bytes" else np.int32)
+    until = np.zeros((slots, nodes), dtype=np.int64)
     with np.errstate(over="ignore"):
-        places, best = plainly(model, state, slots, slots + 3, aspiration, steps)
+        places, best = plainly(
+            model, state.nodes[state.spots], until, state.random[0],
+            slots, slots + 3, aspiration, steps,
+        )  # fmt: skip
     for part in (steps // 2, steps - steps // 2):
-        tabu_steps(model, state, slots, slots + 3, aspiration, part)
-    assert np.array_equal(state.places, places)
+        tabu_steps(state, slots, slots + 3, aspiration, part)
+    assert np.array_equal(state.nodes[state.spots], places)
     assert state.costs.tolist() == [total_cost(model, places), best]
-    assert total_cost(model, state.best) == best
+    assert total_cost(model, best_places(state)) == best
     assert np.array_equal(np.diag(state.at), own_costs(model, places))
-    for u in range(slots):
-        for v in range(u + 1, slots):
-            assert state.gains[u, v] == swap_gain(model, places, u, v)
+    for k in range(1, slots // 2 + 1):
+        for u in range(slots):
+            assert state.gains[k, u] == swap_gain(model, places, u, (u + k) % slots)
 
 
 def test_tabu_refuses_machines_that_are_too_large():
@@ -109,11 +119,11 @@ def test_tabu_goes_uphill_to_leave_a_local_optimum():
 
 
 @given(st.integers(0, 10**6))
-def test_about_half_of_the_ranks_are_shuffled_among_themselves(seed):
+def test_some_of_the_ranks_are_shuffled_among_themselves(seed):
     rng = np.random.default_rng(seed)
     new = shuffled(np.arange(100), rng)
     assert sorted(new) == list(range(100))
-    assert 35 <= (new != np.arange(100)).sum() <= 76
+    assert 12 <= (new != np.arange(100)).sum() <= 71
 
 
 @pytest.mark.parametrize("spec", ["mesh:4x4", "mesh:2x4*2", "tree:2:2:4@1:10:100"])
@@ -128,6 +138,29 @@ def test_iterated_tabu_makes_as_many_steps_as_it_may_and_keeps_the_best(spec):
     assert search.moves == 16 * 1500
     assert search.best_cost == total_cost(search.model, search.best) < before
     assert sorted(search.best) == sorted(np.repeat(np.arange(topology.nodes), topology.slots))
+
+
+@pytest.mark.parametrize(("patience", "elsewhere"), [(2, True), (10**9, False)])
+def test_searches_begin_near_the_best_and_elsewhere_once_that_has_failed_often(
+    patience, elsewhere, monkeypatch
+):
+    topology, traffic = topology_from_spec("mesh:5x8"), some_traffic(40, 3, 0.6)
+    start = map_ranks(traffic, topology, "random")
+    search = AnnealingSearch(
+        traffic, topology, start, "hop_bytes", np.random.default_rng(0), Watch()
+    )
+    moved, begin = [], tabu_module.tabu_kernels.begin
+
+    def noted(state):
+        moved.append(int((state.nodes[state.spots] != search.best).sum()))
+        begin(state)
+
+    monkeypatch.setattr(tabu_module, "PATIENCE", patience)
+    monkeypatch.setattr(tabu_module.tabu_kernels, "begin", noted)
+    iterated_tabu(search, np.random.default_rng(1), moves=40 * 40 * 30 * 25)
+    assert len(moved) == 25
+    assert moved[0] == 0
+    assert (max(moved) > 29) == elsewhere
 
 
 def test_of_traffic_of_nobody_there_is_nothing_to_search():
