@@ -83,7 +83,7 @@ def send_back(run: State, number: int, at: float) -> int:
 def _sooner(run: State, at: float, number: int, slot: int) -> bool:
     """Whether a credit comes before another that is on its way."""
     other = nth(run.packets, slot)
-    return at < other["tail"] or (at == other["tail"] and number < other["buffer"])
+    return bool(at < other["tail"] or (at == other["tail"] and number < other["buffer"]))
 
 
 @njit(cache=False)
