@@ -32,6 +32,10 @@ FIRST_CALLS = (  # what compiles longest stands first, but for what several of t
     "simulate TRACE m.csv -t torus:4x2x2 --engine compiled",
     "simulate TRACE m.csv -t torus:4x2x2 --engine flow",
     "explain TRACE m.csv -t torus:4x2x2",
+    "simulate TRACE m.csv -t torus:4x2x2 --set network.routing=adaptive --set network.buffer=4 "
+    "--set network.virtual_channels=3",
+    "simulate TRACE m.csv -t torus:4x2x2 --set network.buffer=4 --set network.virtual_channels=2",
+    "simulate TRACE m.csv -t torus:4x2x2 --set network.routing=adaptive",
     "map TRACE -t dragonfly:2x4x2 -m auto --seconds 0.1",
     "map TRACE -t fattree:4x4 -m auto --seconds 0.1",
     "map TRACE -t torus:4x2x2 -m auto --seconds 0.1 --objective makespan",
