@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,14 +12,20 @@ from hopmap.simulator.programs.program import Op
 from .run_plan import RunPlan
 
 SHOWN = 4
+SHOWN_LINKS = 6
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 
 
 class DeadlockError(HopmapError, RuntimeError):
-    """Ranks wait for each other, or for a message that nobody sends or receives."""
+    """Ranks wait for each other, or for a message that nobody sends; or packets, in a ring."""
 
 
-def deadlock(plan: RunPlan, now: float, stuck: Sequence[tuple[int, int, int]]) -> DeadlockError:
+def deadlock(
+    plan: RunPlan,
+    now: float,
+    stuck: Sequence[tuple[int, int, int]],
+    waits: Mapping[int, int] | None = None,
+) -> DeadlockError:
     """Say who waits for what.
 
     Parameters
@@ -27,18 +33,40 @@ def deadlock(plan: RunPlan, now: float, stuck: Sequence[tuple[int, int, int]]) -
     stuck : sequence of (int, int, int)
         Strands that did not finish, in order; the row that each waits in; and how many messages, or
         receives, the channel had before the one that it waits for.
+    waits : mapping of int to int, optional
+        Virtual channels, by link and number, whose first packet waits for room in another.
     """
     program = plan.program
-    waits = []
+    told = []
     for strand, row, place in stuck[:SHOWN]:
         background = " in the background" if _is_side(plan, strand) else ""
-        waits.append(f"rank {program.rank_of[strand]}{background}: {_operation(plan, row, place)}")
+        told.append(f"rank {program.rank_of[strand]}{background}: {_operation(plan, row, place)}")
     more = f"; and {len(stuck) - SHOWN} more" if len(stuck) > SHOWN else ""
     ranks = len({int(program.rank_of[strand]) for strand, *_ in stuck})
+    ring = _ring(waits or {})
+    why = "deadlock"
+    if ring:
+        links = [str(each // plan.parameters.network_virtual_channels) for each in ring]
+        links[SHOWN_LINKS:] = ["..."] if len(links) > SHOWN_LINKS else links[:1]
+        why = (
+            f"the network stands still, {len(ring)} virtual channels wait for each other in a "
+            f"ring, of links {' -> '.join(links)};"
+        )
     return DeadlockError(
-        f"{program.name}: deadlock after {now:.6g} s, {ranks} of {program.ranks} ranks wait: "
-        f"{'; '.join(waits)}{more}"
+        f"{program.name}: {why} after {now:.6g} s, {ranks} of {program.ranks} ranks wait: "
+        f"{'; '.join(told)}{more}"
     )
+
+
+def _ring(waits: Mapping[int, int]) -> list[int]:
+    """Follow who waits for whom from the first that comes back to where it has been."""
+    for begin in sorted(waits):
+        way = [begin]
+        while way[-1] in waits and waits[way[-1]] not in way:
+            way.append(waits[way[-1]])
+        if way[-1] in waits:
+            return way[way.index(waits[way[-1]]) :]
+    return []
 
 
 def _is_side(plan: RunPlan, strand: int) -> bool:

@@ -174,7 +174,12 @@ def _kept(kind: Any, times: Table, rows: int) -> Any:
     return kind(*(times[name][:rows].copy() for name in kind._fields))
 
 
-def check_finished(plan: RunPlan, run: Any, place_of: Callable[[Ints], Ints]) -> None:
+def check_finished(
+    plan: RunPlan,
+    run: Any,
+    place_of: Callable[[Ints], Ints],
+    waits: Callable[[], dict[int, int]] = dict,
+) -> None:
     """See that every strand of a run that has ended has finished.
 
     Parameters
@@ -182,6 +187,8 @@ def check_finished(plan: RunPlan, run: Any, place_of: Callable[[Ints], Ints]) ->
     place_of : callable
         How many messages, or receives, the channel of each of some rows had before the one that the
         row began last.
+    waits : callable
+        See `deadlock`.
 
     Raises
     ------
@@ -193,4 +200,4 @@ def check_finished(plan: RunPlan, run: Any, place_of: Callable[[Ints], Ints]) ->
         rows, program = run.strands["stuck"][stuck], plan.program
         awaited = np.where(program.kind[rows] == Op.WAIT, program.target[rows], rows)
         told = stuck.tolist(), rows.tolist(), place_of(awaited).tolist()
-        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*told, strict=True)))
+        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*told, strict=True)), waits())

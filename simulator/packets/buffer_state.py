@@ -6,12 +6,16 @@ no end. Lists are linked as in `nic_state`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.virtual_channels import ANY
+
+if TYPE_CHECKING:
+    from .state import State
 
 LINK = np.dtype(
     [
@@ -73,3 +77,33 @@ def buffers_of(plan: RunPlan) -> Buffers:
         classes["first"] = np.where(one, plan.classes * plan.lanes, 0)
         classes["count"] = np.where(one, plan.lanes, channels)
     return Buffers(links, buffers, classes)
+
+
+def waits_of(plan: RunPlan, state: State) -> dict[int, int]:
+    """Return buffers whose first packet waits, and the first of those whose room it needs."""
+    buffers, packets = state.limits.buffers, state.packets
+    channels, found = plan.parameters.network_virtual_channels, {}
+    for number in asking(state.limits) if len(plan.classes) else ():
+        if buffers["link"][number] < 0:
+            continue
+        packet = packets[buffers["first"][number]]
+        if plan.routes is None:
+            link = state.paths["server"][packet["at"]]
+            first = state.limits.classes["first"][packet["at"]]
+        else:
+            own, first = packet["own"] >= 0, packet["first"]
+            link = packet["own"] if own else packet["wish"]
+            if own and state.loop["escapes"][0]:
+                row = state.ways.nodes["row"][packet["target"]]
+                first = state.ways.classes["kind"][row + packet["at"]]
+        if 0 <= link < plan.injection.stop:
+            found[number] = int(link * channels + first)
+    return found
+
+
+def asking(limits: Buffers) -> Iterator[int]:
+    """Yield the buffers that ask for a link."""
+    for number in limits.links["asking"].tolist():
+        while number >= 0:
+            yield number
+            number = int(limits.buffers["next"][number])

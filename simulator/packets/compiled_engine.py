@@ -34,7 +34,7 @@ from hopmap.simulator.strand_state import (
     strand_table,
 )
 
-from .buffer_state import buffers_of
+from .buffer_state import buffers_of, waits_of
 from .loop_kernels import advance
 from .nic_state import nics_of
 from .routing_state import ways_of
@@ -163,7 +163,9 @@ def _finished(
         if progress is not None:
             progress(int(state.loop["arrived"][0]), plan.messages)
     state.loop["now"] = np.maximum(state.loop["now"], state.loop["last"])
-    check_finished(plan, state, lambda rows: state.rows["place"][rows])
+    check_finished(
+        *(plan, state, lambda rows: state.rows["place"][rows]), lambda: waits_of(plan, state)
+    )
     return state
 
 

@@ -139,6 +139,16 @@ class BufferedNetwork(Network):
         found = (room(to, channels) for to, channels in buffer.packets[0].wishes if to is link)
         return next((channel for channel in found if channel >= 0), -1)
 
+    def waits(self) -> dict[int, int]:
+        """Buffers whose first packet waits, and the first of those whose room it needs."""
+        return {
+            buffer.number: link.buffers[channels[0]].number
+            for wished in self.links
+            for buffer in wished.asking
+            for link, channels in buffer.packets[0].wishes[-1:]
+            if buffer.link is not None and link.buffers
+        }
+
     def queue(self, link: int) -> float:
         """Places behind a link that are taken, as the link knows."""
         return float(self.capacity - sum(self.links[link].credits))

@@ -81,6 +81,10 @@ class Network:
     def prepare(self) -> None:
         """Make ready what other networks have besides."""
 
+    def waits(self) -> dict[int, int]:
+        """Buffers that wait for each other: none, as they have no end."""
+        return {}
+
     def counters(self) -> Servers:
         """Return what the servers counted."""
         servers = self.servers

@@ -124,7 +124,7 @@ class _Replay:
             if strand.row >= 0
         ]
         if stuck:
-            raise deadlock(self.plan, self.clock.now, stuck)
+            raise deadlock(self.plan, self.clock.now, stuck, self.network.waits())
         return Outcome(
             finish=np.array([strand.finish for strand in main]),
             compute=np.array([strand.compute for strand in main]),

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import ParameterError, Parameters, program_of, simulate
+from hopmap.simulator import (
+    DeadlockError,
+    ParameterError,
+    Parameters,
+    program_of,
+    run_plan,
+    simulate,
+)
 from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.run_plan import plan_run
+from hopmap.simulator.virtual_channels import Channels
 from hopmap.topologies import mesh, topology_from_spec, torus
 from support.random_runs import random_runs
 from support.slow import examples
@@ -219,6 +228,25 @@ def test_a_ring_needs_two_virtual_channels_and_then_never_stops(engine):
         parameters = replace(FREE, network_virtual_channels=channels)
         result = simulate(program, ring, range(8), parameters=parameters, engine=engine)
         assert result.link_bytes.sum() == 8 * 4 * 3 * 20 * PACKET
+
+
+@engines
+@pytest.mark.parametrize("routing", ["deterministic", "adaptive", "valiant"])
+def test_a_network_that_stands_still_names_the_ring(engine, routing, monkeypatch):
+    """Which by construction cannot be: here all share one channel against the rules."""
+    none = np.zeros((8, 8), dtype=np.int16)
+    monkeypatch.setattr(run_plan, "no_rings", lambda *given: np.zeros(len(given[2]), dtype=int))
+    monkeypatch.setattr(run_plan, "channels_of", lambda *_: Channels(none, 0, 0, 0, 1))
+    parameters = replace(FREE, network_buffer=1, network_routing=routing)
+    ring, program = torus((8,)), shift(8, 3, 20 * PACKET)
+    with pytest.raises(DeadlockError, match="stands still") as raised:
+        simulate(program, ring, range(8), parameters=parameters, engine=engine)
+    said = str(raised.value)
+    assert "8 of 8 ranks wait: rank 0: wait for" in said
+    named = [int(link) for link in said.split("of links ")[1].split(";")[0].split(" -> ")[:6]]
+    assert "8 virtual channels wait for each other" in said or routing == "valiant"
+    for one, other in pairwise(named):
+        assert ring.link_to[one] == ring.link_from[other]
 
 
 @examples(100)
