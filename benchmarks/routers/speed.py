@@ -2,7 +2,8 @@
 
 Packet-hops per second of a processor, compiled, the best of three runs: uniform single flits on an
 8x8 mesh under each model of the network, and then the whole of NAS LU, class C, on 64 ranks at
-random places of a torus (``--lu``). BookSim2's figure for the first is in docs/VALIDATION.md.
+random places of a torus (``--lu``). ``--booksim PROGRAM``: flits through routers a second, with
+finite buffers, beside BookSim2's in the same run (`cases.py` says how it is set).
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from buffered import planned
+from cases import Case
+from cases import theirs as run_booksim
 
 from hopmap.simulator import ENGINES, Parameters, lower, simulate
 from hopmap.simulator.record import Record
@@ -28,6 +32,12 @@ MODELS = {
     "8 packets a channel, fixed": {"network_buffer": 8},
     "8 packets a channel, adaptive": {"network_buffer": 8, "network_routing": "adaptive"},
 }
+BESIDE = (
+    (Case("mesh", "dim_order", "uniform", 8, 1, 8), LOAD),
+    (Case("mesh", "dim_order", "uniform", 8, 1, 8), 0.05),
+    (Case("mesh", "dim_order", "uniform", 2, 8, 64), LOAD),
+    (Case("mesh", "dim_order", "uniform", 2, 64, 512), 0.2),
+)
 LU = {
     "unbounded": {},
     "8 packets, 2 channels": {"network_buffer": 8, "network_virtual_channels": 2},
@@ -60,6 +70,30 @@ def row(name: str, events: int, seconds: float) -> str:
     return f"{name:<32}{events:>12,}{seconds:>8.2f} s{events / seconds / 1e6:>8.2f} M/s"
 
 
+def beside(program: Path) -> None:
+    """Print a row a case: flits through routers a second of both, and how many times as many."""
+    for case, load in BESIDE:
+        theirs = max(
+            (found := run_booksim(program, case, load / case.size, 2000, 500)).flit_hops
+            / found.seconds
+            for _ in range(3)
+        )
+        plan = planned(
+            case.network, case.pattern, load / case.size, CYCLES,
+            size=case.size, channels=case.channels, buffer=case.buffer // case.size,
+            dateline=False, credit_delay=0.0, seed=1,
+        )  # fmt: skip
+        ENGINES["compiled"].run(plan, Record(), None)  # compile
+        ours = 0.0
+        for _ in range(3):
+            begin = time.process_time()
+            events = ENGINES["compiled"].run(plan, Record(), None).events
+            flits = case.size * (events - plan.messages)
+            ours = max(ours, flits / (time.process_time() - begin))
+        what = f"packets of {case.size} at {load}, {case.channels} channels of {case.buffer}"
+        print(f"{what:<44}{ours / 1e6:>8.2f} M/s{theirs / 1e6:>8.2f} M/s{ours / theirs:>7.1f}")
+
+
 def whole_lu() -> None:
     """Print packet-hops and seconds of LU with and without limits to buffers."""
     program, torus = lower(nas_folded("lu.C.64")), topology_from_spec("torus:4x4x4")
@@ -73,6 +107,10 @@ def whole_lu() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lu", action="store_true")
+    parser.add_argument("--booksim", type=Path, metavar="PROGRAM")
+    options = parser.parse_args()
     under_load()
-    if parser.parse_args().lu:
+    if options.lu:
         whole_lu()
+    if options.booksim:
+        beside(options.booksim)
