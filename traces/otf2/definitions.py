@@ -94,21 +94,12 @@ class Definitions:
 
 
 def read_definitions(reader: int, file: str, complaints: Complaints) -> Definitions:
-    """Read the global definitions of an open archive.
-
-    Parameters
-    ----------
-    reader : int
-        Handle of libotf2's reader.
-    file : str
-        The definition file, for messages.
-    complaints : Complaints
-        Where libotf2's own messages are collected.
+    """Read the global definitions of an open archive, see `read_records`.
 
     Raises
     ------
     TraceError
-        The file is missing, cut, or lacks what an MPI program needs.
+        They are missing, cut, or lack what an MPI program needs.
     """
     records = read_records(reader, file, complaints)
     if records.clock is None or records.clock[0] == 0:
