@@ -37,6 +37,10 @@ WORDS = {
     "simulate, simpy": f"simulate {MG} m.csv -t torus:4x2x2 --engine simpy",
     "simulate, compiled": f"simulate {MG} m.csv -t torus:4x2x2",
     "simulate, flow": f"simulate {MG} m.csv -t torus:4x2x2 --engine flow",
+    "simulate, finite buffers": f"simulate {MG} m.csv -t torus:4x2x2 --set network.buffer=4 "
+    "--set network.virtual_channels=2",
+    "simulate, adaptive routes": f"simulate {MG} m.csv -t torus:4x2x2 "
+    "--set network.routing=adaptive",
     "simulate --perfetto --otf2": f"simulate {MG} m.csv -t torus:4x2x2 --perfetto p.json --otf2 o",
     "explain": f"explain {MG} m.csv -t torus:4x2x2",
     "convert": f"convert {MG} --to simgrid --out converted",
