@@ -22,7 +22,8 @@ any budget after a round that gains less than `STALE`. `Portfolio.stopped` says 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
 ``hopmap.mappers.auto``, level INFO). A budget of `moves` is a number of proposals and gives the
-same mapping for the same seed everywhere; what a time budget gives depends on the machine.
+same mapping for the same seed everywhere, beside a time budget that suffices, too; what a time
+budget alone gives depends on the machine.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def portfolio(
             objective, traffic, topology, start, hop_bytes, budget, evaluations, rng
         )
     watch = Watch(seconds, progress, clock)
-    watch.total = None if watch.end is not None else moves
+    watch.total = moves
     order = sweep(traffic, topology)
     search = AnnealingSearch(
         traffic, topology, order if initial is None else initial, objective, rng, watch
@@ -193,8 +194,13 @@ def _members(
     moves: int | None,
     rng: np.random.Generator,
 ) -> Iterator[str]:
-    """Run one member after another on the search, and name it when it is done."""
-    topology, watch = search.topology, search.watch
+    """Run one member after another on the search, and name it when it is done.
+
+    Members have shares of the time or of the moves; with both, time only ends the search, so that
+    moves give the same mapping wherever it suffices.
+    """
+    topology = search.topology
+    watch = search.watch if moves is None else Watch()
     yield "given order"
     search.assign(with_free_slots(order, topology))
     yield "sweep"
@@ -203,7 +209,7 @@ def _members(
         for name, node_of in cartesian_orders(grid, topology):
             search.assign(with_free_slots(node_of, topology))
             yield name
-        folded = best_fold(traffic, topology, search.model, objective, FOLDS, watch.over)
+        folded = best_fold(traffic, topology, search.model, objective, FOLDS, search.watch.over)
         if folded is not None:
             starts.append(with_free_slots(folded, topology))
             search.assign(starts[0])
@@ -214,7 +220,7 @@ def _members(
         search.assign(with_free_slots(curve(traffic, topology), topology))
         yield curve.__name__
     levels = bool(spans_of(topology))
-    for start in _bisections(search, levels, rng):
+    for start in _bisections(search, watch, levels, rng):
         starts.append(start)
         search.assign(start)
         yield "recursive_bisection"
@@ -265,13 +271,17 @@ def _members(
 
 
 def _bisections(
-    search: AnnealingSearch, levels: bool, rng: np.random.Generator
+    search: AnnealingSearch, watch: Watch, levels: bool, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Make mappings to start annealing from."""
-    watch, tries = search.watch, 1
+    """Make mappings to start annealing from, with a share of the time of a watch."""
+    tries = 1
+
+    def over() -> bool:
+        return _part(watch) > BISECTION or search.watch.over()
+
     for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
         begin = watch.now()
-        yield bisected(search.model, search.topology, rng, tries, lambda: _part(watch) > BISECTION)
+        yield bisected(search.model, search.topology, rng, tries, over)
         spent, left = max(watch.now() - begin, 1e-3), watch.left()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)

@@ -34,8 +34,9 @@ def assumed(
 
 
 def _links(result: Result, network: Topology) -> Iterator[str]:
-    """Yield those of links that carried anything."""
-    used = np.unique(network.link_kind[result.link_busy > 0])
+    """Yield those of links that carried anything, if only a message of no bytes."""
+    carried = (result.link_messages > 0) | (result.link_busy > 0)  # busy with requests and grants
+    used = np.unique(network.link_kind[carried])
     for kind in (network.kinds[place] for place in used.tolist()):
         prefix = "link" if len(network.kinds) == 1 else f"link.{kind.name}"
         for quantity, source in zip(("bandwidth", "latency"), kind.sources, strict=True):

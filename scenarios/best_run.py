@@ -51,10 +51,10 @@ def best_run(
             done = done[done[column] == wanted]
     cases = done[list(CASE)].drop_duplicates()
     if cases.empty:
-        known = ", ".join(_named(runs[list(CASE)].drop_duplicates()))
+        known = "; ".join(_named(runs[list(CASE)].drop_duplicates()))
         raise StoreError(f"{folder}: no such run has finished: expected one of {known or 'none'}")
     if len(cases) > 1:
-        named = ", ".join(_named(cases[:4])) + ", ..." * (len(cases) > 4)
+        named = "; ".join(_named(cases[:4])) + "; ..." * (len(cases) > 4)
         options = " ".join(option for column, option in CASE.items() if cases[column].nunique() > 1)
         raise StoreError(
             f"{folder}: {len(cases)} cases ({named}): expected one, as {options} tells them apart"

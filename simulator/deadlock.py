@@ -34,7 +34,8 @@ def deadlock(
         Strands that did not finish, in order; the row that each waits in; and how many messages, or
         receives, the channel had before the one that it waits for.
     waits : mapping of int to int, optional
-        Virtual channels, by link and number, whose first packet waits for room in another.
+        Virtual channels, link times channels of each plus number, whose first packet waits for room
+        in another.
     """
     program = plan.program
     told = []
@@ -60,12 +61,14 @@ def deadlock(
 
 def _ring(waits: Mapping[int, int]) -> list[int]:
     """Follow who waits for whom from the first that comes back to where it has been."""
-    for begin in sorted(waits):
-        way = [begin]
-        while way[-1] in waits and waits[way[-1]] not in way:
-            way.append(waits[way[-1]])
-        if way[-1] in waits:
-            return way[way.index(waits[way[-1]]) :]
+    known: set[int] = set()
+    for each in sorted(waits):
+        way: dict[int, int] = {}
+        while each in waits and each not in known and each not in way:
+            way[each], each = len(way), waits[each]
+        if each in way:
+            return list(way)[way[each] :]
+        known |= way.keys()
     return []
 
 

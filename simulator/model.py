@@ -163,9 +163,26 @@ def tail_arrival(end: float, latency: float) -> float:
     return end + latency
 
 
-def credit_arrival(end: float, latency: float, credit_delay: float) -> float:
-    """When a link knows that there is room behind it, where a packet's tail left at `end`."""
-    return end + latency + credit_delay
+def place_free(
+    start: float, end: float, size: int, flit: int, leaving: float, entering: float
+) -> float:
+    """When the place of a packet that leaves from `start` to `end` can be taken by the next one.
+
+    With its tail; where credits are of flits (bytes, 0: of packets), once one has left, as in
+    wormhole routers (Dally and Seitz, 1987), but not so early that the next packet runs into it.
+    `leaving` and `entering` are the bandwidths of the links from and to it, bytes/s.
+    """
+    if flit == 0 or size <= flit:
+        return end
+    first = start + flit / leaving
+    followed = end - (size - flit) / entering
+    free = first if first > followed else followed
+    return free if free > start else end
+
+
+def credit_arrival(free: float, latency: float, credit_delay: float) -> float:
+    """When a link knows of a place behind it that is `free` from then on."""
+    return free + latency + credit_delay
 
 
 def noticed(

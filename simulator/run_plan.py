@@ -56,6 +56,8 @@ class RunPlan:
         last server hold, the others are as the topology's own route has them.
     classes : ndarray(int64)
         Of virtual channels, of every entry of `servers`, or ANY; empty where buffers are unbounded.
+    lanes : int
+        Virtual channels of each class, of which a packet takes the one with most room.
     routes : Routes or None
         How packets find their way, where paths are not fixed.
     channels : Channels or None
@@ -81,6 +83,7 @@ class RunPlan:
     indptr: Ints
     servers: Ints
     classes: Ints
+    lanes: int
     routes: Routes | None
     channels: Channels | None
     number_bits: int
@@ -105,11 +108,6 @@ class RunPlan:
         """Servers that are injection links."""
         nodes = (len(self.bandwidth) - self.links) // 3
         return range(self.links, self.links + nodes)
-
-    @property
-    def lanes(self) -> int:
-        """Virtual channels of each class, of which a packet takes the one with most room."""
-        return self.parameters.network_virtual_channels // (int(self.classes.max(initial=0)) + 1)
 
     def ends(self) -> tuple[Ints, Ints]:
         """Nodes at which each path begins and ends; of a path within a node, anything."""
@@ -146,9 +144,9 @@ def plan_run(
 
     bandwidth, latency = speeds(topology, parameters)
     routes = routes_of(topology, np.unique(np.concatenate((source, target))), parameters)
-    channels = None
+    channels, lanes = None, 1
     if routes is None:
-        classes = no_rings(topology, indptr, servers, parameters)
+        classes, lanes = no_rings(topology, indptr, servers, parameters)
     else:
         classes = np.zeros(len(servers) * bool(parameters.network_buffer), dtype=np.int64)
         channels = channels_of(topology, routes, parameters)
@@ -172,6 +170,7 @@ def plan_run(
         indptr=indptr,
         servers=servers,
         classes=classes,
+        lanes=lanes,
         routes=routes,
         channels=channels,
         number_bits=max(messages, program.strands, buffers).bit_length(),

@@ -181,6 +181,27 @@ def _ensemble(
     return Ensemble(makespans, noisy.noise_seed, levels(noisy))
 
 
+def expect_known(parameters: Parameters, engine: str) -> None:
+    """Raise `ParameterError` where an engine has nothing that parameters are of."""
+    if ENGINES[engine].packets:
+        return
+    if parameters.nic != "fifo":
+        raise ParameterError(
+            f"nic {parameters.nic}: engine {engine} has no packets that could take turns: "
+            f"expected fifo"
+        )
+    if parameters.network_buffer:
+        raise ParameterError(
+            f"network.buffer {parameters.network_buffer}: engine {engine} has no packets that wait "
+            f"for room: expected 0"
+        )
+    if parameters.network_routing != DETERMINISTIC:
+        raise ParameterError(
+            f"network.routing {parameters.network_routing}: engine {engine} has no packets that "
+            f"find their way: expected {DETERMINISTIC}"
+        )
+
+
 def prepared(
     program: Program | Trace | Folded,
     topology: Topology,
@@ -199,21 +220,7 @@ def prepared(
         raise ParameterError(
             f"use of links over time: engine {engine} does not serve packets: expected {packets}"
         )
-    if parameters.nic != "fifo" and not ENGINES[engine].packets:
-        raise ParameterError(
-            f"nic {parameters.nic}: engine {engine} has no packets that could take turns: "
-            f"expected fifo"
-        )
-    if parameters.network_buffer and not ENGINES[engine].packets:
-        raise ParameterError(
-            f"network.buffer {parameters.network_buffer}: engine {engine} has no packets that wait "
-            f"for room: expected 0"
-        )
-    if parameters.network_routing != DETERMINISTIC and not ENGINES[engine].packets:
-        raise ParameterError(
-            f"network.routing {parameters.network_routing}: engine {engine} has no packets that "
-            f"find their way: expected {DETERMINISTIC}"
-        )
+    expect_known(parameters, engine)
     if not isinstance(program, Program):
         program = lower(program, parameters.algorithms)
     elif parameters.algorithms and dict(parameters.algorithms) != dict(program.algorithms):

@@ -13,7 +13,12 @@ from hopmap.topologies import Topology
 from hopmap.topologies.next_hops import NO_WAY, links_of_leaves
 from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
-from hopmap.topologies.virtual_channels import channel_classes, classes_by_place, waiting_cycle
+from hopmap.topologies.virtual_channels import (
+    channel_classes,
+    class_count,
+    classes_by_place,
+    waiting_cycle,
+)
 
 from .routing.routes import ADAPTIVE, PAR, SPRAYING, Routes
 
@@ -83,16 +88,26 @@ def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> C
     return channels
 
 
-def no_rings(topology: Topology, indptr: Ints, servers: Ints, parameters: Parameters) -> Ints:
-    """Return the class of virtual channels of every server of some paths; none without buffers.
+def no_rings(
+    topology: Topology, indptr: Ints, servers: Ints, parameters: Parameters
+) -> tuple[Ints, int]:
+    """Return the classes of virtual channels that some paths take, and the channels of a class.
 
-    It is `ANY` on links from and to nodes that forward nothing: no packet waits for these buffers
-    that holds another.
+    The number of classes is the network's, so that a run does not depend on whether others pass
+    elsewhere.
 
     Parameters
     ----------
     indptr, servers : ndarray(int64)
         Paths as `RunPlan` has them: injection, links, ejection.
+
+    Returns
+    -------
+    ndarray(int64)
+        Class of every entry of `servers`; none without buffers. `ANY` on links from and to nodes
+        that forward nothing: no packet waits for these buffers that holds another.
+    int
+        Virtual channels of each class.
 
     Raises
     ------
@@ -100,7 +115,7 @@ def no_rings(topology: Topology, indptr: Ints, servers: Ints, parameters: Parame
         With so few virtual channels, buffers that these paths hold and wait for form a ring.
     """
     if not parameters.network_buffer:
-        return np.empty(0, dtype=np.int64)
+        return np.empty(0, dtype=np.int64), 1
     inside = servers < topology.links
     starts = np.concatenate(([0], np.cumsum(inside)))[indptr]
     links = servers[inside]
@@ -118,4 +133,5 @@ def no_rings(topology: Topology, indptr: Ints, servers: Ints, parameters: Parame
         )
     classes = np.full(len(servers), ANY, dtype=np.int64)
     classes[inside] = np.where(np.isin(links, links_of_leaves(topology)), ANY, taken)
-    return classes
+    number = max(class_count(topology), int(taken.max(initial=0)) + 1)
+    return classes, most // min(number, most)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit
 
+from .detour_kernels import DetourRouter
 from .dragonfly_plus_kernels import DragonflyPlusRouter
 from .part_kernels import PartRouter
 from .routing import Router, next_link
@@ -84,12 +85,14 @@ def next_hops(topology: Topology, destinations: Ints) -> NextHops:
     Raises
     ------
     TopologyError
-        Routes that are listed from node to node, no routes at all, or tables that are too large.
+        Routes that are listed from node to node (those round failed links are), no routes at all,
+        or tables that are too large.
     """
-    if isinstance(topology.router, RouteRouter | PartRouter):
+    if isinstance(topology.router, RouteRouter | PartRouter | DetourRouter):
         raise TopologyError(
             f"{topology.spec}: routes are known from node to node alone, and not from switches: "
-            f"expected a network of another family for routes chosen on the way"
+            f"expected a network of another family, without links that are down, for routes chosen "
+            f"on the way"
         )
     place, home, up, down = _places(topology)
     count = int(place.max()) + 1

@@ -59,8 +59,9 @@ def check_mapping(
         node = over[0]
         sitting = np.flatnonzero(nodes == node)[:4]
         raise MappingError(
-            f"{name}: node {node} takes {used[node]} ranks ({', '.join(map(str, sitting))}"
-            f"{', ...' if used[node] > 4 else ''}) but has {topology.slots[node]} slots"
+            f"{name}: rank{'s' if used[node] > 1 else ''} {', '.join(map(str, sitting))}"
+            f"{', ...' if used[node] > 4 else ''} on node {node}: expected {topology.slots[node]} "
+            "at most"
         )
     return nodes
 

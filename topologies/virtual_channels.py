@@ -35,6 +35,7 @@ from .topology import Topology
 from .tree_kernels import TreeRouter
 
 Ints = NDArray[np.int64]
+LAST_ONLY = 4  # nodes of a ring up to which a wrap-around link is the last one of a route
 
 
 def channel_classes(topology: Topology, indptr: Ints, links: Ints) -> Ints:
@@ -63,6 +64,22 @@ def channel_classes(topology: Topology, indptr: Ints, links: Ints) -> Ints:
     if not len(waiting_cycle(indptr, links)):
         return alone
     return np.arange(len(links)) - indptr[route]
+
+
+def class_count(topology: Topology) -> int:
+    """Return how many classes the routes of a network have, all of them together.
+
+    0 of a graph, where only the routes that are asked for can tell. On a ring of four, half-way
+    routes at most wrap around, with their last link: nothing goes on behind it.
+    """
+    router = topology.router
+    if isinstance(router, FatTreeRouter | TreeRouter):
+        return 1
+    if isinstance(router, DragonflyRouter | DragonflyPlusRouter):
+        return 1 + any(kind.name == "global" for kind in topology.kinds)
+    if isinstance(router, BoxRouter | FoldedRouter):
+        return 1 + bool((router.dims[router.wraps] > LAST_ONLY).any())
+    return 0
 
 
 def classes_by_place(topology: Topology, tables: NextHops) -> NDArray[np.int16]:

@@ -48,7 +48,7 @@ class Measured(NamedTuple):
     latency : float
         Mean cycles from a packet's making to its delivery; infinite where BookSim gave up.
     flit_hops : float
-        Flits through routers.
+        Flits through routers, of 64 sources.
     seconds : float
         That it took.
     """

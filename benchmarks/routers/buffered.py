@@ -11,9 +11,9 @@ from functools import cache
 from itertools import pairwise, product
 
 import numpy as np
-from booksim import HOP, IN, OUT, Measured
+from booksim import HOP, IN, OUT
 from numpy.typing import NDArray
-from traffic import NODES, SIDE, injected, made, on_grid, replayed
+from traffic import NODES, SIDE, injected, made, on_grid
 
 from hopmap.simulator import Parameters
 from hopmap.simulator.run_plan import RunPlan, plan_run
@@ -24,19 +24,24 @@ Ints = NDArray[np.int64]
 
 
 @cache
-def network(topology: str, dateline: bool) -> tuple[Topology, Ints, Ints, Ints, int]:
+def network(topology: str) -> tuple[Topology, Ints, Ints, Ints, int]:
     """Paths of all pairs of nodes, those of one way round the rings of x and y behind the others'.
 
-    On a torus BookSim's packets that go over the wrap-around link of a dimension keep to one class
-    of virtual channels in it, those that do not to the other; hopmap's (`dateline`) change theirs
-    behind that link.
+    Returns
+    -------
+    topology : Topology
+    indptr, servers, classes : ndarray(int64)
+        As `RunPlan` has them. On a torus packets that go over the wrap-around link of a dimension
+        keep to one class of virtual channels in it, those that do not to the other, as BookSim's.
+    ways : int
+        Paths of each pair.
     """
     here = topology_from_spec(f"{topology}:{SIDE}x{SIDE}").with_links(bandwidth=1.0, latency=HOP)
     source, target = np.divmod(np.arange(NODES * NODES), NODES)
     corner = source // SIDE * SIDE + target % SIDE
     ways = both_ways(here) if topology == "torus" else [here]
-    along = [legs(way, source, corner, dateline) for way in ways]
-    across = [legs(way, corner, target, dateline) for way in ways]
+    along = [legs(way, source, corner) for way in ways]
+    across = [legs(way, corner, target) for way in ways]
     servers: list[int] = []
     classes: list[int] = []
     lengths: list[int] = []
@@ -49,17 +54,14 @@ def network(topology: str, dateline: bool) -> tuple[Topology, Ints, Ints, Ints, 
     return here, indptr, np.array(servers), np.array(classes), len(ways) ** 2
 
 
-def legs(way: Topology, source: Ints, target: Ints, dateline: bool) -> list[tuple[Ints, Ints]]:
+def legs(way: Topology, source: Ints, target: Ints) -> list[tuple[Ints, Ints]]:
     """Links from nodes to others of the same row or column, and the classes on them."""
     starts, links = way.routes(source, target)
     step = np.abs(way.link_from[links] - way.link_to[links])
     wraps = (step != 1) & (step != SIDE)
-    found = []
-    for a, b in pairwise(starts):
-        passed = np.cumsum(wraps[a:b]) - wraps[a:b]
-        kinds = passed if dateline else np.full(b - a, wraps[a:b].any())
-        found.append((links[a:b], kinds.astype(np.int64)))
-    return found
+    return [
+        (links[a:b], np.full(b - a, wraps[a:b].any(), dtype=np.int64)) for a, b in pairwise(starts)
+    ]
 
 
 def planned(
@@ -71,12 +73,22 @@ def planned(
     size: int,
     channels: int,
     buffer: int,
-    dateline: bool,
-    credit_delay: float,
-    seed: int,
+    seed: int = 1,
 ) -> RunPlan:
-    """Plan the run: one byte is a flit, one second a cycle; a buffer is in packets."""
-    here, indptr, servers, classes, ways = network(topology, dateline)
+    """Plan the run of what is made until a cycle.
+
+    Parameters
+    ----------
+    load : float
+        Packets per source and cycle.
+    end : int
+        Cycles; one second is one.
+    size : int
+        Flits of a packet; one byte is one.
+    buffer : int
+        Packets of a buffer, 0 for any number.
+    """
+    here, indptr, servers, classes, ways = network(topology)
     parameters = Parameters(
         overhead_send=0.0,
         overhead_recv=0.0,
@@ -88,7 +100,7 @@ def planned(
         ejection_latency=OUT,
         network_buffer=buffer,
         network_virtual_channels=channels,
-        network_credit_delay=credit_delay,
+        network_flit=1,
     )
     rng = np.random.default_rng(seed)
     source, cycle = made(NODES, load, end, rng)
@@ -102,32 +114,3 @@ def planned(
     if not buffer:
         classes = np.empty(0, dtype=np.int64)
     return replace(ready, path=path, back=path, indptr=indptr, servers=servers, classes=classes)
-
-
-def hopmap(
-    topology: str,
-    pattern: str,
-    load: float,
-    window: int,
-    *,
-    size: int,
-    channels: int,
-    buffer: int,
-    dateline: bool = False,
-    credit_delay: float = 0.0,
-    seed: int = 1,
-) -> Measured:
-    """Replay: a window to warm up, two to measure, and one more in which traffic goes on."""
-    ready = planned(
-        topology,
-        pattern,
-        load,
-        4 * window,
-        size=size,
-        channels=channels,
-        buffer=buffer,
-        dateline=dateline,
-        credit_delay=credit_delay,
-        seed=seed,
-    )
-    return replayed(ready, window)

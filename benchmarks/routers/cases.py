@@ -6,8 +6,8 @@ cut-through): smaller ones, BookSim's wormholes, are outside its model.
 
 What is made the same: a hop takes 2 cycles in BookSim's router (allocation of channel and switch in
 one, `piggyback`, and crossing) and those of the channel, which is hopmap's latency of a link; a
-place is taken again a flit and two latencies later, which takes `credit_delay` = 2 there and 0
-here.
+place is taken again a flit and two latencies later (`network.flit`), which takes `credit_delay` = 2
+there and 0 here.
 Channels of an input share no port of the crossbar (`input_speedup` = channels), a full channel is
 not allocated (`vc_busy_when_full`), and a packet of several flits keeps the switch
 (`hold_switch_for_packet`).
@@ -22,6 +22,9 @@ from typing import NamedTuple
 import buffered
 import dragonfly
 from booksim import HOP, Measured, booksim
+
+from hopmap.simulator import ENGINES
+from hopmap.simulator.record import Record
 
 GRID = ("uniform", "transpose", "tornado", "neighbor", "shuffle")
 GROUPS = ("uniform", "bad_dragon", "tornado", "neighbor")
@@ -48,8 +51,8 @@ class Case(NamedTuple):
     def window(self) -> int:
         """Cycles to warm up, and half of those measured: more where few packets get through."""
         if self.size == 1:
-            return 2000 if self.buffer == 1 else 500
-        return 1000
+            return 8000 if self.buffer == 1 else 2000
+        return 4000
 
     @property
     def guess(self) -> float:
@@ -81,23 +84,35 @@ def cases() -> list[Case]:
     return groups[:first] + grids[:two] + groups[first:] + grids[two:]
 
 
-def ours(case: Case, load: float, window: int, seed: int = 1) -> Measured:
-    """Run hopmap; a load is in packets per source and cycle."""
+def ours(case: Case, load: float, window: int, seed: int = 1) -> float:
+    """Run hopmap; return its mean latency.
+
+    A window warms up, two are measured, and in one more traffic goes on.
+
+    Parameters
+    ----------
+    load : float
+        Packets per source and cycle.
+    window : int
+        Cycles.
+    """
     network, routing, pattern, channels, size, buffer = case
-    places = buffer // size
-    if network == "dragonfly":
-        return dragonfly.hopmap(
-            routing, pattern, load, window, size=size, channels=channels, buffer=places, seed=seed
-        )
-    return buffered.hopmap(
-        network, pattern, load, window, size=size, channels=channels, buffer=places, seed=seed
+    plan, on = (
+        (dragonfly.planned, routing) if network == "dragonfly" else (buffered.planned, network)
     )
+    places = buffer // size
+    ready = plan(
+        *(on, pattern, load, 4 * window), size=size, channels=channels, buffer=places, seed=seed
+    )
+    messages = ENGINES["compiled"].run(ready, Record(messages=True), None).messages
+    inside = (messages.sent >= window) & (messages.sent < 3 * window)
+    return float((messages.delivered - messages.sent)[inside].mean())
 
 
 def theirs(
     program: Path, case: Case, load: float, window: int, most: float, **options: object
 ) -> Measured:
-    """Run BookSim2."""
+    """Run BookSim2, likewise; `options` are its own, in place of ours."""
     given: dict[str, object] = {
         "topology": case.network,
         "traffic": case.pattern,

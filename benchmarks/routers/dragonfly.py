@@ -15,11 +15,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from booksim import HOP, IN, OUT, Measured
-from traffic import injected, made, on_dragonfly, replayed
+from booksim import HOP, IN, OUT
+from traffic import injected, made, on_dragonfly
 
 from hopmap.simulator import Parameters
-from hopmap.simulator.run_plan import plan_run
+from hopmap.simulator.run_plan import RunPlan, plan_run
 from hopmap.topologies import Topology, topology_from_spec
 
 NODES = 72
@@ -40,18 +40,18 @@ def network() -> Topology:
     return here
 
 
-def hopmap(
+def planned(
     routing: str,
     pattern: str,
     load: float,
-    window: int,
+    end: int,
     *,
     size: int,
     channels: int,
     buffer: int,
-    seed: int = 1,
-) -> Measured:
-    """Replay, as `buffered.hopmap` does; links from and to nodes are the network's here."""
+    seed: int,
+) -> RunPlan:
+    """Plan the run, as `buffered.planned` does; links from and to nodes are the network's here."""
     parameters = Parameters(
         overhead_send=0.0,
         overhead_recv=0.0,
@@ -65,13 +65,14 @@ def hopmap(
         memory_latency=float(IN + OUT),
         network_routing=ROUTINGS[routing],
         network_buffer=buffer,
+        network_flit=1,
         network_virtual_channels=channels,
     )
     rng = np.random.default_rng(seed)
-    source, cycle = made(NODES, load, 4 * window, rng)
+    source, cycle = made(NODES, load, end, rng)
     target = on_dragonfly(pattern, source, NODES, rng)
     program = injected(pattern, source, cycle, target, NODES, size)
-    return replayed(plan_run(program, network(), np.arange(NODES), parameters), window)
+    return plan_run(program, network(), np.arange(NODES), parameters)
 
 
 def options(routing: str, pattern: str) -> dict[str, object]:

@@ -1,8 +1,8 @@
-"""Routers beside BookSim2: ``python benchmarks/routers/routers.py BOOKSIM OUT``.
+"""Routers beside BookSim2: ``python benchmarks/routers/routers.py BOOKSIM OUT [OPTION=VALUE]...``.
 
 BOOKSIM is its executable, with `dragonfly.diff` for the dragonfly's routings. OUT is a table of one
 row a case and load, which is gone on with if it is there. What a case is, and what is made the
-same, `cases.py` says.
+same, `cases.py` says; an OPTION of BookSim's is set in its place.
 
 A network saturates where the mean latency of what is made in two windows, after one, is three times
 that of a load near 0. hopmap's saturation is closed in on; then both are run at parts of that load.
@@ -55,7 +55,7 @@ def saturation(case: Case, limit: float) -> float:
     """Close in on the load at which hopmap's latency reaches a limit, in packets."""
 
     def beyond(load: float) -> float:
-        return ours(case, load, case.window).latency / limit - 1
+        return ours(case, load, case.window) / limit - 1
 
     low = high = case.guess / case.size
     below = above = beyond(low)
@@ -80,7 +80,7 @@ def saturation(case: Case, limit: float) -> float:
 
 def compared(program: Path, case: Case, **options: object) -> Iterator[Point]:
     """Run both at parts of hopmap's saturation, until BookSim's is bracketed."""
-    zero = ours(case, EMPTY * case.guess / case.size, case.window).latency
+    zero = ours(case, EMPTY * case.guess / case.size, case.window)
     limit = SATURATED * zero
     mine = saturation(case, limit)
 
@@ -88,7 +88,7 @@ def compared(program: Path, case: Case, **options: object) -> Iterator[Point]:
         load = part * mine
         if load * case.size > 1:
             return Point(case, zero, mine * case.size, part, float("inf"), float("inf"))
-        here = ours(case, load, case.window).latency
+        here = ours(case, load, case.window)
         most = limit * (10 if part < min(BRACKET) else 2)  # asked of those still under way, too
         there = theirs(program, case, load, case.window, most, **options).latency
         return Point(case, zero, mine * case.size, part, here, there)
@@ -113,15 +113,16 @@ def read(files: list[Path]) -> list[Point]:
     return points
 
 
-def main(program: Path, out: Path) -> None:
+def main(program: Path, out: Path, *words: str) -> None:
+    options = dict(word.split("=") for word in words)
     known = {point.case for point in read([out])} if out.exists() else set()
     with out.open("a", newline="") as file:
         table = csv.writer(file)
         for case in cases():
             if case not in known:
-                table.writerows([*p.case, *p[1:]] for p in list(compared(program, case)))
+                table.writerows([*p.case, *p[1:]] for p in list(compared(program, case, **options)))
                 file.flush()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -6,15 +6,10 @@ of all nodes (`tornado(72,1,1)`), and bad_dragon is to any node of the next grou
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
-from booksim import Measured
 from numpy.typing import NDArray
 
-from hopmap.simulator import ENGINES, Op, Program
-from hopmap.simulator.record import Record
-from hopmap.simulator.run_plan import RunPlan
+from hopmap.simulator import Op, Program
 
 Ints = NDArray[np.int64]
 SIDE = 8
@@ -71,16 +66,3 @@ def injected(name: str, source: Ints, cycle: Ints, target: Ints, nodes: int, siz
         size=np.where(message, size, 0).astype(np.int64),
         target=np.full(rows, -1, dtype=np.int64),
     )
-
-
-def replayed(ready: RunPlan, window: int) -> Measured:
-    """Replay: a window to warm up, two to measure, and one more in which traffic goes on."""
-    begin = time.process_time()
-    outcome = ENGINES["compiled"].run(ready, Record(messages=True), None)
-    seconds = time.process_time() - begin
-    sent, there = outcome.messages.sent, outcome.messages.delivered
-    inside = (sent >= window) & (sent < 3 * window)
-    rows = ready.program.sends()
-    size = ready.program.size[rows]
-    hops = (size * (np.diff(ready.indptr)[ready.path[rows]] - 1)).sum()
-    return Measured(float((there - sent)[inside].mean()), float(hops), seconds)

@@ -6,8 +6,8 @@ each time; an exchange is tabu if that forbids it to both ranks. Exchanges that 
 are allowed all the same, and those that have not been made for long are forced. As there, tabu
 lasts 0.9 to 1.1 n steps, and exchanges are forced after `aspiration` n^2.
 
-All gains are kept in tables of slots x slots, so there are at most `MOST` slots. A step looks at
-every gain, O(slots^2), and renews those that have changed, O(slots * peers).
+All gains are kept in tables of slots x slots, so there are at most `MOST` slots. A step renews and
+looks at every gain, O(slots^2).
 
 `iterated_tabu` is what `auto` runs on few slots: tabu searches of `LENGTH` n steps, each from the
 best that a chain of them has met with some of the ranks shuffled; after `PATIENCE` that did not
@@ -104,7 +104,7 @@ def tabu(
     named = objective_named(objective)
     bound = cost_bound(model, topology)
     search = begun(model, with_free_slots(initial, topology), rng)
-    shortest, longest = lasting(slots)
+    shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1  # steps that a place is tabu for
     some = max(1, WORK // slots**2)
     try:
         while search.steps[0] < steps and search.costs[1] > bound and not watch.over():
@@ -116,11 +116,6 @@ def tabu(
     except KeyboardInterrupt:
         raise Interrupted(best_places(search)[: traffic.ranks]) from None
     return best_places(search)[: traffic.ranks]
-
-
-def lasting(slots: int) -> tuple[int, int]:
-    """Fewest and most steps for which a place is tabu."""
-    return int(0.9 * slots), int(1.1 * slots) + 1
 
 
 def begun(model: CostModel, places: NDArray[np.int64], rng: np.random.Generator) -> TabuSearch:

@@ -1,8 +1,7 @@
 """Compiled robust tabu search: all gains kept up to date, the best allowed exchange made.
 
 Of every rank is also kept what it would cost at the place of every other, so that a step renews
-each of its gains in O(1): those of the two that have moved as well. O(slots * peers) for sparse
-traffic, then, and one look at every gain.
+every gain in O(1), those of the two that have moved as well: O(slots^2) a step.
 
 Gains, and until when exchanges are tabu, lie as ``table[k, x]`` for ranks x and x + k (modulo their
 number), k up to half of it: rows of one length, every pair once, read from end to end by vector

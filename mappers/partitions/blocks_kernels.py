@@ -20,6 +20,15 @@ STALE = 0.02  # part of what all rounds have gained that the next one gains at l
 
 
 @njit
+def loads(block: NDArray[np.int32], size: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
+    """Size of all vertices of each block."""
+    load = np.zeros(blocks, dtype=np.int64)
+    for v in range(len(block)):
+        load[block[v]] += size[v]
+    return load
+
+
+@njit
 def block_cost(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -101,9 +110,7 @@ def improve(
     """
     n, blocks = len(block), len(room)
     near, found = np.zeros(blocks), np.empty(blocks, dtype=np.int32)
-    load = np.zeros(blocks, dtype=np.int64)
-    for v in range(n):
-        load[block[v]] += size[v]
+    load = loads(block, size, blocks)
     moved_in = np.zeros(n, dtype=np.int32)
     moved, origin = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     seeds, changed = np.empty(n, dtype=np.int64), np.arange(n)
@@ -215,10 +222,8 @@ def fit(
     A vertex without a neighbour in a block with room goes to the block with room that is nearest.
     """
     blocks = len(room)
-    load = np.zeros(blocks, dtype=np.int64)
-    for v in range(len(block)):
-        load[block[v]] += 1
     ones = np.ones(len(block), dtype=np.int64)
+    load = loads(block, ones, blocks)
     near, found = np.zeros(blocks), np.empty(blocks, dtype=np.int32)
     for own in range(blocks):
         if load[own] <= room[own]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit
 
+from .blocks_kernels import loads
 from .flow_kernels import Network, balanced_cut
 
 
@@ -36,9 +37,7 @@ def recut(
     stay there.
     """
     n, blocks = len(block), len(room)
-    load = np.zeros(blocks, dtype=np.int64)
-    for v in range(n):
-        load[block[v]] += size[v]
+    load = loads(block, size, blocks)
     local = np.full(n, -1, dtype=np.int32)
     active = np.ones(blocks, dtype=np.bool_)
     total = 0.0
@@ -111,18 +110,8 @@ def _recut_pair(
     apart = far[a, b] - (far[a, a] + far[b, b]) / 2
     if apart <= 0:
         return 0.0
-    here, depth, taken = _corridor(
-        indptr,
-        peer,
-        size,
-        block,
-        a,
-        b,
-        ends,
-        local,
-        deep,
-        (int(part * load[a]), int(part * load[b])),
-    )
+    most = int(part * load[a]), int(part * load[b])
+    here, depth, taken = _corridor(indptr, peer, size, block, a, b, ends, local, deep, most)
     n = len(here)
     arcs = 0
     start = np.zeros(n + 1, dtype=np.int32)

@@ -130,8 +130,8 @@ def vcycle(
         groups.append(group)
         block = _of_groups(group, count, block)
     far, room = between(machine, front), _room(machine, front, len(graph.size))
-    few = blocks <= FEW
-    rounds = QUICK if begin != end and not few else ROUNDS
+    few, splits = blocks <= FEW, begin != end
+    rounds = QUICK if splits and not few else ROUNDS
 
     def refine(block: NDArray[np.int32], k: int) -> None:
         search = (*levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
@@ -141,13 +141,11 @@ def vcycle(
             improve(*search)
 
     runs: list[tuple[float, float, int, NDArray[np.int32]]] = []
-    for _ in range(RUNNERS if begin != end and few else 1):
-        split = block.copy()
-        if begin != end:
-            split = _split(levels[-1], block, machine, begin, end, random)
+    for _ in range(RUNNERS if splits and few else 1):
+        split = _split(levels[-1], block, machine, begin, end, random) if splits else block.copy()
         k = len(levels) - 1
         refine(split, k)
-        while k and begin != end and few and len(levels[k - 1].size) <= RACE:
+        while k and splits and few and len(levels[k - 1].size) <= RACE:
             k -= 1
             split = split[groups[k]]
             refine(split, k)

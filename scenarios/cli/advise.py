@@ -19,6 +19,7 @@ from .arguments import (
     Steps,
     Topology,
     TraceOrTraffic,
+    replay_settings,
     settings_given,
 )
 from .console import print_table, say, working
@@ -85,7 +86,7 @@ def advise(
             nodelist=nodelist,
             spread=spread,
             engine=engine,
-            settings=settings_given(set_),
+            settings=replay_settings(set_),
             steps=steps,
             rounds=rounds,
             progress=progress,

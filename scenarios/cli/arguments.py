@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from .console import note
 from .listing import complete_engines, complete_topologies
 from .stdin import from_stdin
 
@@ -86,6 +87,12 @@ MappingArgument = Annotated[
         help=MAPPING_HELP,
         callback=from_stdin,
     ),
+]
+TraceOrJobs = Annotated[
+    str | None, typer.Argument(metavar="TRACE", help=TRACE_HELP, callback=from_stdin)
+]
+MappingOrJobs = Annotated[
+    Path | None, typer.Argument(metavar="MAPPING", help=MAPPING_HELP, callback=from_stdin)
 ]
 Names = Annotated[
     str | None,
@@ -174,6 +181,16 @@ def settings_given(words: Sequence[str] | None) -> dict[str, str | int | float]:
     from hopmap.simulator.parameters.settings import parse_settings
 
     return dict(parse_settings(words or []))
+
+
+def replay_settings(words: Sequence[str] | None) -> dict[str, str | int | float]:
+    """Return what ``--set`` sets of a replay, by key; note what changes nothing in it."""
+    from hopmap.simulator.parameters.settings import without_effect
+
+    settings = settings_given(words)
+    if idle := without_effect(settings):
+        note(f"{', '.join(idle)}: without effect where network.buffer is 0, any number of packets")
+    return settings
 
 
 def failing(topology: str, failures: str | None) -> str:

@@ -56,7 +56,7 @@ def choose(
         Path | None,
         typer.Option(
             metavar="FILE.toml",
-            help='Table [ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
+            help=r'Table \[ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
             "ones when left out.",
         ),
     ] = None,

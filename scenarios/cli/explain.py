@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,15 +10,14 @@ import typer
 from hopmap.units import show_bytes, show_seconds
 
 from .arguments import (
-    MAPPING_HELP,
-    TRACE_HELP,
     AsJson,
+    MappingOrJobs,
     OfMapping,
     Rounds,
     Sets,
     Steps,
-    check_options,
-    settings_given,
+    TraceOrJobs,
+    replay_settings,
 )
 from .console import (
     left_out_lines,
@@ -30,8 +28,7 @@ from .console import (
     warn_of,
     working,
 )
-from .jobs import JobOption, JobsOption, placed_jobs
-from .stdin import from_stdin
+from .jobs import JobOption, JobsOption, one_run, placed_jobs
 
 if TYPE_CHECKING:
     from hopmap.scenarios.given import Given, GivenMapping
@@ -45,6 +42,7 @@ SEGMENTS = {
     "serialization": "bytes / bandwidth",
     "latency": "latency",
     "queue": "queues",
+    "room": "waiting for room",
     "job_start": "before its job starts",
 }
 OF_JOBS = ("job", "jobs", "topology", "settings", "top", "doubled")
@@ -53,12 +51,8 @@ SHOWN_PAIRS = 3  # that fit a line
 
 def explain(
     context: typer.Context,
-    trace: Annotated[
-        str | None, typer.Argument(metavar="[TRACE]", help=TRACE_HELP, callback=from_stdin)
-    ] = None,
-    mapping: Annotated[
-        Path | None, typer.Argument(metavar="[MAPPING]", help=MAPPING_HELP, callback=from_stdin)
-    ] = None,
+    trace: TraceOrJobs = None,
+    mapping: MappingOrJobs = None,
     topology: OfMapping = None,
     settings: Sets = None,
     steps: Steps = None,
@@ -76,22 +70,16 @@ def explain(
     from hopmap.scenarios.replays import explain as why
     from hopmap.simulator import Program
 
-    given: Given | None = trace
-    at: GivenMapping | None = mapping
-    if job or jobs:
-        check_options(context, "several jobs", OF_JOBS)
-        if trace is not None:
-            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
-        given, at = placed_jobs(job or (), jobs, topology, settings_given(settings))
-    if given is None or at is None:
-        missing = "TRACE" if given is None else "MAPPING"
-        raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
+    one = one_run(context, trace, mapping, several=bool(job or jobs), has=OF_JOBS)
+    given: Given
+    at: GivenMapping
+    given, at = one or placed_jobs(job or (), jobs, topology, replay_settings(settings))
     with working("replaying") as progress:
         found = why(
             given,
             topology,
             at,
-            settings=settings_given(settings),
+            settings=replay_settings(settings),
             steps=steps,
             rounds=rounds,
             top=top,
@@ -151,15 +139,18 @@ def _print_path(makespan: float, path: Composition) -> None:
     )
     say(f"{path.messages:,} messages; ranks {ranks or 'none'}")
     if path.kinds:
+        columns = {"bytes / bw": "serialization", "latency": "latency", "queue": "queue"}
+        if path.seconds["room"] > 0:
+            columns["room"] = "room"
         say()
         print_table(
-            ("path's messages at", "kind", "behind pairs", "bytes / bw", "latency", "queue"),
+            ("path's messages at", "kind", "behind pairs", *columns),
             [
                 (
                     server.place,
                     server.kind,
                     _pairs(server.behind),
-                    *map(show_seconds, (server.serialization, server.latency, server.queue)),
+                    *(show_seconds(getattr(server, column)) for column in columns.values()),
                 )
                 for server in path.kinds + path.servers
             ],

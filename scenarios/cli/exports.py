@@ -121,9 +121,9 @@ def export(
 
 def file_for(trace: str, out: Path | None, to: str | None) -> Path | None:
     """Return the file that is to be written, if any is; checked before the work is done."""
-    from hopmap.scenarios.launchers.formats import find_launcher
+    from hopmap.scenarios.launchers.formats import OWN, find_launcher
 
-    form = None if to in (None, "csv", "maplib") else find_launcher(str(to))
+    form = None if to is None or to in OWN else find_launcher(to)
     if out is None and to is not None:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
         out = Path(f"{form.called}.{name}" if form and form.called else f"{name}.{to}")

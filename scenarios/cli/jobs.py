@@ -10,9 +10,11 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
+from .arguments import check_options
 from .console import left_out_lines, link_lines, print_json, print_table, say, working
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.jobs.asked import Background, Job
     from hopmap.scenarios.jobs.run import JobsRun
     from hopmap.scenarios.run_files import RunFiles
     from hopmap.simulator import Program
@@ -36,7 +38,7 @@ JobOption = Annotated[
 ]
 JobsOption = Annotated[
     Path | None,
-    typer.Option("--jobs", help="TOML file with tables [[jobs]] and [[background]], likewise."),
+    typer.Option("--jobs", help=r"TOML file with tables [\[jobs]] and [\[background]], likewise."),
 ]
 BackgroundOption = Annotated[
     list[str] | None,
@@ -52,6 +54,37 @@ AloneOption = Annotated[
     bool,
     typer.Option("--alone/--no-alone", help="Replay each job of several alone, too, or not."),
 ]
+
+
+def one_run(
+    context: typer.Context,
+    trace: str | None,
+    mapping: Path | None,
+    *,
+    several: bool,
+    has: Sequence[str],
+) -> tuple[str, Path] | None:
+    """Return trace and mapping of a run, or None where there are several jobs instead.
+
+    Parameters
+    ----------
+    has : sequence of str
+        Options of a run of several jobs, by their names in Python.
+
+    Raises
+    ------
+    typer.BadParameter
+        Both, or neither, or an option that means nothing for several jobs.
+    """
+    if several:
+        check_options(context, "a run of several jobs", has)
+        if trace is not None:
+            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
+        return None
+    if trace is None or mapping is None:
+        missing = "TRACE" if trace is None else "MAPPING"
+        raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
+    return trace, mapping
 
 
 def simulate_several(
@@ -70,14 +103,11 @@ def simulate_several(
     """Replay jobs at once, and print what each of them has of it."""
     import numpy as np
 
-    from hopmap.scenarios.jobs.asked import background_of, job_of, read_jobs
+    from hopmap.scenarios.jobs.asked import background_of
     from hopmap.scenarios.jobs.run import simulate_jobs
     from hopmap.scenarios.replays import BINS
 
-    if topology is None:
-        raise typer.BadParameter("--topology: expected the machine of the jobs")
-    listed, loads = read_jobs(jobs) if jobs is not None else ([], [])
-    asked = [*listed, *map(job_of, job)]
+    topology, asked, loads = _asked(job, jobs, topology)
     with working("replaying") as progress:
         run = simulate_jobs(
             asked,
@@ -111,16 +141,25 @@ def placed_jobs(
 ) -> tuple[Program, Mapping]:
     """Return all jobs as one program, and the node of every rank."""
     from hopmap.scenarios.given import configured
-    from hopmap.scenarios.jobs.asked import job_of, read_jobs
     from hopmap.scenarios.jobs.neighbours import neighbours
+
+    topology, asked, loads = _asked(job, jobs, topology)
+    if loads:
+        raise typer.BadParameter(f"--jobs {jobs}: [[background]]: expected jobs alone")
+    network, _ = configured(topology, settings)
+    return neighbours(asked, network, settings)
+
+
+def _asked(
+    job: Sequence[str], jobs: Path | None, topology: str | None
+) -> tuple[str, list[Job], list[Background]]:
+    """Return the machine, the jobs, and the traffic of others that stands in their file."""
+    from hopmap.scenarios.jobs.asked import job_of, read_jobs
 
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")
     listed, loads = read_jobs(jobs) if jobs is not None else ([], [])
-    if loads:
-        raise typer.BadParameter(f"--jobs {jobs}: [[background]]: expected jobs alone")
-    network, _ = configured(topology, settings)
-    return neighbours([*listed, *map(job_of, job)], network, settings)
+    return topology, [*listed, *map(job_of, job)], loads
 
 
 def _print(run: JobsRun) -> None:

@@ -259,6 +259,6 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 def complete_launchers(incomplete: str) -> list[str]:
     """Complete a format to export to."""
-    from hopmap.scenarios.launchers.formats import LAUNCHERS
+    from hopmap.scenarios.launchers.formats import LAUNCHERS, OWN
 
-    return [name for name in (*LAUNCHERS, "csv", "maplib") if name.startswith(incomplete)]
+    return [name for name in (*LAUNCHERS, *OWN) if name.startswith(incomplete)]

@@ -49,10 +49,10 @@ def query(
 
 def print_runs(runs: pd.DataFrame) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
-    from hopmap.scenarios.study.standings import ONE_REPLAY, leading, standing
+    from hopmap.scenarios.study.standings import leading, once, standing
     from hopmap.scenarios.study.study import by_median, cases_of
 
-    several = once = False
+    several = single = False
     for case in cases_of(by_median(runs[runs["error"].isna()])):
         repeated = case.times is not None
         rows: list[tuple[Any, ...]] = []
@@ -79,12 +79,12 @@ def print_runs(runs: pd.DataFrame) -> None:
         if words := standing(case):
             say(f"{leading(case)} {words}")
         say()
-        once = once or (case.replayed and not repeated and len(case.entries) > 1)
+        single = single or (case.replayed and not repeated and len(case.entries) > 1)
         several = several or any(row[1] > 1 for row in rows)
     if several:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
-    if once:
-        say(f"runtimes: {ONE_REPLAY}")
+    if single:
+        say(f"runtimes: {once(runs)}")
 
 
 def print_published(results: Path) -> None:

@@ -13,20 +13,19 @@ from hopmap.scenarios.quantities import joules
 from hopmap.units import show_seconds
 
 from .arguments import (
-    MAPPING_HELP,
-    TRACE_HELP,
     AsJson,
     Engine,
     Failures,
+    MappingOrJobs,
     OfMapping,
     Repeat,
     Rounds,
     Sets,
     Steps,
-    check_options,
+    TraceOrJobs,
     check_out,
     failing_of,
-    settings_given,
+    replay_settings,
 )
 from .console import (
     chosen_rows,
@@ -45,9 +44,9 @@ from .jobs import (
     BackgroundOption,
     JobOption,
     JobsOption,
+    one_run,
     simulate_several,
 )
-from .stdin import from_stdin
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Parameters, Result
@@ -56,12 +55,8 @@ if TYPE_CHECKING:
 
 def simulate(
     context: typer.Context,
-    trace: Annotated[
-        str | None, typer.Argument(metavar="[TRACE]", help=TRACE_HELP, callback=from_stdin)
-    ] = None,
-    mapping: Annotated[
-        Path | None, typer.Argument(metavar="[MAPPING]", help=MAPPING_HELP, callback=from_stdin)
-    ] = None,
+    trace: TraceOrJobs = None,
+    mapping: MappingOrJobs = None,
     topology: OfMapping = None,
     failures: Failures = None,
     engine: Engine = None,
@@ -117,23 +112,19 @@ def simulate(
     check_out(otf2, folder=True)
     check_out(perfetto, *files.links)
     expect_engine(engine)
-    if job or jobs or background:
-        check_options(context, "a run of several jobs", OPTIONS)
-        if trace is not None:
-            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
+    several = bool(job or jobs or background)
+    if (one := one_run(context, trace, mapping, several=several, has=OPTIONS)) is None:
         simulate_several(
             *(job or (), jobs, background or (), topology),
             engine=engine,
-            settings=settings_given(settings),
+            settings=replay_settings(settings),
             alone=alone,
             files=files,
             bins=bins,
             as_json=as_json,
         )
         return
-    if trace is None or mapping is None:
-        missing = "TRACE" if trace is None else "MAPPING"
-        raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
+    trace, mapping = one
     name_of(trace)
     network, _ = on_network(failing_of(topology, mapping, failures), mapping)
     mapping_given(mapping, configured(network)[0], None)
@@ -141,7 +132,7 @@ def simulate(
         given = replay_given(
             trace,
             network,
-            settings=settings_given(settings),
+            settings=replay_settings(settings),
             steps=steps,
             rounds=rounds,
             written_out=files.written_out,

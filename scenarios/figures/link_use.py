@@ -63,6 +63,8 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
         norm, cmap = Normalize(0, 1), sequential()
         if used:
             _picture(below, share[order[:used]], edge, norm, cmap)
+        else:
+            below.set_yticks([])
         below.set_xlabel(f"time ({unit})", labelpad=2)
         below.set_ylabel(f"{used:,} used links, busiest first", labelpad=3)
         for axes in (top, below):
@@ -72,6 +74,7 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
         colour_bar(figure, bar, norm, cmap, _percent, "busy")
         unused = topology.links - used
         note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
+        note = note if topology.links else "there are no links"
         figure.text(2.25 / WIDTH, 0.3 / height, note, fontsize=SMALL, color=INK)
     return figure
 
@@ -102,6 +105,10 @@ def _picture(
 def _lines(
     axes: Axes, share: NDArray[np.float64], topology: Topology, edges: NDArray[np.float64]
 ) -> None:
+    axes.set_ylim(0, 1.02)
+    axes.set_yticks([0, 0.5, 1])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _percent(value)))
+    axes.grid(axis="y")
     if not len(share):
         return
     axes.stairs(share.max(axis=0), edges, color=PALE, fill=True, label="busiest")
@@ -111,10 +118,6 @@ def _lines(
         if len(of_kind):
             name = f"mean, {kind.name}" if len(topology.kinds) > 1 else "mean of all"
             axes.stairs(of_kind.mean(axis=0), edges, color=CYCLE[number], linewidth=1.1, label=name)
-    axes.set_ylim(0, 1.02)
-    axes.set_yticks([0, 0.5, 1])
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _percent(value)))
-    axes.grid(axis="y")
     axes.legend(
         loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, columnspacing=1, handlelength=1.2
     )

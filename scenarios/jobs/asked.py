@@ -16,6 +16,7 @@ from hopmap.units import UnitError, parse_quantity
 
 NUMBERS = ("repeat", "seed", "steps", "rounds")
 QUANTITIES = ("start", "rate", "size", "duration")
+LATEST = 10**6  # seconds: behind it a time of 64 bits no longer tells a nanosecond
 MESSAGE = 64 * 1024  # bytes of a message of background traffic, unless told otherwise
 
 
@@ -71,7 +72,10 @@ class Job:
     @property
     def begins(self) -> float:
         """Its start in seconds."""
-        return quantity(self.start, "s", "start")
+        found = quantity(self.start, "s", "start")
+        if found > LATEST:
+            raise JobsError(f"start {self.start}: expected at most {LATEST:,} s")
+        return found
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ def job_of(text: str) -> Job:
                 f"one of {', '.join(name.replace(' ', '-') for name in POLICIES)} as MAPPING"
             )
         options["mapping"] = words.pop()
+        if "=" in options["mapping"] and not Path(options["mapping"]).exists():
+            raise _unknown_key(options["mapping"], known, f"--job {text}")
     return Job(trace=",".join(words), **options)
 
 
@@ -144,6 +150,8 @@ def background_of(text: str) -> Background:
     """
     known = ("size", "duration", "hosts", "seed")
     words, options = _options(text, known, f"--background {text}")
+    if len(words) > 1 and "=" in words[-1]:
+        raise _unknown_key(words[-1], known, f"--background {text}")
     pattern, colon, rate = words[0].partition(":")
     if len(words) > 1 or not colon or not rate:
         raise JobsError(f"--background {text}: expected PATTERN:RATE, like uniform:5GB/s")
@@ -165,8 +173,7 @@ def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
         raise JobsError(f"{path}: cannot be read as a file of jobs ({reason})") from None
     for key in given:
         if key not in ("jobs", "background"):
-            hint = did_you_mean(key, ["jobs", "background"])
-            raise JobsError(f"{path}: unknown key {key!r}{hint}: expected jobs, background")
+            raise _unknown_key(key, ("jobs", "background"), str(path))
     folder = Path(path).parent
     jobs = [_row(Job, row, where, folder) for row, where in _tables(given, "jobs", path)]
     loads = [_row(Background, row, at, folder) for row, at in _tables(given, "background", path)]
@@ -195,6 +202,12 @@ def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], di
     return words, options
 
 
+def _unknown_key(word: str, known: Sequence[str], where: str) -> JobsError:
+    key = word.partition("=")[0]
+    hint = did_you_mean(key, known)
+    return JobsError(f"{where}: unknown key {key!r}{hint}: expected {', '.join(known)}")
+
+
 def _tables(given: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
     tables = given.get(key, [])
     if not isinstance(tables, list):
@@ -210,8 +223,7 @@ def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
     known += ["mapping", "policy"] if kind is Job else []
     for key, value in row.items():
         if key not in known:
-            hint = did_you_mean(key, known)
-            raise JobsError(f"{where}: unknown key {key!r}{hint}: expected {', '.join(known)}")
+            raise _unknown_key(key, known, where)
         if key in NUMBERS:
             right, expected = type(value) is int and value >= 0, "a whole number of at least 0"
         elif key in QUANTITIES:

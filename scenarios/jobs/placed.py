@@ -105,6 +105,6 @@ def expect_room(nodes: Sequence[Mapping], names: Sequence[str], network: Topolog
             if (each == node).any()
         ]
         raise MappingError(
-            f"node {node} takes {used[node]} ranks, {' and '.join(sitting)}, but has "
-            f"{network.slots[node]} slots: expected jobs on slots of their own"
+            f"ranks on node {node}: {' and '.join(sitting)}: expected {network.slots[node]} at "
+            "most, jobs on slots of their own"
         )

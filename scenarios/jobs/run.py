@@ -168,6 +168,9 @@ def simulate_jobs(
     ]
     nodes = placed(jobs, names, [program.ranks for program in ready], network)
     programs = [replace(program, jobs=()) for program in ready]
+    loads = _senders(background, nodes, network)
+    for each, sit in zip(background, loads, strict=True):  # said before jobs are replayed alone
+        _traffic(each, len(sit), 0.0, parameters)
     took: list[float | None] = [None] * len(jobs)
     steps = len(jobs) * alone + 1
     for k in range(len(jobs) * alone):
@@ -177,7 +180,6 @@ def simulate_jobs(
         ).makespan
     report(steps - 1, steps, "all at once")
 
-    loads = _senders(background, nodes, network)
     ends = max(start + (one or 0.0) for start, one in zip(starts, took, strict=True))
 
     def run(seconds: float) -> tuple[Program, Result]:

@@ -130,7 +130,7 @@ def find_launcher(name: str) -> Launcher:
         There is none.
     """
     if name not in LAUNCHERS:
-        hint = did_you_mean(name, [*LAUNCHERS, "csv", "maplib"])
+        hint = did_you_mean(name, [*LAUNCHERS, *OWN])
         known = ", ".join(LAUNCHERS)
         raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, csv or maplib")
     return LAUNCHERS[name]
@@ -207,6 +207,8 @@ def paths_beside(launcher: str, out: Path) -> list[Path]:
     return [out.with_name(names[launcher])] if launcher in names else []
 
 
+OWN = ("csv", "maplib")
+"""Forms of mappings that no launcher reads."""
 MODULES = {"json": "mpi4py", "torchrun": "torchrun"}
 """What the names of the modules beside files end in."""
 SNIPPETS = {"json": json_plan.SNIPPET, "torchrun": torchrun.SNIPPET}

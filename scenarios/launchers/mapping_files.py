@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.errors import HopmapWarning
+from hopmap.mappers import MAPPERS
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -184,7 +185,8 @@ def _lines(path: str | Path) -> list[str]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise MappingError(f"{path}: cannot be read as a mapping ({reason})") from None
+        hint = f"; `hopmap map -m {path} --out FILE` writes one" if str(path) in MAPPERS else ""
+        raise MappingError(f"{path}: cannot be read as a mapping ({reason}){hint}") from None
     return [line.strip() for line in text.lstrip("\ufeff").splitlines()]
 
 

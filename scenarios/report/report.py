@@ -15,7 +15,7 @@ from hopmap.scenarios.assumed import in_words
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.study.standings import ONE_REPLAY
+from hopmap.scenarios.study.standings import once
 from hopmap.scenarios.study.study import DEFAULTS, Study, left_out, load_study, outweighed
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.traces import Traffic
@@ -142,7 +142,7 @@ def _render(
         cases=len(whole.cases),
         repeated=whole.repeat,
         replayed=any(case.replayed for case in whole.cases),
-        once=ONE_REPLAY,
+        once=once(study.runs),
         summary=summary(whole),
         suites=suite_section(whole),
         pictured=sections[""],

@@ -200,9 +200,8 @@ def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
     if not (file := given.get("beside")):
         return ""
     slower = runs["slowdown"].dropna()
-    took = f", which take {slower.min():.3g} to {slower.max():.3g} times as long" * bool(
-        len(slower)
-    )
+    span = f"{slower.min():.3g} to {slower.max():.3g}"
+    took = "" if slower.empty else f", which take {span} times as long"
     return f"The jobs of {file} ran beside all runs{took}."
 
 

@@ -1,6 +1,7 @@
-"""Which runs of a sweep cannot be: ranks without a slot, mappers not made for a network or traffic.
+"""Which runs of a sweep cannot be; they are left out, and said to be, before any other is done.
 
-They are left out, and said to be, before any of the others is done.
+Ranks without a slot, mappers not made for a network or a traffic, engines that know nothing of what
+a variant sets.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import NamedTuple
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.store_index import finished
-from hopmap.simulator.parameters.settings import Settings
+from hopmap.simulator.parameters.keys import ParameterError
+from hopmap.simulator.parameters.settings import Settings, configure
+from hopmap.simulator.simulate import expect_known
 from hopmap.topologies import MappingError, check_fits
 from hopmap.traces import Traffic
 
 from .beside import room_beside
+from .inputs import planned_network
 from .mappings import in_file, placed_in_file
 from .plan import Run
 
@@ -77,6 +81,15 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
             return str(error) if topology in str(error) else f"{trace} on {topology}: {error}"
         return ""
 
+    @lru_cache
+    def unknown_to(engine: str, topology: str, network: str, settings: Settings) -> str:
+        try:
+            _, parameters = configure(planned_network(topology, network), settings)
+            expect_known(parameters, engine)
+        except ParameterError as error:
+            return str(error)
+        return ""
+
     kept: list[Run] = []
     impossible: Counter[str] = Counter()
     for run in runs:
@@ -84,7 +97,9 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
         if errors.get(run.run_id, "") is not None:
             where = (run.trace.name, run.traffic_of, run.topology, run.network)
             beside = run.settings if run.others else (), run.others, run.others_digest
-            reason = why_not(*where, beside, run.mapper, run.spread)
+            if run.engine:
+                reason = unknown_to(run.engine, run.topology, run.network, run.settings)
+            reason = reason or why_not(*where, beside, run.mapper, run.spread)
         if reason:
             impossible[reason] += 1
         else:

@@ -25,7 +25,7 @@ class ServerShare:
     ----------
     kind, place : str
         See `ServerName`; the place of all is "all".
-    serialization, latency, queue : float
+    serialization, latency, queue, room : float
     behind : list of (int, int, float)
         (source rank, target rank, seconds) of the messages that were served last before the path's
         had its turn, longest first.
@@ -36,6 +36,7 @@ class ServerShare:
     serialization: float
     latency: float
     queue: float
+    room: float
     behind: list[tuple[int, int, float]]
 
 
@@ -89,7 +90,7 @@ def composition(
                 for k, name in enumerate(names)
                 if (kind_of == k).any()
             ),
-            key=lambda share: -(share.serialization + share.latency + share.queue),
+            key=lambda share: -(share.serialization + share.latency + share.queue + share.room),
         ),
         servers=[
             _share(path, result, path.server == server, server_name(topology, server), top)
@@ -103,12 +104,12 @@ def _share(
     path: CriticalPath, result: Result, here: NDArray[np.bool_], name: ServerName, top: int
 ) -> ServerShare:
     """Sum the segments up that are `here`."""
-    serialization, latency, queue = (
+    serialization, latency, queue, room = (
         float(path.seconds[here & (path.kind == kind)].sum())
-        for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE)
+        for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE, Segment.ROOM)
     )
     behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
-    return ServerShare(name.kind, name.place, serialization, latency, queue, behind)
+    return ServerShare(name.kind, name.place, serialization, latency, queue, room, behind)
 
 
 def _behind(

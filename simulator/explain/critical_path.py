@@ -3,8 +3,8 @@
 A rank that waited goes on when a message arrives, or has left; the path goes on from there, over
 the servers that the message crossed, to the rank that sent it. So nothing on the path waits for
 another rank: where a rank waits, the path is elsewhere. What is left of waiting are queues, at
-servers and at LogGP's end points. Segments follow one another to the last bit, and add up to the
-makespan.
+servers and at LogGP's end points, and, where buffers are finite, waiting for room behind a link.
+Segments follow one another to the last bit, and add up to the makespan.
 
 One replay says when operations ran and messages arrived, a second one, of which the hops of the
 messages on the path are kept, where those spent their time. Runs are deterministic.
@@ -47,6 +47,7 @@ class Segment(IntEnum):
     SERIALIZATION = kernels.SERIALIZATION  # a server takes bytes / bandwidth
     LATENCY = kernels.LATENCY
     QUEUE = kernels.QUEUE  # packets of other messages are served first
+    ROOM = kernels.ROOM  # the link is idle, but there is no room behind it, or others are in front
     JOB_START = kernels.JOB_START  # the rank's job has not begun
 
 
@@ -199,8 +200,8 @@ def _divided(ready: RunPlan, coarse: NDArray[np.void]) -> NDArray[np.void]:
     length = (ends - first) // np.maximum(packets, 1)
     late = hops["end"] > hops["start"] + hops["size"] / ready.bandwidth[hops["server"]]
     given = coarse, hops, late, first, length, packets
-    cut_through = ready.parameters.switching == "cut_through"
+    rules = ready.parameters.switching == "cut_through", ready.parameters.network_buffer > 0
     fine = np.empty(0, dtype=SEGMENT)
-    fine = np.empty(kernels.walk_hops(*given, cut_through, fine), dtype=SEGMENT)
-    kernels.walk_hops(*given, cut_through, fine)
+    fine = np.empty(kernels.walk_hops(*given, *rules, fine), dtype=SEGMENT)
+    kernels.walk_hops(*given, *rules, fine)
     return fine

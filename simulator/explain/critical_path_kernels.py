@@ -18,10 +18,10 @@ SEND, ISEND, START = int(Op.SEND), int(Op.ISEND), int(Op.START)
 RECV, IRECV = int(Op.RECV), int(Op.IRECV)
 
 # What a segment is. A TRANSIT is a message or control message on its way, a DISPATCH the part of
-# it up to the first server's end; the walk through hops divides both into the three kinds below.
+# it up to the first server's end; the walk through hops divides both into the four kinds below.
 COMPUTE, SEND_OVERHEAD, RECV_OVERHEAD, END_POINT, TRANSIT, DISPATCH = range(6)
-SERIALIZATION, LATENCY, QUEUE = range(6, 9)
-JOB_START = 9
+SERIALIZATION, LATENCY, QUEUE, ROOM = range(6, 10)
+JOB_START = 10
 
 # Where the walk stands: an operation is over, or has begun what it does; data have left.
 ENDED, POSTED, DEPARTED = 0, 1, 2
@@ -193,6 +193,7 @@ def walk_hops(
     length: NDArray[np.int64],
     packets: NDArray[np.int64],
     cut_through: bool,
+    limited: bool,
     segments: Any,
 ) -> int:
     """Divide every TRANSIT and DISPATCH; copy the other segments; count.
@@ -207,6 +208,9 @@ def walk_hops(
         Whether the end of the hop is that of the packet's tail, behind a slower server.
     first, length, packets : ndarray(int64, shape=(coarse,))
         Of each segment that is divided: where its hops begin, servers on its path, its packets.
+    limited : bool
+        Whether buffers have an end, so that a server may be idle for want of room behind it, and
+        packets of a message may pass one another.
     """
     count = 0
     for k in range(len(coarse)):
@@ -218,6 +222,10 @@ def walk_hops(
             continue
         hop = length[k] - 1 if whole["kind"] == TRANSIT else 0
         at = first[k] + (packets[k] - 1) * length[k] + hop
+        if limited and whole["kind"] == TRANSIT:
+            for other in range(first[k] + hop, at, length[k]):
+                if hops[other]["end"] > hops[at]["end"]:
+                    at = other
         stage = SERVED
         if whole["kind"] == TRANSIT:
             count = _part(segments, count, whole, LATENCY, hops[at], hops[at]["end"], whole["end"])
@@ -233,11 +241,13 @@ def walk_hops(
                 stage = SERVICE
             elif stage == SERVICE:
                 stage, begin = ARRIVAL, here["arrival"]
-                # The message's packet before this one is no queue.
+                # The message's packet before this one is no queue, if it was served before it.
                 own = at - length[k]
-                if own >= first[k] and hops[own]["end"] > begin:
+                if own >= first[k] and begin < hops[own]["end"] <= here["start"]:
                     stage, begin = SERVED, hops[own]["end"]
-                count = _part(segments, count, whole, QUEUE, here, begin, here["start"])
+                idle = max(begin, here["idle"]) if limited else here["start"]
+                count = _part(segments, count, whole, ROOM, here, idle, here["start"])
+                count = _part(segments, count, whole, QUEUE, here, begin, min(idle, here["start"]))
                 if stage == SERVED:
                     at = own
             elif hop == 0:

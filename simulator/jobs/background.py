@@ -72,10 +72,9 @@ def background(
         raise ParameterError(unknown("background", pattern, BACKGROUNDS))
     if ranks < 2:
         raise ParameterError(f"{said}: {ranks} nodes for it: expected at least 2")
-    if not (rate > 0 and size >= 1 and seconds >= 0):
+    if not (rate > 0 and size >= 1):
         raise ParameterError(
-            f"{said}: {rate:g} bytes/s in messages of {size} bytes for {seconds:g} s: expected "
-            "more than 0 of each"
+            f"{said}: {rate:g} bytes/s in messages of {size} bytes: expected more than 0 of both"
         )
     busy = parameters.overhead_send
     if size < parameters.eager_limit:

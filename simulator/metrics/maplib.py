@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
-from hopmap.traces import Traffic, exact_sum, largest_product
+from hopmap.traces import Traffic, exact_sum, largest_product, summed
 
 from . import load_kernels
 from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
@@ -84,7 +84,7 @@ def maplib_measure(
     np.cumsum(length, out=indptr[1:])
     keys = np.empty(indptr[-1], dtype=np.int64)
     load_kernels.maplib_walk(router, rings, u, v, indptr, keys, True)
-    links, load = _sum_by_key(keys, np.repeat(both, length))
+    links, load = summed(keys, np.repeat(both, length))
     over = np.unique(keys, return_counts=True)[1]
 
     mesh = router.family != HAEC and not rings
@@ -98,7 +98,7 @@ def maplib_measure(
     return Measure(
         ieplc=_published(both),
         ianlc=_published(both[on_node]),
-        ienlc=_published(_sum_by_key(u[~on_node] * nodes + v[~on_node], both[~on_node])[1]),
+        ienlc=_published(summed(u[~on_node] * nodes + v[~on_node], both[~on_node])[1]),
         ienpc=_published(load, true_hops if mesh else None),
         dilation=Dilation(
             sum=hop_sum,
@@ -126,7 +126,7 @@ def _routed_once(
     talks = weight > 0
     low = np.minimum(traffic.src, traffic.dst)[talks].astype(np.int64)
     high = np.maximum(traffic.src, traffic.dst)[talks]
-    pairs, both = _sum_by_key(low * traffic.ranks + high, weight[talks])
+    pairs, both = summed(low * traffic.ranks + high, weight[talks])
     u, v = mapping[pairs // traffic.ranks], mapping[pairs % traffic.ranks]
     # Lexicographic order of (x, y, z): x counts most, although it is fastest in the node index.
     coords = topology.coords.astype(np.int64)
@@ -135,15 +135,6 @@ def _routed_once(
         order = order * d + coords[:, k]
     swap = order[u] > order[v]
     return np.where(swap, v, u), np.where(swap, u, v), both
-
-
-def _sum_by_key(
-    keys: NDArray[np.int64], weight: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    unique, inverse = np.unique(keys, return_inverse=True)
-    total = np.zeros(len(unique), dtype=np.int64)
-    np.add.at(total, inverse, weight)
-    return unique, total
 
 
 def _published(entries: NDArray[np.int64], total: int | None = None) -> PublishedSpread:

@@ -2,7 +2,7 @@
 
 Runs whose buffers are unbounded are told by the type of their packets when code is compiled, and
 have none of this in them. A packet leaves the list of its buffer when a link begins to serve it,
-but its place is free only when its tail has left.
+but its place is free only when its tail has left, or a flit.
 
 A call hands over every pointer of a run, so that what happens at every hop is compiled into one
 function, `_grant`. Functions take `forceinline` from the first that calls them unless told.
@@ -22,6 +22,7 @@ from hopmap.simulator.row_pointers import fields_of, nth, recording, wide
 
 from .credit_kernels import (
     come_back,
+    come_to,
     expect,
     schedule_credit,
     send_back,
@@ -29,7 +30,6 @@ from .credit_kernels import (
     settle_tail,
     watch_out,
 )
-from .nic_kernels import append, drop
 from .server_kernels import (
     came,
     forward,
@@ -43,8 +43,10 @@ from .server_kernels import (
 )
 from .slot_kernels import key_of
 from .state import State
+from .turn_kernels import append, drop, stand_again, stand_in, step_forward
 from .wish_kernels import channel_for, list_of, most_room, preferred, watch_ways, wish
 
+place_free = njit(cache=False)(model.place_free)
 credit_arrival = njit(cache=False)(model.credit_arrival)
 
 
@@ -98,7 +100,10 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     queue = nth(run.limits.buffers, number)
     message["handed"] = now
     waits = queue["first"] >= 0 or _is_read(run, queue, now)
-    append(queue, run.messages, slot)
+    if run.loop["turns"]:
+        stand_in(run, slot, number - run.loop["queues"], queue)
+    else:
+        append(queue, run.messages, slot)
     if not waits:
         _ask(run, number, now)
     return True
@@ -139,18 +144,17 @@ def _is_read(run: State, buffer: Any, now: float) -> bool:
 @njit(cache=False, forceinline=True)
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
-        run.loop["handled"] = key_of(run, PASSED, item, 0)
+        come_to(run, PASSED, item, now)
         _passed(run, item, now)
     elif kind == CREDIT:
         number = wide(nth(run.packets, item)["buffer"])
-        run.loop["handled"] = key_of(run, CREDIT, number, 0)
+        come_to(run, CREDIT, number, now)
         place = wide(nth(run.limits.buffers, number)["link"])
         settle(run, place, now)
         come_back(run, place)
         _grant(run, place, now)
     else:
         return False
-    run.loop["handled"] = 0
     return True
 
 
@@ -166,6 +170,8 @@ def _passed(run: State, place: int, now: float) -> None:
         settle(run, wide(buffer["link"]), now)
         schedule_credit(run, send_back(run, number, now))
     if buffer["first"] >= 0:
+        if run.loop["turns"] and number >= run.loop["queues"]:
+            stand_again(run, number - run.loop["queues"])
         _ask(run, number, now)
     _grant(run, place, now)
 
@@ -288,14 +294,16 @@ def _grant(run: State, place: int, now: float) -> None:
         nth(run.limits.buffers, room)["credits"] -= 1
     run.loop["served"] += 1
     if nth(run.limits.buffers, best)["link"] >= 0:
+        size = wide(nth(run.packets, nth(run.limits.buffers, best)["first"])["size"])
         end = _serve_packet(run, best, place, room, now)
     else:
+        size = 0
         end = _serve_message(run, best, place, room, now)
-    _end_later(run, place, asking["asking"] >= 0, end, now)
+    _end_later(run, place, asking["asking"] >= 0, size, now, end)
 
 
 @njit(cache=False, forceinline=True)
-def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> None:
+def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
     number, known = wide(link["serves"]), end
@@ -303,15 +311,17 @@ def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> N
     upstream = wide(nth(run.limits.buffers, number)["link"])
     if upstream >= 0:
         before = nth(run.servers, upstream)
-        known = credit_arrival(end, before["latency"], run.loop["credit_delay"])
-        if known > end:
+        over = nth(run.servers, place)
+        free = place_free(now, end, size, run.loop["flit"], over["bandwidth"], before["bandwidth"])
+        known = credit_arrival(free, before["latency"], run.loop["credit_delay"])
+        if known > end or free < end:
             send_back(run, number, known)
             if nth(run.limits.links, list_of(run, upstream))["asking"] >= 0:
                 settle(run, upstream, now)
                 watch_out(run, upstream)
         else:  # at that instant the tail has to leave first
             link["owes"] = True
-    run.loop["last"] = max(run.loop["last"], known)
+    run.loop["last"] = max(run.loop["last"], known, end)
     waits = asked or nth(run.limits.buffers, number)["first"] >= 0
     if waits or link["owes"] or end <= now:
         expect(run, place)
@@ -321,7 +331,9 @@ def _end_later(run: State, place: int, asked: bool, end: float, now: float) -> N
 def _serve_message(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the next packet of a node's queue."""
     queue = nth(run.limits.buffers, number)
-    slot = queue["first"]
+    slot, turns = wide(queue["first"]), run.loop["turns"]
+    if turns:
+        slot = step_forward(run, number - run.loop["queues"], queue)
     message, cargo = nth(run.messages, slot), nth(run.packets, slot)["cargo"]
     packet, handed = message["packet"], message["handed"]
     last = packet == message["packets"] - 1
@@ -330,7 +342,8 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     if recording(run.operation_times) and run.loop["watch"]:
         watch(run, message["number"], cargo, packet, place, size, handed, now, end)
     if last:
-        drop(queue, run.messages)
+        if not turns:
+            drop(queue, run.messages)
         if cargo == DATA and message["completion"] == LEFT:
             left(run, slot, end)
     taken = nth(run.packets, release(run, slot, now, end, False))

@@ -122,10 +122,12 @@ def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
     """
     watched = np.zeros(plan.messages + 1, dtype=WATCHED)
     watched["yes"][numbers] = True
+    latest = np.zeros(len(plan.bandwidth), dtype=LATEST)
+    latest["message"] = -1
     state = _state(plan, NOTHING)._replace(
         operation_times=operation_times(plan, NOTHING),  # not UNRECORDED: this run records
         watched=watched,
-        latest=np.full(len(plan.bandwidth), -1).view(LATEST),
+        latest=latest,
         hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
     )
     state.loop["watch"] = True
@@ -162,10 +164,10 @@ def _finished(
             _look(state, watch)
         if progress is not None:
             progress(int(state.loop["arrived"][0]), plan.messages)
+    # A run that stands still does so since the last tail or credit, though that was no event.
     state.loop["now"] = np.maximum(state.loop["now"], state.loop["last"])
-    check_finished(
-        *(plan, state, lambda rows: state.rows["place"][rows]), lambda: waits_of(plan, state)
-    )
+    places = state.rows["place"]
+    check_finished(plan, state, lambda rows: places[rows], lambda: waits_of(plan, state))
     return state
 
 
@@ -225,6 +227,7 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop = loop_table(plan, record, LOOP)
     loop["bins"], loop["width"] = record.bins, FINEST
     loop["tracked"] = plan.links if record.bins else 0
+    loop["turns"] = turns
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
     loop["free"] = loop["strand"] = -1
     loop["channels"] = plan.parameters.network_virtual_channels
@@ -241,6 +244,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         loop["routing"], loop["groups"] = plan.routes.algorithm, plan.routes.groups
         loop["drawn"] = len(plan.routes.drawn)
     loop["credit_delay"] = plan.parameters.network_credit_delay
+    loop["flit"] = plan.parameters.network_flit
     state = State(
         loop=loop,
         rows=_rows(plan, begins),

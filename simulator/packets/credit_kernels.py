@@ -40,8 +40,21 @@ def settle_tail(run: State, place: int, now: float) -> None:
 
 @njit(cache=False)
 def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
-    """Whether what would be an event lies before the one that is being handled."""
-    return at < now or (at == now and key_of(run, kind, number, 0) < run.loop["handled"])
+    """Whether what would be an event lies before the one that is being handled.
+
+    At one instant all of a lower key than any that has been handled does, whatever came up since.
+    """
+    loop = run.loop
+    same = at == now and now == loop["handled_at"]
+    return at < now or (same and key_of(run, kind, number, 0) < loop["handled"])
+
+
+@njit(cache=False, forceinline=True)
+def come_to(run: State, kind: int, number: int, now: float) -> None:
+    """Note that an event of buffers is handled."""
+    loop, key = run.loop, key_of(run, kind, number, 0)
+    if now > loop["handled_at"] or key > loop["handled"]:
+        loop["handled_at"], loop["handled"] = now, key
 
 
 @njit(cache=False, forceinline=True)

@@ -19,6 +19,7 @@ from hopmap.simulator.row_pointers import fields_of, nth, recording
 from .server_kernels import left, packet_bytes, release, serve_from, watch
 from .slot_kernels import key_of
 from .state import State
+from .turn_kernels import append, drop, enlist, queue_of, take_turn
 
 
 def enter(run: State, slot: int, now: float) -> bool:
@@ -58,17 +59,13 @@ def _enter(run: State, slot: int, now: float) -> bool:
     if place < 0:  # a node's memory: no other path ends where it begins
         return False
     node = place - run.loop["links"]
-    if nth(run.packets, slot)["cargo"] == DATA:
-        channel = nth(run.rows, message["row"])["channel"]
-        number = nth(run.nics.of_channel, channel)["queue"]
-    else:
-        number = run.loop["pairs"] + node
+    number = queue_of(run, slot, node)
     message["handed"] = now
     queue = nth(run.nics.queues, number)
     waits = queue["first"] >= 0 or queue["served"]
     append(queue, run.messages, slot)
     if not waits:
-        _enlist(run, queue, number)
+        enlist(run, queue, number)
     _inject(run, node, now)
     return True
 
@@ -79,18 +76,8 @@ def _next_turn(run: State, number: int, now: float) -> None:
     queue["served"] = False
     nth(run.nics.nodes, queue["node"])["idle"] += 1
     if queue["first"] >= 0:
-        _enlist(run, queue, number)
+        enlist(run, queue, number)
     _inject(run, queue["node"], now)
-
-
-@njit(cache=False)
-def _enlist(run: State, queue: Any, number: int) -> None:
-    """Let a queue wait for its turn."""
-    if number < run.loop["pairs"]:
-        rank = nth(run.nics.ranks, queue["rank"])
-        if rank["first"] < 0:
-            append(nth(run.nics.nodes, queue["node"]), run.nics.ranks, queue["rank"])
-        append(rank, run.nics.queues, number)
 
 
 @njit(cache=False)
@@ -99,19 +86,10 @@ def _inject(run: State, node: int, now: float) -> None:
     nic = nth(run.nics.nodes, node)
     if nic["idle"] == 0:
         return
-    number = run.loop["pairs"] + node
+    number = take_turn(run, node)
+    if number < 0:
+        return
     queue = nth(run.nics.queues, number)
-    if queue["served"] or queue["first"] < 0:
-        turn = nic["first"]
-        if turn < 0:
-            return
-        drop(nic, run.nics.ranks)
-        rank = nth(run.nics.ranks, turn)
-        number = rank["first"]
-        drop(rank, run.nics.queues)
-        if rank["first"] >= 0:
-            append(nic, run.nics.ranks, turn)
-        queue = nth(run.nics.queues, number)
     nic["idle"] -= 1
     queue["served"] = True
     _serve(run, queue, number, run.loop["links"] + node, now)
@@ -136,20 +114,3 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
         if cargo == DATA and message["completion"] == LEFT:
             left(run, slot, end)
     release(run, slot, now, end, False)
-
-
-@njit(cache=False)
-def append(owner: Any, items: Any, item: int) -> None:
-    """Put an item at the end of a list; its owner knows the first and the last."""
-    nth(items, item)["next"] = -1
-    if owner["first"] < 0:
-        owner["first"] = item
-    else:
-        nth(items, owner["last"])["next"] = item
-    owner["last"] = item
-
-
-@njit(cache=False)
-def drop(owner: Any, items: Any) -> None:
-    """Take the first item out of a list."""
-    owner["first"] = nth(items, owner["first"])["next"]

@@ -18,7 +18,9 @@ NODE = np.dtype(
         ("idle", np.int64),  # rails
         ("first", np.int32),  # ranks of which queues wait, in turn
         ("last", np.int32),
-    ]
+        ("serves", np.int32),  # queue served last, among finite buffers
+    ],
+    align=True,
 )
 RANK = np.dtype(
     [

@@ -94,7 +94,8 @@ def watch(
         hop["start"] = start
         hop["end"] = end
         hop["behind"] = latest["message"]
-    latest["message"] = number
+        hop["idle"] = latest["end"]
+    latest["message"], latest["end"] = number, end
 
 
 @njit(cache=False)

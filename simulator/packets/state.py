@@ -34,13 +34,16 @@ LOOP: Columns = [
     ("strand", np.int64),  # that had to stop for want of slots, or -1
     ("served", np.int64),  # packets, by all servers
     ("links", np.int64),  # servers before the injection links
-    ("pairs", np.int64),  # queues before those of control messages, where queues take turns
-    ("channels", np.int64),  # virtual ones of a link; of each class
+    ("turns", np.bool_),  # whether queues of a node take turns
+    ("pairs", np.int64),  # queues before those of control messages, where they do
+    ("channels", np.int64),  # virtual ones of a link
     ("queues", np.int64),  # buffers before those of nodes
     ("ends", np.int64),  # servers before those that take everything
     ("oldest_first", np.bool_),  # who goes first where several ask for a link
     ("credit_delay", np.float64),
-    ("handled", np.int64),  # key of an event of buffers while it is handled, else 0
+    ("flit", np.int64),
+    ("handled", np.int64),  # highest key of the events of buffers of one instant so far
+    ("handled_at", np.float64),  # which that is
     ("last", np.float64),  # when the last of such has happened that need not be events
     ("nodes", np.int64),
     ("routing", np.int64),  # algorithm, of those in `routing/routes.py`
@@ -94,7 +97,7 @@ _PACKET: Columns = [
     ("message", np.int32),  # slot of the message that the packet is of
     ("next", np.int32),  # in the queue of its channel, or of free slots
     ("cargo", np.int8),
-    ("leads", np.bool_),  # the message's next packet goes on when this one has arrived
+    ("leads", np.bool_),  # the message's next packet follows this one; of a credit, it is an event
 ]
 PACKET = np.dtype(_PACKET, align=True)
 # Where routes are chosen on the way, `at` is the place, and besides: the target, the node to go to
@@ -144,7 +147,7 @@ QUEUED = np.dtype([*_MESSAGE, *_QUEUED], align=True)
 COUNTED_QUEUED = np.dtype([*_MESSAGE, *_QUEUED, *_COUNTED], align=True)
 STOP = np.dtype([("server", np.int32)])
 WATCHED = np.dtype([("yes", np.bool_)])
-LATEST = np.dtype([("message", np.int64)])
+LATEST = np.dtype([("message", np.int64), ("end", np.float64)])
 HOP = np.dtype(
     [
         ("message", np.int64),
@@ -155,6 +158,7 @@ HOP = np.dtype(
         ("start", np.float64),  # of being served
         ("end", np.float64),
         ("behind", np.int64),  # message of the packet that the server served before, or -1
+        ("idle", np.float64),  # end of that packet's service, or 0
         ("cargo", np.int8),
     ],
     align=True,
@@ -184,7 +188,8 @@ class State(NamedTuple):
     operation_times : ndarray(OPERATION_TIMES), or of UNRECORDED
         Of each operation, if they are kept.
     watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
-        By message, whether its hops are kept; by server, the message served last; those hops.
+        By message, whether its hops are kept; by server, the message served last and when; those
+        hops.
     use : ndarray(USE)
         Bins of one tracked link behind those of the other.
     trip_ends : ndarray(TRIP_END)

@@ -71,6 +71,8 @@ class Key(NamedTuple):
 
 MOST_NOISE = 2  # beyond, 4096 quantiles no longer tell a distribution
 MOST_BYTES = 2**60  # with room to add in int64
+MOST_CHANNELS = 2**15 - 1  # classes of channels are of 16 bits
+MOST_PLACES = 2**31 - 1  # of a channel; of all of a link with room to add in int64
 
 KEYS: Mapping[str, Key] = (
     {
@@ -147,7 +149,7 @@ KEYS: Mapping[str, Key] = (
             "nic_rails",
             "1",
             minimum=1,
-            summary="packets that a node injects at a time, with round_robin",
+            summary="packets that a node injects at a time, with round_robin and network.buffer 0",
         ),
         "memory.bandwidth": Key(
             "memory_bandwidth",
@@ -198,16 +200,26 @@ KEYS: Mapping[str, Key] = (
         "network.buffer": Key(
             "network_buffer",
             "1",
+            maximum=MOST_PLACES,
             summary="packets that a virtual channel holds at the end of a link, 0 for any number",
         ),
         "network.virtual_channels": Key(
-            "network_virtual_channels", "1", minimum=1, summary="of every link, with a buffer each"
+            "network_virtual_channels",
+            "1",
+            minimum=1,
+            maximum=MOST_CHANNELS,
+            summary="of every link, with a buffer each",
         ),
         "network.arbitration": Key(
             "network_arbitration",
             "",
             choices=ARBITRATION,
             summary="whose packet a free link takes: of buffers in turn, or the oldest",
+        ),
+        "network.flit": Key(
+            "network_flit",
+            "bytes",
+            summary="what has left of a packet when its place can be taken again, 0 for all of it",
         ),
         "network.credit_delay": Key(
             "network_credit_delay",

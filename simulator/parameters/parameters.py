@@ -49,7 +49,8 @@ class Parameters:
         Whether packets leave a node in the order in which messages are sent, or control messages
         first, then its ranks in turn, and of a rank its peers.
     nic_rails : int
-        Packets that a node injects at a time, each at the injection bandwidth; with "round_robin".
+        Packets that a node injects at a time, each at the injection bandwidth; with "round_robin",
+        and unbounded buffers.
     memory_bandwidth, memory_latency : float
         bytes/s and seconds between ranks of one node, which share it.
     compute_scale : float
@@ -72,6 +73,9 @@ class Parameters:
     network_arbitration : {"round_robin", "age"}
         Whether a link that is free takes a packet of the buffers that wait for it in turn, or the
         packet that has been in the network for longest.
+    network_flit : int
+        Bytes that a credit is for: a place can be taken again when so much of its packet has left
+        (wormhole, where the next packet follows flit by flit); 0: when all of it has.
     network_credit_delay : float
         Seconds, besides the link's latency, until a buffer that has become free is known of at the
         other end of the link.
@@ -135,6 +139,7 @@ class Parameters:
     network_buffer: int = 0
     network_virtual_channels: int = 1
     network_arbitration: str = "round_robin"
+    network_flit: int = 0
     network_credit_delay: float = 0.0
     network_routing: str = "deterministic"
     network_routing_seed: int = 0
@@ -157,8 +162,8 @@ class Parameters:
                 check(key, getattr(self, entry.field), entry)
         if self.nic_rails > 1 and self.nic == "fifo":
             raise ParameterError(f"nic.rails {self.nic_rails}: expected 1 with nic fifo")
-        if self.network_buffer and self.nic != "fifo":
-            raise ParameterError(f"nic {self.nic}: expected fifo with network.buffer")
+        if self.nic_rails > 1 and self.network_buffer:
+            raise ParameterError(f"nic.rails {self.nic_rails}: expected 1 with network.buffer")
         for operation, algorithm in self.algorithms.items():
             if operation not in ALGORITHMS:
                 raise ParameterError(unknown("collective", operation, ALGORITHMS))

@@ -30,6 +30,9 @@ Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]
 
 LINK_UNITS = {"bandwidth": "bytes/s", "latency": "s"}
+OF_BUFFERS = frozenset(
+    f"network.{name}" for name in ("virtual_channels", "arbitration", "flit", "credit_delay")
+)
 SLOWEST, LONGEST = 1e6, 1.0  # bytes/s and seconds that somebody means who writes no unit
 
 
@@ -95,6 +98,13 @@ def normalised(settings: Settings) -> dict[str, Value]:
             entry = key_of(key)
             normal[key] = value if entry.choices else _number(key, value, entry.unit)
     return normal
+
+
+def without_effect(settings: Mapping[str, Value]) -> list[str]:
+    """Return the keys that change nothing, as they are of finite buffers and there are none."""
+    if str(settings.get("network.buffer", 0)).strip() not in ("0", "0.0"):
+        return []
+    return [key for key in settings if key in OF_BUFFERS]
 
 
 def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]) -> None:
@@ -255,4 +265,8 @@ def _number(key: str, value: Value, unit: str) -> float:
 
 
 def _hint(key: str, known: Sequence[str]) -> str:
-    return f"{did_you_mean(key, known)}: expected one of {', '.join(known)}"
+    """Say which key is near; where none is, all that there are."""
+    near = did_you_mean(key, known)
+    if near:
+        return f"{near}: `hopmap list parameters` has all"
+    return f": expected one of {', '.join(known)}"

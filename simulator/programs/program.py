@@ -233,25 +233,23 @@ class Program:
 
     def traffic(self) -> Traffic:
         """Reduce to everything that is sent, collectives included."""
-        return self._traffic(self.sends())
+        return self._traffic(self.context >= 0)
 
     def two_sided_traffic(self) -> Traffic:
         """Reduce to messages and collectives: all but what one-sided operations are made of."""
-        rows = self.sends()
-        return self._traffic(rows[self.context[rows] < 2 * self.communicators])
+        return self._traffic(self.context < 2 * self.communicators)
 
     def one_sided_traffic(self) -> Traffic:
         """Reduce to the bytes that one-sided operations move, without requests and answers of 0."""
-        rows = self.sends()
-        one_sided = self.context[rows] >= 2 * self.communicators
-        return self._traffic(rows[one_sided & (self.size[rows] > 0)])
+        return self._traffic((self.context >= 2 * self.communicators) & (self.size > 0))
 
     def p2p_traffic(self) -> Traffic:
         """Reduce to what the application itself sends; equal to `traffic_of` of the trace."""
-        rows = self.sends()
-        return self._traffic(rows[self.context[rows] < self.communicators])
+        return self._traffic(self.context < self.communicators)
 
-    def _traffic(self, rows: NDArray[np.int64]) -> Traffic:
+    def _traffic(self, among: NDArray[np.bool_]) -> Traffic:
+        rows = self.sends()
+        rows = rows[among[rows]]
         times = self.trips()
         return Traffic.from_pairs(
             self.ranks,

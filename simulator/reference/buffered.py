@@ -3,9 +3,10 @@
 Every link ends in buffers, one for each of its virtual channels, first come first served. The
 packet at the head of a buffer asks for its next link. A link that is idle grants one of those that
 ask and for which there is room behind it, and takes a credit for that room; the packet's own place
-is free once its tail has left, which the link before learns some time later. Nothing is dropped.
-A node's messages stand in one queue of any length before its injection link, and a node takes
-whatever reaches it.
+is free once its tail has left, or its first flit, which the link before learns some time later.
+Nothing is dropped.
+A node's messages stand in a queue of any length before its injection link, in order or in turn, and
+a node takes whatever reaches it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 from hopmap.simulator import model
 from hopmap.simulator.virtual_channels import ANY
 
-from .events import Buffer, Credit, HeldPacket, Link, Message
+from .events import Buffer, Credit, HeldPacket, Link, Message, Server
 from .network import Network
+from .nic import NodeQueue
 from .ways import BufferedWays
 
 
@@ -34,6 +36,7 @@ class BufferedNetwork(Network):
         self.lanes = plan.lanes
         self.oldest_first = parameters.network_arbitration == "age"
         self.credit_delay = parameters.network_credit_delay
+        self.flit = parameters.network_flit
         self.links = [Link(number, server) for number, server in enumerate(self.servers)]
         self.link_of = dict(zip(self.servers, self.links, strict=True))
         for link in self.links[: plan.injection.stop]:
@@ -41,9 +44,10 @@ class BufferedNetwork(Network):
             link.buffers = [Buffer(first + c, link, c) for c in range(self.channels)]
             link.credits = [parameters.network_buffer] * self.channels
         queues = len(self.links) * self.channels
-        self.queues = {
-            self.servers[s]: Buffer(queues + node, None) for node, s in enumerate(plan.injection)
-        }
+        self.queues: dict[Server, Buffer] = {}
+        for node, server in enumerate(self.servers[s] for s in plan.injection):
+            nic, number = self.nics.get(server), queues + node
+            self.queues[server] = Buffer(number, None) if nic is None else NodeQueue(number, nic)
         classes = plan.classes.tolist()
         ends = pairwise(plan.indptr.tolist())
         self.classes_of = {
@@ -58,8 +62,8 @@ class BufferedNetwork(Network):
         self.on_credit, self.on_passed = [self.credit], [self.passed]
 
     def enter(self, message: Message, packets: list[Any], data: bool) -> None:
-        """Put a message's packets behind all others of its node."""
-        classes = self.classes_of.get(id(packets[0].path), [0])  # of chosen routes the injection's
+        """Put a message's packets into the queue of its node."""
+        classes = self.classes_of.get(id(packets[0].path), [ANY])  # [ANY]: of chosen routes
         for packet in packets:
             packet.arrival = packet.born = self.clock.now
             packet.classes, packet.buffer = classes, None
@@ -69,6 +73,8 @@ class BufferedNetwork(Network):
             return
         idle = not queue.packets
         queue.packets.extend(packets)
+        if isinstance(queue, NodeQueue):
+            self.stand_in(queue.nic, message, packets, data)
         if idle:
             self.ask(queue)
 
@@ -86,7 +92,7 @@ class BufferedNetwork(Network):
         """Let the packet at the head of a buffer ask for all links that it may take next."""
         packet = buffer.packets[0]
         packet.wishes = self.wishes(packet)
-        for link in {link for link, _ in packet.wishes}:
+        for link in dict.fromkeys(link for link, _ in packet.wishes):
             link.asking.append(buffer)
         while (best := self.preferred(buffer)) is not None:
             self.grant(best)
@@ -120,9 +126,9 @@ class BufferedNetwork(Network):
         if not able:
             return
         buffer, channel = min(able, key=lambda each: self.turn(link, each[0]))
-        packet = buffer.packets[0]
-        for wished in {wished for wished, _ in packet.wishes}:
+        for wished in dict.fromkeys(link for link, _ in buffer.packets[0].wishes):
             wished.asking.remove(buffer)
+        packet = buffer.head()
         if self.ways is not None and packet.hop > 0:
             self.ways.take(packet, link)
         link.serves, link.latest = buffer, buffer.number
@@ -130,9 +136,15 @@ class BufferedNetwork(Network):
         if link.buffers:
             link.credits[channel] -= 1
             packet.buffer = link.buffers[channel]
-        end = self.serve(packet, packet.arrival, self.clock.now)
+        now, before = self.clock.now, buffer.link
+        link.frees = end = self.serve(packet, packet.arrival, now)
         link.callbacks = self.on_passed  # type: ignore[assignment]
         self.clock.schedule_at(link, end, self.key(model.PASSED, link.number))
+        if before is not None:
+            pace = link.server.bandwidth, before.server.bandwidth
+            link.frees = model.place_free(now, end, packet.size, self.flit, *pace)
+            if link.frees < end:
+                self.give_back(buffer, link.frees)
 
     def channel(self, buffer: Buffer, link: Link) -> int:
         """Virtual channel that the head of a buffer would take behind a link, or -1."""
@@ -165,16 +177,21 @@ class BufferedNetwork(Network):
         buffer = link.serves
         assert buffer is not None
         link.serves = None
-        buffer.packets.popleft()
-        before = buffer.link
-        if before is not None:
-            freed = Credit(before, buffer.channel)
-            freed.callbacks = self.on_credit  # type: ignore[assignment]
-            at = model.credit_arrival(self.clock.now, before.server.latency, self.credit_delay)
-            self.clock.schedule_at(freed, at, self.key(model.CREDIT, buffer.number))
+        buffer.leave()
+        if link.frees == self.clock.now:
+            self.give_back(buffer, link.frees)
         if buffer.packets:
             self.ask(buffer)
         self.grant(link)
+
+    def give_back(self, buffer: Buffer, free: float) -> None:
+        """Let the link before a buffer, if any, know of a place in it that is free from then on."""
+        if buffer.link is None:
+            return
+        freed = Credit(buffer.link, buffer.channel)
+        freed.callbacks = self.on_credit  # type: ignore[assignment]
+        at = model.credit_arrival(free, buffer.link.server.latency, self.credit_delay)
+        self.clock.schedule_at(freed, at, self.key(model.CREDIT, buffer.number))
 
     def credit(self, freed: Credit) -> None:
         """Note that there is room behind a link."""

@@ -198,11 +198,19 @@ class Buffer:
         self.channel = channel
         self.packets: deque[HeldPacket] = deque()
 
+    def head(self) -> HeldPacket:
+        """Packet that a link is to serve."""
+        return self.packets[0]
+
+    def leave(self) -> None:
+        """Let the packet go that a link has served."""
+        self.packets.popleft()
+
 
 class Link(Happening):
     """A server and who asks for it; its event is that the tail of a packet has left its buffer."""
 
-    __slots__ = ("asking", "buffers", "credits", "latest", "number", "server", "serves")
+    __slots__ = ("asking", "buffers", "credits", "frees", "latest", "number", "server", "serves")
 
     def __init__(self, number: int, server: Server) -> None:
         self.number = number
@@ -212,6 +220,7 @@ class Link(Happening):
         self.asking: list[Buffer] = []
         self.serves: Buffer | None = None
         self.latest = -1  # number of the buffer granted last
+        self.frees = 0.0  # when the place of the packet that it serves is free
 
 
 class Credit(Happening):

@@ -138,14 +138,19 @@ class Network:
 
     def enter(self, message: Message, packets: list[Packet], data: bool) -> None:
         """Let the packets of a message come to their first server."""
-        row, nic = message.send.row, self.nics.get(packets[0].path[0])
+        nic = self.nics.get(packets[0].path[0])
         if nic is not None:
-            queue = nic.queue(self.rank[row], self.peer[row]) if data else nic.control
-            nic.add(queue, packets)
+            self.stand_in(nic, message, packets, data)
             self.inject(nic)
             return
         for packet in packets:
             self.arrive(packet)
+
+    def stand_in(self, nic: Nic, message: Message, packets: list[Packet], data: bool) -> None:
+        """Put a message's packets into their queue of a network interface."""
+        row = message.send.row
+        queue = nic.queue(self.rank[row], self.peer[row]) if data else nic.control
+        nic.add(queue, packets)
 
     def inject(self, nic: Nic) -> None:
         """Let an idle rail serve the packet whose turn it is."""

@@ -1,14 +1,16 @@
 """The reference engine, a node's network interface whose queues take turns.
 
 Control messages of a node stand in one queue, data in one for each pair of ranks. A queue is served
-by one rail at a time, so that what stands in it leaves in order.
+by one rail at a time, so that what stands in it leaves in order. Among finite buffers the injection
+link is the only rail.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from typing import Any
 
-from .events import Happening, Packet
+from .events import Buffer, Happening, Packet
 
 
 class Queue(Happening):
@@ -76,3 +78,34 @@ class Nic:
         self.idle -= 1
         queue.served = True
         return queue.packets.popleft(), queue
+
+
+class NodeQueue(Buffer):
+    """A node's queue among finite buffers, if its packets leave as those of an interface do.
+
+    They stand in any order: which of them comes to the head is known when the link is idle and has
+    room behind it.
+    """
+
+    __slots__ = ("nic", "served")
+
+    served: Queue
+
+    def __init__(self, number: int, nic: Nic) -> None:
+        super().__init__(number, None)
+        self.nic = nic
+
+    def head(self) -> Any:
+        """Let the packet whose turn it is come to the head, which asked for all of them."""
+        taken = self.nic.take()
+        assert taken is not None
+        packet: Any = taken[0]
+        packet.wishes, self.served = self.packets[0].wishes, taken[1]
+        self.packets.remove(packet)
+        self.packets.appendleft(packet)
+        return packet
+
+    def leave(self) -> None:
+        """Let the packet go that was served, and its queue wait for the next turn."""
+        super().leave()
+        self.nic.release(self.served)

@@ -167,6 +167,22 @@ def test_a_time_budget_ends_it(clock):
     assert after < before
 
 
+@pytest.mark.parametrize("objective", ["hop_bytes", "max_link_load"])
+@pytest.mark.parametrize("spec", ["torus:4x4", "tree:4:4@1:10"])
+def test_moves_give_the_same_mapping_whatever_time_there_is_beside_them(spec, objective):
+    """And the time ends them where it does not suffice."""
+    topology, traffic = topology_from_spec(spec), some_traffic(16, 1)
+    stage = f"auto(moves=3000, objective={objective})"
+    alone, *beside = (
+        map_ranks(traffic, topology, stage, seconds=seconds).tolist() for seconds in (None, 20, 90)
+    )
+    assert beside == [alone] * 2
+    endless = map_ranks(
+        traffic, topology, f"auto(moves=10000000000, objective={objective})", seconds=0.3
+    )
+    assert sorted(endless) == list(range(16))
+
+
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:7x3", "haec:2x3x3", "mesh:2x3*3", "tree:3:5"])
 def test_layers_split_every_group_down_to_single_slots(spec):
     topology = topology_from_spec(spec)

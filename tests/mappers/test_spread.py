@@ -52,7 +52,7 @@ def test_spread_ranks_take_every_node(mapper):
 
 
 def test_a_start_that_is_not_spread_is_refused():
-    with pytest.raises(MappingError, match="initial mapping: node 0 takes 4 ranks"):
+    with pytest.raises(MappingError, match="initial mapping: ranks 0, 1, 2, 3 on node 0: expected"):
         hm.map_ranks(
             lu_traffic("S", 8), "mesh:2x2x2*4", "local_search", initial=[0] * 4 + [1] * 4,
             spread=True,

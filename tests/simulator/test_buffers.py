@@ -22,22 +22,13 @@ from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.run_plan import plan_run
 from hopmap.simulator.virtual_channels import Channels
 from hopmap.topologies import mesh, topology_from_spec, torus
+from support.free_ends import as_fast_as
 from support.random_runs import random_runs
 from support.slow import examples
 
 PACKET, BANDWIDTH, LATENCY = 1000, 1e9, 0.25e-6
 TICK = PACKET / BANDWIDTH  # seconds of a packet
-FREE = Parameters(
-    network_buffer=1,
-    packet_size=PACKET,
-    eager_limit=2**60,
-    overhead_send=0.0,
-    overhead_recv=0.0,
-    injection_bandwidth=BANDWIDTH,
-    injection_latency=0.0,
-    ejection_bandwidth=BANDWIDTH,
-    ejection_latency=0.0,
-)
+FREE = Parameters(**as_fast_as(BANDWIDTH), network_buffer=1, packet_size=PACKET)
 ENGINES = ["simpy", "compiled"]
 engines = pytest.mark.parametrize("engine", ENGINES)
 
@@ -76,6 +67,42 @@ def test_a_place_is_taken_again_after_a_packet_and_two_latencies(engine, buffer,
         starts.append(free)
         free += TICK
     assert found == pytest.approx(first + starts[-1], rel=1e-12)
+
+
+@engines
+@pytest.mark.parametrize("buffer", [1, 2])
+@pytest.mark.parametrize("flit", [1, 100, PACKET - 1, PACKET, 2 * PACKET])
+@pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
+def test_with_credits_of_flits_a_place_is_taken_again_a_flit_and_two_latencies_after_it_is_left(
+    engine, buffer, flit, switching
+):
+    """Wormhole: the next packet follows flit by flit, once the link is idle."""
+    packets, hops = 9, 3
+    found = one_message(
+        packets, hops, engine, network_buffer=buffer, network_flit=flit, switching=switching
+    )
+    stored = switching == "store_and_forward"
+    around = min(flit / BANDWIDTH, TICK) + 2 * LATENCY + stored * TICK
+    free, starts = 0.0, []
+    for packet in range(packets):
+        free = max(free, starts[packet - buffer] + around) if packet >= buffer else free
+        starts.append(free)
+        free += TICK
+    first = hops * LATENCY + TICK + stored * (hops + 1) * TICK
+    assert found == pytest.approx(first + starts[-1], rel=1e-12)
+
+
+@engines
+@pytest.mark.parametrize("slow", [2, 5])
+def test_a_packet_that_leaves_slowly_is_not_run_into_by_the_next_one(engine, slow):
+    """To the node at full rate, into it at a part: the next packet's head comes when its tail, so
+    many flits later, no longer finds anything of this one."""
+    packets, flit, delay = 6, 10, 1.5 * TICK
+    slowly = {"ejection_bandwidth": BANDWIDTH / slow, "network_credit_delay": delay}
+    found = one_message(packets, 1, engine, network_flit=flit, **slowly)
+    follows = slow * TICK - (PACKET - flit) / BANDWIDTH + 2 * LATENCY + delay
+    assert follows > slow * TICK
+    assert found == pytest.approx(LATENCY + (packets - 1) * follows + slow * TICK, rel=1e-12)
 
 
 @engines
@@ -235,7 +262,9 @@ def test_a_ring_needs_two_virtual_channels_and_then_never_stops(engine):
 def test_a_network_that_stands_still_names_the_ring(engine, routing, monkeypatch):
     """Which by construction cannot be: here all share one channel against the rules."""
     none = np.zeros((8, 8), dtype=np.int16)
-    monkeypatch.setattr(run_plan, "no_rings", lambda *given: np.zeros(len(given[2]), dtype=int))
+    monkeypatch.setattr(
+        run_plan, "no_rings", lambda *given: (np.zeros(len(given[2]), dtype=int), 1)
+    )
     monkeypatch.setattr(run_plan, "channels_of", lambda *_: Channels(none, 0, 0, 0, 1))
     parameters = replace(FREE, network_buffer=1, network_routing=routing)
     ring, program = torus((8,)), shift(8, 3, 20 * PACKET)
@@ -256,18 +285,19 @@ def test_a_network_that_stands_still_names_the_ring(engine, routing, monkeypatch
     st.integers(2, 5),
     st.sampled_from(["round_robin", "age"]),
     st.sampled_from([0.0, 1e-7]),
+    st.sampled_from([0, 1, 300]),
 )
-def test_nothing_is_lost_whatever_the_buffers(run, buffer, channels, arbitration, delay):
+def test_nothing_is_lost_whatever_the_buffers(run, buffer, channels, arbitration, delay, flit):
     """All bytes cross the same links as without limits; no credit is lost, no place taken twice."""
     program, topology, node_of, parameters = run
     few = replace(
         parameters,
-        nic="fifo",
         nic_rails=1,
         network_buffer=buffer,
         network_virtual_channels=channels,
         network_arbitration=arbitration,
         network_credit_delay=delay,
+        network_flit=flit,
     )
     free = replace(few, network_buffer=0)
     try:
@@ -311,9 +341,10 @@ def test_engines_without_packets_say_that_they_know_no_buffers(engine):
     [
         ({"network_virtual_channels": 0}, "network.virtual_channels 0: expected at least 1"),
         ({"network_buffer": -1}, "network.buffer -1: expected at least 0"),
+        ({"network_flit": -1}, "network.flit -1: expected at least 0"),
         ({"network_arbitration": "oldest"}, "network.arbitration 'oldest': expected one of"),
         ({"network_credit_delay": float("nan")}, "network.credit_delay nan: expected a finite"),
-        ({"nic": "round_robin"}, "nic round_robin: expected fifo with network.buffer"),
+        ({"nic": "round_robin", "nic_rails": 2}, "nic.rails 2: expected 1 with network.buffer"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(parameters, expected):

@@ -68,7 +68,7 @@ limits = st.fixed_dictionaries(
         "network_virtual_channels": st.integers(2, 5),
         "network_arbitration": st.sampled_from(["round_robin", "age"]),
         "network_credit_delay": st.sampled_from([0.0, 1e-7]),
-        "nic": st.just("fifo"),
+        "network_flit": st.sampled_from([0, 1, 500]),
         "nic_rails": st.just(1),
     }
 )
@@ -112,13 +112,15 @@ def exchange(ranks, size, rounds):
 
 @pytest.mark.parametrize("arbitration", ["round_robin", "age"])
 @pytest.mark.parametrize("packet", [0, 500])
-def test_they_agree_where_room_comes_at_the_instant_at_which_it_is_left(packet, arbitration):
+@pytest.mark.parametrize("flit", [0, 1])
+def test_they_agree_where_room_comes_at_the_instant_at_which_it_is_left(packet, arbitration, flit):
     """Without latency a credit is there when the tail leaves, and without bytes all at once."""
     parameters = Parameters(
         packet_size=500,
         network_buffer=1,
         network_virtual_channels=4,
         network_arbitration=arbitration,
+        network_flit=flit,
         injection_latency=0.0,
         ejection_latency=0.0,
         overhead_control=0.0,

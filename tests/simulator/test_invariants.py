@@ -1,4 +1,4 @@
-"""What holds for every program, mapping and network (FIELD.md A7)."""
+"""What holds for every program, mapping and network."""
 
 from __future__ import annotations
 
@@ -71,6 +71,12 @@ def runs(draw, specs=SPECS, most=25, gaps=False):
     return operations_of(ranks, messages, pauses), messages, topology, node_of, parameters
 
 
+def replayed(run, **more):
+    """Simulate a run that was drawn."""
+    lists, _, topology, node_of, parameters = run
+    return simulate(program_of("any", lists), topology, node_of, parameters=parameters, **more)
+
+
 def columns(result):
     return [
         result.finish,
@@ -93,11 +99,9 @@ def columns(result):
 @EXAMPLES
 @given(run=runs(gaps=True))
 def test_operations_account_for_every_second_of_every_rank(engine, run):
-    lists, _, topology, node_of, parameters = run
+    lists, *_, parameters = run
     program = program_of("any", lists)
-    result = simulate(
-        program, topology, node_of, parameters=parameters, engine=engine, record_operations=True
-    )
+    result = replayed(run, engine=engine, record_operations=True)
     ops, times = result.operations, result.message_times
     kind = program.kind[ops.row]
     assert (np.diff(ops.row) == 1).all()  # no loops: every row once
@@ -149,10 +153,9 @@ def test_operations_account_for_every_second_of_every_rank(engine, run):
 @EXAMPLES
 @given(run=runs(gaps=True))
 def test_links_carry_what_the_static_metric_says(engine, run):
-    lists, _, topology, node_of, parameters = run
-    program = program_of("any", lists)
-    result = simulate(program, topology, node_of, parameters=parameters, engine=engine)
-    traffic = program.traffic()
+    lists, _, topology, node_of, _ = run
+    result = replayed(run, engine=engine)
+    traffic = program_of("any", lists).traffic()
     source, target = node_of[traffic.src], node_of[traffic.dst]
     assert np.array_equal(result.link_messages, topology.loads(source, target, traffic.messages))
     assert np.array_equal(result.link_bytes, topology.loads(source, target, traffic.bytes))
@@ -174,20 +177,7 @@ def test_links_carry_what_the_static_metric_says(engine, run):
 @EXAMPLES
 @given(run=runs(gaps=True))
 def test_the_same_run_twice_gives_the_same_bytes(engine, run):
-    lists, _, topology, node_of, parameters = run
-    one, other = (
-        columns(
-            simulate(
-                program_of("any", lists),
-                topology,
-                node_of,
-                parameters=parameters,
-                engine=engine,
-                record_messages=True,
-            )
-        )
-        for _ in range(2)
-    )
+    one, other = (columns(replayed(run, engine=engine, record_messages=True)) for _ in range(2))
     assert [column.tobytes() for column in one] == [column.tobytes() for column in other]
 
 
@@ -195,10 +185,7 @@ def test_the_same_run_twice_gives_the_same_bytes(engine, run):
 @EXAMPLES
 @given(run=runs(gaps=True))
 def test_the_time_of_a_rank_is_computing_overhead_and_waiting(engine, run):
-    lists, _, topology, node_of, parameters = run
-    result = simulate(
-        program_of("any", lists), topology, node_of, parameters=parameters, engine=engine
-    )
+    result = replayed(run, engine=engine)
     assert np.allclose(
         result.finish, result.compute + result.communicate + result.wait, rtol=1e-12, atol=0
     )
@@ -208,9 +195,9 @@ def test_the_time_of_a_rank_is_computing_overhead_and_waiting(engine, run):
 @EXAMPLES
 @given(runs())
 def test_makespan_is_between_the_busiest_resource_and_one_after_the_other(run):
-    lists, _, topology, node_of, parameters = run
+    lists, _, topology, _, parameters = run
     program = program_of("any", lists)
-    result = simulate(program, topology, node_of, parameters=parameters, record_messages=True)
+    result = replayed(run, record_messages=True)
     assert (result.compute + result.communicate).max() <= result.makespan * (1 + 1e-12)
     # What is received is over before the end; here all is.
     over = max(np.max(result.message_times.delivered, initial=0.0), result.makespan)
@@ -238,9 +225,8 @@ def test_shifting_all_ranks_around_a_torus_changes_nothing(run, data):
     shift = np.array([data.draw(st.integers(0, d - 1)) for d in dims])
     strides = np.concatenate(([1], np.cumprod(dims[:-1])))
     moved = ((topology.coords + shift) % dims) @ strides
-    program = program_of("any", lists)
-    here = simulate(program, topology, node_of, parameters=parameters)
-    there = simulate(program, topology, moved[node_of], parameters=parameters)
+    here = replayed(run)
+    there = replayed((lists, None, topology, moved[node_of], parameters))
     assert np.array_equal(here.finish, there.finish)
     assert sorted(here.link_bytes) == sorted(there.link_bytes)
 
@@ -267,20 +253,12 @@ def test_renaming_ranks_changes_nothing_where_no_two_events_coincide():
         node_of = rng.permutation(np.repeat(np.arange(8), 2))[:ranks]
         name = rng.permutation(ranks)
         renamed = [(name[s], name[d], *rest) for s, d, *rest in messages]
-        old = simulate(
-            program_of("old", operations_of(ranks, messages, pauses)),
-            topology,
-            node_of,
-            parameters=parameters,
-        )
+        lists = operations_of(ranks, messages, pauses)
+        old = replayed((lists, messages, topology, node_of, parameters))
         paused, placed = np.empty(ranks), np.empty(ranks, dtype=np.int64)
         paused[name], placed[name] = pauses, node_of
-        new = simulate(
-            program_of("new", operations_of(ranks, renamed, paused)),
-            topology,
-            placed,
-            parameters=parameters,
-        )
+        lists = operations_of(ranks, renamed, paused)
+        new = replayed((lists, renamed, topology, placed, parameters))
         assert np.array_equal(old.finish, new.finish[name])
         assert np.array_equal(old.link_busy, new.link_busy)
 
@@ -319,8 +297,7 @@ def test_all_twice_as_large_takes_exactly_twice_as_long(run):
     slower = topology
     for kind in topology.kinds:
         slower = slower.with_links(kind.name, latency=2 * kind.latency)
-    once = simulate(program_of("once", lists), topology, node_of, parameters=parameters)
-    again = simulate(program_of("twice", twice), slower, node_of, parameters=doubled)
+    once, again = replayed(run), replayed((twice, None, slower, node_of, doubled))
     assert np.array_equal(again.finish, 2 * once.finish)
     assert np.array_equal(again.link_busy, 2 * once.link_busy)
 
@@ -340,8 +317,7 @@ def test_a_perfect_network_leaves_the_critical_path_of_the_computation(run):
         overhead_recv=0.0,
     )
     topology = topology.with_links(bandwidth=1e300, latency=0.0)
-    program = program_of("any", lists)
-    result = simulate(program, topology, node_of, parameters=perfect)
+    result = replayed((lists, None, topology, node_of, perfect))
 
     clock = [operations[0][1] for operations in lists]
     for source, target, size, _, _, pause in messages:
@@ -355,14 +331,11 @@ def test_a_perfect_network_leaves_the_critical_path_of_the_computation(run):
 @EXAMPLES
 @given(runs(most=40))
 def test_eager_messages_of_a_pair_do_not_overtake_each_other(run):
-    lists, _, topology, node_of, parameters = run
-    parameters = replace(parameters, eager_limit=2**60)
-    result = simulate(
-        program_of("any", lists), topology, node_of, parameters=parameters, record_messages=True
-    )
-    times = result.message_times
-    for source in range(len(lists)):
-        for target in range(len(lists)):
+    *given, parameters = run
+    eager = *given, replace(parameters, eager_limit=2**60)
+    times = replayed(eager, record_messages=True).message_times
+    for source in range(len(run[0])):
+        for target in range(len(run[0])):
             pair = (times.source == source) & (times.target == target)
             assert (np.diff(times.sent[pair]) >= 0).all()
             assert (np.diff(times.delivered[pair]) >= 0).all()
@@ -396,13 +369,8 @@ def test_packets_tend_to_fair_shares_as_they_shrink():
             injection_bandwidth=10e9,
             ejection_bandwidth=10e9,
         )
-        result = simulate(
-            program_of("flows", lists),
-            topology,
-            node_of,
-            parameters=parameters,
-            record_messages=True,
-        )
+        run = lists, None, topology, node_of, parameters
+        result = replayed(run, record_messages=True)
         spreads.append(np.ptp(result.message_times.delivered))
     assert np.all(np.diff(spreads) < 0)
     assert spreads[-1] < 0.01 * 3 * size / 10e9

@@ -90,6 +90,26 @@ def test_service_follows_arrival_server_and_tail(now, free, tail, size, bandwidt
     assert end == max(start + size / bandwidth, tail)
 
 
+rates = st.floats(0.1, 10)
+
+
+@given(st.integers(2, 1000), st.integers(1, 1000), rates, rates, st.floats(0, 2))
+def test_a_place_is_free_as_soon_as_the_next_packet_never_runs_into_this_one(
+    size, flit, leaving, entering, late
+):
+    """By flits both go at a steady rate: where the first of them could, and where the last."""
+    start, end = 3.0, 3.0 + size / leaving * (1 + late)
+    free = model.place_free(start, end, size, flit, leaving, entering)
+    if flit >= size:
+        assert free == end
+        return
+    after_head = free - (start + flit / leaving)  # from when a flit has left
+    before_tail = free + (size - flit) / entering - end  # the same flit's end behind the tail
+    assert min(after_head, before_tail) == pytest.approx(0, abs=1e-9)
+    assert start < free <= end
+    assert model.place_free(start, end, size, 0, leaving, entering) == end
+
+
 def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
     assert model.head_arrival(1.0, 3.0, 0.5, True) == 1.5
     assert model.head_arrival(1.0, 3.0, 0.5, False) == 3.5
@@ -99,6 +119,7 @@ def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
 @pytest.mark.parametrize(
     ("rule", "arguments"),
     [
+        (model.place_free, (0.1, 0.7, 500, 3, 1e9, 2e9)),
         (model.order_key, (3, 1234, 56, 31, 20)),
         (model.asks_first, (30, model.READY, 20)),
         (model.completion, (10, model.SYNCHRONOUS, 20)),

@@ -122,6 +122,21 @@ def test_late_starts_are_exponential():
     assert stats.kstest(delay, stats.expon(scale=3e-6).cdf).pvalue > 1e-3
 
 
+def test_a_start_is_a_draw_of_its_own_by_the_ranks_main_strand():
+    """Number 0 on the strand: unrelated to the first pause, and to what routing draws by a seed."""
+    program = program_of("idle", [[] for _ in range(4000)])
+    noise = noise_of(replace(NOISE, noise_seed=3), program)
+    first = hashed(noise.stream, 1) % QUANTILES
+    assert abs(stats.spearmanr(noise.delay, first).statistic) < 4 / np.sqrt(4000)
+    assert (noise.stream != hashed(3, np.arange(4000))).mean() > 0.99
+    sided = replace(
+        program_of("idle", [[]] * 6), rank_of=np.repeat(np.arange(3, dtype=np.int32), 2),
+    )  # fmt: skip
+    late = noise_of(NOISE, sided)
+    main = hashed(late.stream[[0, 2, 4]], 0) % QUANTILES
+    assert late.delay.tolist() == (1e-6 * quantiles("gamma", 1.0)[main]).tolist()
+
+
 # What becomes of it, by hand
 
 

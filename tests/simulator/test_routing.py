@@ -18,22 +18,14 @@ from hopmap.simulator.routing.ugal import goes_minimally
 from hopmap.simulator.routing.valiant import choices, intermediate
 from hopmap.simulator.steady.watch import Steady
 from hopmap.topologies import topology_from_spec
+from support import free_ends
 from support.random_runs import random_runs
 from support.results import bits
 from support.slow import examples
 
 PACKET, BANDWIDTH, LATENCY = 1000, 1e9, 0.25e-6
 TICK = PACKET / BANDWIDTH  # seconds of a packet
-FREE = Parameters(
-    packet_size=PACKET,
-    eager_limit=2**60,
-    overhead_send=0.0,
-    overhead_recv=0.0,
-    injection_bandwidth=1e300,
-    injection_latency=0.0,
-    ejection_bandwidth=1e300,
-    ejection_latency=0.0,
-)
+FREE = Parameters(**free_ends.FREE, packet_size=PACKET)
 engines = pytest.mark.parametrize("engine", ["simpy", "compiled"])
 MINIMAL, DETOURS = ("adaptive", "spraying"), ("valiant", "ugal_l", "ugal_g", "par")
 
@@ -77,6 +69,27 @@ def test_a_packet_that_finds_all_idle_takes_the_topologys_own_route(engine):
             for routing in ("deterministic", "adaptive", "ugal_l", "ugal_g")
         ]
         assert all((way == ways[0]).all() for way in ways)
+
+
+@engines
+def test_a_link_that_was_busy_once_is_as_good_as_one_that_never_was(engine):
+    lists = [[("send", 3, PACKET), ("compute", 99 * TICK), ("send", 3, PACKET)], [], []]
+    lists.append([("recv", 0, PACKET)] * 2)
+    run = replayed(lists, "mesh:2x2", range(4), "adaptive", engine)
+    assert sorted(run.link_bytes) == [0] * 6 + [2 * PACKET] * 2
+
+
+@pytest.mark.parametrize("routing", ["ugal_l", "ugal_g"])
+def test_places_that_are_taken_are_the_queues_of_finite_buffers(routing):
+    """One source and target three links apart on a ring of 7. While nobody has taken a place both
+    ways are equal; with n taken on the first link and none elsewhere any other way is better."""
+    few = {"network_buffer": 4, "network_virtual_channels": 4, "injection_bandwidth": BANDWIDTH}
+    runs = [
+        replayed(one_each([(0, 3)], packets, 4), "torus:7", range(4), routing, **few)
+        for packets in (1, 40)
+    ]
+    assert sorted(runs[0].link_bytes) == [0] * 11 + [PACKET] * 3
+    assert runs[1].events > 40 * 5
 
 
 @engines
@@ -208,7 +221,7 @@ limits = st.fixed_dictionaries(
         "network_virtual_channels": st.integers(2, 7),
         "network_arbitration": st.sampled_from(["round_robin", "age"]),
         "network_credit_delay": st.sampled_from([0.0, 1e-7]),
-        "nic": st.just("fifo"),
+        "network_flit": st.sampled_from([0, 500]),
         "nic_rails": st.just(1),
     }
 )
@@ -220,6 +233,25 @@ def test_both_engines_send_packets_the_same_ways_among_finite_buffers(run, way, 
     program, topology, node_of, parameters = chosen(run, way)
     drawn = program, topology, node_of, replace(parameters, **few)
     assert outcome(*drawn, "simpy") == outcome(*drawn, "compiled")
+
+
+def test_both_engines_count_the_room_of_an_instant_alike_though_packets_come_up_within_it():
+    """Links of no latency: a packet of no bytes, for which there is room as a credit comes, sees
+    the credits of that instant that came before."""
+    lists = [[("irsend", 4, 9000), ("ibsend", 4, 10), ("ibsend", 1, 9000), ("issend", 2, 2500)]]
+    lists += [[("irecv", 0, 0)], [("irecv", 0, 0)], [], [("irecv", 0, 0)] * 2]
+    lists = [[*each, *(("wait", k) for k in range(len(each)))] for each in lists]
+    run = [
+        program_of("instant", lists),
+        topology_from_spec("dragonfly:1x3x1*3").with_links(bandwidth=3 * BANDWIDTH, latency=0.0),
+        [10, 1, 0, 11, 7],
+        replace(
+            *(FREE,), injection_bandwidth=BANDWIDTH, network_routing="ugal_l", network_buffer=1,
+            network_virtual_channels=3, network_credit_delay=1e-7, network_arbitration="age",
+            switching="store_and_forward", eager_limit=0,
+        ),
+    ]  # fmt: skip
+    assert outcome(*run, "simpy") == outcome(*run, "compiled")
 
 
 def everyone(ranks, packets):

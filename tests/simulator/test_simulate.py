@@ -58,7 +58,7 @@ def test_unknown_engine_names_the_known_ones():
 def test_mappings_are_checked():
     with pytest.raises(MappingError, match=r"places 1 ranks: expected 2"):
         simulate(PING, mesh((2,)), [0])
-    with pytest.raises(MappingError, match=r"node 0 takes 2 ranks"):
+    with pytest.raises(MappingError, match=r"ranks 0, 1 on node 0: expected 1"):
         simulate(PING, mesh((2,)), [0, 0])
 
 

@@ -49,6 +49,15 @@ def region(a, name, paradigm=Paradigm.MPI, **more):
     return a.definitions.region(name, paradigm=paradigm, **more)
 
 
+def call(events, at, called, until=None, inside=()):
+    """A call from `at` to `until`; what is inside is (method, *arguments), at its end."""
+    until = at if until is None else until
+    events.enter(at, called)
+    for method, *arguments in inside:
+        getattr(events, method)(until, *arguments)
+    events.leave(until, called)
+
+
 def replayed(program, engine="simpy"):
     """Run a program, a node for each rank, where only computation takes time."""
     network = mesh((program.ranks,)).with_links(bandwidth=1e300, latency=0.0)

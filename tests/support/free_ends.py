@@ -10,3 +10,8 @@ FREE_ENDS = {
 }
 # Likewise, and no message is ever a rendezvous.
 FREE = {**FREE_ENDS, "eager_limit": 2**60}
+
+
+def as_fast_as(bandwidth):
+    """Likewise, but as narrow at both ends as links of this bandwidth, in bytes/s."""
+    return {**FREE, "injection_bandwidth": bandwidth, "ejection_bandwidth": bandwidth}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -10,6 +12,15 @@ from hopmap.topologies import topology_from_spec
 from support.random_runs import random_runs
 
 RANKS = 5
+# Times that add up without rounding: what coincides in one step of a loop then does so in all of
+# them. Elsewhere rounding may let one of two be first in step 30 that came second until then, and
+# nobody who saw 12 steps could know.
+TICK = 2.0**-34  # seconds
+TIMES = (
+    *("overhead_send", "overhead_recv", "gap", "gap_per_byte"),
+    *("injection_latency", "ejection_latency", "memory_latency"),
+)
+BANDWIDTHS = ("injection_bandwidth", "ejection_bandwidth", "memory_bandwidth")
 
 
 @st.composite
@@ -68,3 +79,31 @@ def random_loop_runs(draw):
 def any_runs():
     """With loops or without."""
     return random_runs() | random_loop_runs()
+
+
+def in_ticks(seconds):
+    """The nearest whole ticks."""
+    return np.round(np.asarray(seconds) / TICK) * TICK
+
+
+def power_of_two(bandwidth):
+    """The nearest bandwidth at which every byte takes whole ticks, or a part that adds up."""
+    return 2.0 ** round(float(np.log2(bandwidth)))
+
+
+def exact(topology, parameters):
+    """The network and the parameters whose times are whole ticks."""
+    for kind in topology.kinds:
+        topology = topology.with_links(
+            kind.name,
+            bandwidth=power_of_two(kind.bandwidth),
+            latency=float(in_ticks(kind.latency)),
+        )
+    times = {name: float(in_ticks(getattr(parameters, name))) for name in TIMES}
+    bandwidths = {name: power_of_two(getattr(parameters, name)) for name in BANDWIDTHS}
+    return topology, replace(parameters, **times, **bandwidths)
+
+
+def with_exact_pauses(program):
+    """The program, computing for whole ticks."""
+    return replace(program, compute=in_ticks(program.compute))

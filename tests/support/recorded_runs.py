@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.traces import Kind, Trace
+from hopmap.traces import Kind, Trace, Traffic
 from hopmap.traces.recorder.raw import Process
 from support import ROOT
 from support.real_mpi import Mpi
 
 PROGRAMS = ROOT / "tests" / "traces" / "recorder"
+ALL = "COLLECTIVE_END 0/0"
+"""What a call of everybody that moves nothing is told as."""
 
 
 class Recorded(NamedTuple):
@@ -53,6 +55,12 @@ def told(trace: Trace, rank: int) -> list[str]:
             lines[-1] += f" {columns['size']}" * (columns["size"] >= 0)
             lines[-1] += f"/{columns['received']}" * (columns["received"] >= 0)
     return lines
+
+
+def pairs(traffic: Traffic) -> dict[tuple[int, int], tuple[int, int]]:
+    """Messages and bytes by pair of ranks."""
+    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
+    return {(s, d): (n, b) for s, d, n, b in zip(*(c.tolist() for c in columns), strict=True)}
 
 
 def compiled(mpi: Mpi, source: str | Path, folder: Path) -> list[Path]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.topologies import MappingError, topology_from_spec
+from hopmap.topologies import MappingError, from_networkx, topology_from_spec
 from hopmap.topologies.allocation import POLICIES, allocated, switch_of
 
 FAT = topology_from_spec("fattree:4x4:1x4")  # 4 nodes a leaf, 4 leaves
@@ -25,6 +26,20 @@ def test_contiguous_takes_the_first_run_that_is_long_enough():
     assert allocated(FAT, free, 4, "contiguous", rng()).tolist() == [7, 8, 9, 10]
     with pytest.raises(MappingError, match=r"no free nodes in a row of fattree.* have 10 slots"):
         allocated(FAT, free, 10, "contiguous", rng())
+
+
+def test_a_node_without_slots_is_not_in_a_row():
+    network = topology_from_spec("failed:node=2@mesh:6")
+    assert allocated(network, np.ones(6, np.bool_), 3, "contiguous", rng()).tolist() == [3, 4, 5]
+
+
+def test_a_node_hangs_on_the_switch_of_its_first_link():
+    graph = nx.Graph([("a", "s"), ("a", "t"), ("b", "t"), ("b", "s")])
+    for name, host in {"a": True, "b": True, "s": False, "t": False}.items():
+        graph.nodes[name]["host"] = host
+    network = from_networkx(graph)
+    first = [network.link_to[network.link_from == node][0] - network.nodes for node in (0, 1)]
+    assert switch_of(network).tolist() == first
 
 
 def test_random_switches_fill_one_after_the_other():

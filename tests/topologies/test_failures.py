@@ -70,6 +70,9 @@ def test_routes_avoid_what_is_down_and_others_stay(spec, links, seed):
         assert (new[1:, 0] == new[:-1, 1]).all()
         if {tuple(hop) for hop in old.tolist()} & set(gone):
             assert len(new) == shortest[u, v]
+            for here, there in new.tolist():  # of several ways that to the lowest vertex first
+                nearer = shortest[:, v] == shortest[here, v] - 1
+                assert there == np.flatnonzero(nearer & (graph[[here]].toarray()[0] > 0))[0]
         else:
             assert new.tolist() == old.tolist()
     far = after.distance(source, target)
@@ -77,6 +80,32 @@ def test_routes_avoid_what_is_down_and_others_stay(spec, links, seed):
     assert (far == after.hops(source, target)).all()
     if not spec.startswith("dragonfly"):  # whose own routes cross one global link, however far
         assert (far >= before.hops(source, target)).all()
+
+
+def test_what_is_drawn_has_not_failed_yet_and_every_cable_and_node_may_be_drawn():
+    """One cable and two more, both ways; two degraded ones; three nodes: whatever the seed."""
+    plain, often, seen = topology_from_spec("torus:3x3"), 80, []
+    for seed in range(often):
+        items = f"link=0-1,link=3-4*0.25,node=5,links=2,degraded=2,nodes=2,seed={seed}"
+        cut, gone = cables(plain, items)
+        kinds = np.array([kind.name for kind in cut.kinds])[cut.link_kind]
+        degraded = [
+            (int(cut.link_from[k]), int(cut.link_to[k])) for k in np.flatnonzero(kinds != "link")
+        ]
+        assert len(set(gone)) == 2 * 3
+        assert len(set(degraded)) == 2 * 3
+        assert all(end[::-1] in each for each in (gone, degraded) for end in each)
+        assert [(kind.share, kind.latency) for kind in cut.kinds] == [
+            (share, plain.kinds[0].latency) for share in (1.0, 0.25, 0.5)
+        ]
+        assert np.bincount(cut.link_kind).tolist() == [36 - 6 - 6, 2, 4]
+        down = np.flatnonzero(cut.slots == 0).tolist()
+        assert len(down) == 3
+        seen.append((frozenset(gone), frozenset(degraded), frozenset(down)))
+    every = {(u, v) for u, v in zip(plain.link_from, plain.link_to, strict=True)}
+    for k, whole in enumerate((every - {(3, 4), (4, 3)}, every - {(0, 1), (1, 0)}, set(range(9)))):
+        assert set().union(*(each[k] for each in seen)) == whole
+        assert len({each[k] for each in seen}) > 20
 
 
 def test_a_ring_is_walked_the_other_way():
@@ -235,6 +264,9 @@ def test_of_parallel_cables_one_fails_for_each_item():
     item = f"link=s{one - plain.nodes}-s{other - plain.nodes}"
     assert topology_from_spec(f"failed:{item}@{spec}").links == plain.links - 2
     assert topology_from_spec(f"failed:{item},{item}@{spec}").links == plain.links - 4
+    slow = topology_from_spec(f"failed:{item}*0.5,{item}*0.25@{spec}")
+    shares = np.array([kind.share for kind in slow.kinds])[slow.link_kind]
+    assert np.sort(shares)[:5].tolist() == [0.25, 0.25, 0.5, 0.5, 1]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,13 @@ def test_groups_are_those_of_dragonflies():
     assert tables.region.tolist() == [0, 0, 1, 1, 2, 2] * 2
 
 
+def test_a_node_whose_only_link_goes_to_a_node_forwards_as_others_do():
+    tables = next_hops(topology_from_spec("mesh:3"), np.arange(3))
+    assert tables.home.tolist() == [0, 1, 2]
+    assert (tables.up == -1).all()
+    assert (tables.down == -1).all()
+
+
 def test_only_destinations_in_use_have_rows():
     tables = next_hops(topology_from_spec("fattree:4x4"), np.array([7, 2, 3]))
     assert tables.port.shape == (3, 8)
@@ -62,6 +69,9 @@ def test_what_has_no_tables_is_refused_in_one_line(monkeypatch):
     pair = from_routes([1, 1], [(1e9, 0.0)] * 2, {(0, 1): [0], (1, 0): [1]}, "listed")
     with pytest.raises(TopologyError, match="listed: routes are known from node to node alone"):
         next_hops(pair, np.arange(2))
+    for spec in ("torus:4x4", "fattree:2x4:1x2"):  # without a link, some routes go round it
+        with pytest.raises(TopologyError, match=r"known from node to node alone.*links that are"):
+            next_hops(topology_from_spec(f"failed:links=1@{spec}"), np.arange(8))
     monkeypatch.setattr(module, "MOST_BYTES", 4 * 16 * 16 - 1)
     with pytest.raises(TopologyError, match="torus:4x4: tables of next hops for 16 destinations"):
         next_hops(topology_from_spec("torus:4x4"), np.arange(16))

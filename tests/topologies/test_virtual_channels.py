@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import topology_from_spec, torus
-from hopmap.topologies.virtual_channels import channel_classes, waiting_cycle
+from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
 
 
 def every_route(topology):
@@ -26,6 +26,8 @@ def every_route(topology):
         ("hypercube:4", 1),
         ("torus:3x3", 1),  # no route goes on behind a wrap-around link, nor on a ring of four
         ("torus:4x4", 1),
+        ("torus:4x3,ties=parity", 1),
+        ("torus:3x5", 2),
         ("torus:5", 2),
         ("torus:8x6,ties=parity", 2),
         ("haec:5x5x3", 2),
@@ -38,9 +40,13 @@ def test_no_routes_of_any_family_wait_in_a_ring_with_its_classes(spec, classes):
     topology = topology_from_spec(spec)
     indptr, links = every_route(topology)
     of_hop = channel_classes(topology, indptr, links)
-    assert of_hop.max() + 1 == classes
+    assert of_hop.max() + 1 == classes == class_count(topology)
     assert not len(waiting_cycle(indptr, links * classes + of_hop))
     assert bool(len(waiting_cycle(indptr, links))) == (classes > 1)
+
+
+def test_how_many_classes_a_long_ring_has_is_known_without_its_routes():
+    assert class_count(torus((50_000,))) == 2
 
 
 def test_a_route_changes_its_class_behind_the_link_that_wraps_around_in_each_dimension():

@@ -198,18 +198,13 @@ def traffic_of_stencil(stencil: Stencil) -> Traffic:
     to = np.repeat(number[..., None], len(order), axis=-1)
     for place, which in enumerate(order):
         partner = to[..., place]
-        for axis, (step, length) in enumerate(
-            zip(stencil.vectors[which], stencil.dims, strict=True)
-        ):
+        axes = zip(stencil.vectors[which], stencil.dims, strides, stencil.periodic, strict=True)
+        for axis, (step, length, stride, periodic) in enumerate(axes):
             at = np.arange(length)
-            moved = ((at + step) % length - at) * strides[axis]
+            moved = ((at + step) % length - at) * stride
+            if not periodic:
+                moved[(at + step < 0) | (at + step >= length)] = -ranks  # below 0, whatever else
             partner += moved.astype(np.int32).reshape(-1, *[1] * (len(strides) - axis - 1))
-        for axis, (step, length) in enumerate(
-            zip(stencil.vectors[which], stencil.dims, strict=True)
-        ):
-            if step and not stencil.periodic[axis]:
-                outside = slice(max(0, length - step), None) if step > 0 else slice(0, -step)
-                partner[(slice(None),) * axis + (outside,)] = -1
     there = to.ravel() >= 0
     senders, receivers = np.repeat(number.ravel(), len(order))[there], to.ravel()[there]
     volume = np.tile(np.array(stencil.sizes)[order], ranks)[there]

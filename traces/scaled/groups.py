@@ -213,13 +213,15 @@ class Group:
 
 
 class Told(NamedTuple):
-    """Steps of ranks in one place at the target, shapes (ranks, trips, different steps).
+    """Steps of ranks in one place at the target; what they say is as in `Steps`.
 
     Attributes
     ----------
+    word, peer, numbers : ndarray(int64, shape=(ranks, trips, different steps, ...))
     alike : ndarray(int64, shape=(length of the body,))
         Which of the different ones each step is.
     gap : ndarray(float64, shape=(length of the body,))
+        Seconds, of all ranks and trips alike.
     """
 
     word: Ints

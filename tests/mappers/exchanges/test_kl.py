@@ -24,19 +24,14 @@ from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import OutOfMemoryError, Traffic, lu_traffic
 from support.slow import examples
+from support.traffic import placed_anywhere
 
 SPECS = ["mesh:3x3", "torus:4x3", "haec:2x2x2", "mesh:2x2*3", "tree:2:3:2@1:10:100", "mesh:1*4"]
 
 
 @st.composite
 def cases(draw):
-    topology = topology_from_spec(draw(st.sampled_from(SPECS)))
-    ranks = draw(st.integers(1, int(topology.slots.sum())))
-    rank = st.integers(0, ranks - 1)
-    rows = draw(st.lists(st.tuples(rank, rank, st.integers(1, 9), st.integers(0, 9)), max_size=40))
-    traffic = Traffic.from_pairs(ranks, *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
-    start = map_ranks(traffic, topology, "random", seed=draw(st.integers(0, 99)))
-    return traffic, topology, start, draw(st.sampled_from([1, 2, 4, 10, 200]))
+    return *draw(placed_anywhere(SPECS)), draw(st.sampled_from([1, 2, 4, 10, 200]))
 
 
 def naive_pass(task_at, node, volume, hops, t):

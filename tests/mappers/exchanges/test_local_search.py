@@ -14,6 +14,7 @@ from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from support.slow import examples
+from support.traffic import placed_anywhere
 
 SPECS = [
     "tree:2:3:2@1:10:100",
@@ -23,16 +24,6 @@ SPECS = [
     "fattree:4x3",
     "tree:6:2@0:5",
 ]
-
-
-@st.composite
-def cases(draw):
-    topology = topology_from_spec(draw(st.sampled_from(SPECS)))
-    ranks = draw(st.integers(1, int(topology.slots.sum())))
-    rank = st.integers(0, ranks - 1)
-    rows = draw(st.lists(st.tuples(rank, rank, st.integers(1, 9), st.integers(0, 9)), max_size=40))
-    traffic = Traffic.from_pairs(ranks, *np.array(rows, dtype=np.int64).reshape(-1, 4).T)
-    return traffic, topology, map_ranks(traffic, topology, "random", seed=draw(st.integers(0, 99)))
 
 
 def partners(traffic: Traffic, neighbourhood: str, s: int) -> set[tuple[int, int]]:
@@ -51,7 +42,7 @@ def partners(traffic: Traffic, neighbourhood: str, s: int) -> set[tuple[int, int
 
 @examples(80)
 @given(
-    cases(),
+    placed_anywhere(SPECS),
     st.sampled_from(["1", "2", "3", "10", "Np", "N2"]),
     st.integers(1, 8),
     st.sampled_from(list(OBJECTIVES)),
@@ -130,7 +121,11 @@ def test_partners_are_tried_in_random_order():
 
 
 @examples(40)
-@given(cases(), st.sampled_from(["1", "10", "Np", "N2"]), st.sampled_from(list(OBJECTIVES)))
+@given(
+    placed_anywhere(SPECS),
+    st.sampled_from(["1", "10", "Np", "N2"]),
+    st.sampled_from(list(OBJECTIVES)),
+)
 def test_fast_and_slow_gains_make_the_same_exchanges(case, neighbourhood, objective):
     traffic, topology, start = case
     ends = [
@@ -147,7 +142,7 @@ def test_fast_and_slow_gains_make_the_same_exchanges(case, neighbourhood, object
 
 
 @examples(60)
-@given(cases(), st.sampled_from(list(OBJECTIVES)), st.data())
+@given(placed_anywhere(SPECS), st.sampled_from(list(OBJECTIVES)), st.data())
 def test_a_gain_is_what_the_exchange_takes_off_the_cost(case, objective, data):
     traffic, topology, start = case
     model = cost_model(traffic, topology, objective)

@@ -22,6 +22,14 @@ def test_without_a_command_there_is_help():
 
 
 @pytest.mark.parametrize(
+    ("command", "table"),
+    [("simulate", "[[jobs]]"), ("simulate", "[[background]]"), ("choose", "[ranges]")],
+)
+def test_help_shows_names_in_brackets(command, table):
+    assert table in hopmap(command, "--help")
+
+
+@pytest.mark.parametrize(
     ("what", "name"),
     [
         ("mappers", "bokhari"),
@@ -155,7 +163,7 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
     text = CliRunner().invoke(app, [*map(str, words), "csv"]).stdout
     assert text.splitlines()[2:] == [f"{rank},{node}" for rank, node in enumerate(placed)]
     for refused, message in {
-        ("--best",): "2 cases (lu.S.4 on mesh:2x2, lu.S.4 on mesh:4): expected one, as -t tells",
+        ("--best",): "2 cases (lu.S.4 on mesh:2x2; lu.S.4 on mesh:4): expected one, as -t tells",
         ("--best", "-t", "mesh:3"): "no such run has finished: expected one of lu.S.4 on mesh:2x2",
         (): "results of many runs: --best takes the fastest",
         ("--trace", "x"): "--trace: expected --best with it",

@@ -146,7 +146,7 @@ BAD = {
     MAP + " --seed -1": "--seed",
     MAP + " --initial map.csv": "sweep starts from no mapping",
     "evaluate lu.S.4 short.csv -t mesh:4": "short.csv",
-    "evaluate lu.S.4 twice.csv -t mesh:4": "node 2 takes 2 ranks",
+    "evaluate lu.S.4 twice.csv -t mesh:4": "ranks 2, 3 on node 2: expected 1 at most",
     "evaluate lu.S.4 map.csv -t mesh:4 --convention x": "expected one of hopmap, maplib",
     "evaluate lu.S.4 gone.csv -t mesh:4": "gone.csv",
     "convert lu.S.4 --to simgird --out new": "did you mean 'simgrid'?",

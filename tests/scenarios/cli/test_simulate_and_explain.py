@@ -13,7 +13,7 @@ from hopmap.traces import (
     nas_trace,
     summarize,
 )
-from support.commands import LU, as_json, hopmap
+from support.commands import LU, as_json, hopmap, noted
 
 
 def test_simulate_has_designs_keys(mapping):
@@ -45,6 +45,15 @@ def test_simulate_has_designs_keys(mapping):
     )
     assert slow["makespan"] > summary["makespan"]
     assert "makespan" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2")
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain"])
+def test_what_is_of_finite_buffers_is_said_to_do_nothing_where_there_are_none(command, mapping):
+    words = (command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64")
+    words += ("--set", "network.credit_delay=1us")
+    (said,) = noted(*words)
+    assert "network.flit, network.credit_delay: without effect where network.buffer is 0" in said
+    assert noted(*words, "--set", "network.buffer=2") == []
 
 
 def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):
@@ -101,6 +110,11 @@ def test_what_is_assumed_stands_beside_the_makespan(mapping, tmp_path):
     hopmap("map", LU, "-t", "mesh:2*2", "-m", "sweep", "--out", together)
     words = ("simulate", LU, together, "-t", "mesh:2*2", *given)
     assert as_json(*words)["assumed"] == ["memory.bandwidth", "memory.latency"]
+    (empty := tmp_path / "empty.csv").write_text("src,dst,messages,bytes\n0,3,1,0\n")
+    assert as_json("simulate", empty, mapping, "-t", "mesh:2x2")["assumed"] == [
+        "link.bandwidth",
+        "link.latency",
+    ]
     # A machine's figures have sources of their own; a benchmark by name computes at any rate.
     (plain := tmp_path / "plain.csv").write_text("rank,node\n0,0\n1,1\n2,2\n3,3\n")
     words = ("simulate", "lu.S.4", plain, "--steps", "1", "-t", "preset:cray-gemini-hopper*1")

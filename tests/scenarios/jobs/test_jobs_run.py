@@ -9,8 +9,10 @@ import pytest
 
 import hopmap as hm
 from hopmap.mappers.objectives import objective_value
+from hopmap.scenarios.jobs import run as jobs_run
 from hopmap.scenarios.jobs.asked import Background, Job, JobsError, background_of, job_of, read_jobs
 from hopmap.scenarios.jobs.neighbours import around, neighbours
+from hopmap.scenarios.jobs.placed import placed
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import program_of
 from support.commands import as_json, failed, hopmap
@@ -73,6 +75,12 @@ def test_policies_take_what_given_nodes_leave_in_order_of_the_jobs():
     assert run.nodes[1].tolist() == [2, 3, 4, 5]
     assert not set(run.nodes[2].tolist()) & set(range(2, 10))
     assert run.alone == run.slowdowns == [None] * 3
+    network = hm.topology("mesh:16")
+    drawn = [
+        placed([Job("lu.S.4", mapping="random nodes", seed=seed)], ["lu"], [4], network)[0]
+        for seed in range(6)
+    ]
+    assert len({tuple(nodes) for nodes in drawn}) > 1
 
 
 def test_hosts_are_nodes_of_a_job_in_their_order(tmp_path):
@@ -98,6 +106,16 @@ def test_background_lasts_as_long_as_the_jobs_and_changes_nothing_afterwards():
     assert free.to_frame()["slowdown"].isna().tolist() == [False, True]
 
 
+def test_background_sends_from_nodes_that_no_job_and_no_other_load_has():
+    loads = [
+        Background("uniform", 1e9, duration=1e-6, nodelist="node[1,3]"),
+        Background("uniform", 1e9, duration=1e-6),
+    ]
+    jobs = [Job(message(), mapping=[0, 2])]
+    run = simulate_jobs(jobs, "mesh:6", background=loads, alone=False)
+    assert [nodes.tolist() for nodes in run.nodes] == [[0, 2], [1, 3], [4, 5]]
+
+
 def test_a_load_that_no_job_gets_through_is_said_to_be_one():
     """It is more than the links pass, and what waits for them grows as long as it lasts."""
     load = Background("uniform", 22e9)
@@ -107,7 +125,21 @@ def test_a_load_that_no_job_gets_through_is_said_to_be_one():
         simulate_jobs([Job(pings, mapping=[1, 4])], "mesh:6", background=[load])
 
 
-ON_ONE_SLOT = "node 1 takes 2 ranks, 1 of message #1 and 1 of message #2, but has 1 slots"
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        (Background("unifrm", 1e9), "unknown background 'unifrm'"),
+        (Background("uniform", 0), "0 bytes/s in messages of 65536 bytes: expected more"),
+        (Background("uniform", 1e9, duration="2 mss"), "duration 2 mss"),
+    ],
+)
+def test_a_load_that_cannot_be_is_said_before_anything_is_replayed(load, said, monkeypatch):
+    monkeypatch.setattr(jobs_run, "replay", None)
+    with pytest.raises(hm.HopmapError, match=said):
+        simulate_jobs([Job(message())], "mesh:4", background=[load])
+
+
+ON_ONE_SLOT = "ranks on node 1: 1 of message #1 and 1 of message #2: expected 1 at most"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +150,7 @@ ON_ONE_SLOT = "node 1 takes 2 ranks, 1 of message #1 and 1 of message #2, but ha
         ([Job(message(), mapping=[0])], "places 1 ranks: expected 2"),
         ([Job(message(), start=-1.0)], "start -1.0: expected 0 or more"),
         ([Job(message(), start="2 mss")], "start 2 mss"),
+        ([Job(message(), start=1e9)], "start 1000000000.0: expected at most 1,000,000 s"),
         ([Job(message(), repeat=0)], "message: repeat 0: expected at least 1"),
         ([Job("lu.S.8")], "lu.S.8: policy contiguous: .* have 8 slots"),
         ([Job(message(), nodelist="node7,node8")], "host node7: expected nodes of mesh:4"),
@@ -133,16 +166,19 @@ def test_what_cannot_be_is_said_in_a_line(jobs, said):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("read", "text", "said"),
     [
-        ("lu.S.4", "expected TRACE,MAPPING"),
-        ("lu.S.4,contiguous,seed=x", "seed 'x': expected a whole number"),
-        ("lu.S.4,contiguous,seed=1,seed=2", "seed twice"),
+        (job_of, "lu.S.4", "expected TRACE,MAPPING"),
+        (job_of, "lu.S.4,contiguous,seed=x", "seed 'x': expected a whole number"),
+        (job_of, "lu.S.4,contiguous,seed=1,seed=2", "seed twice"),
+        (job_of, "lu.S.4,contiguous,sed=1", "unknown key 'sed' .did you mean seed"),
+        (background_of, "uniform", "expected PATTERN:RATE"),
+        (background_of, "uniform:5GB/s,sze=3", "unknown key 'sze' .did you mean size"),
     ],
 )
-def test_words_of_a_job_are_checked(text, said):
+def test_words_of_a_job_are_checked(read, text, said):
     with pytest.raises(JobsError, match=said):
-        job_of(text)
+        read(text)
 
 
 def test_words_of_a_trace_may_have_commas_and_equals_signs():
@@ -258,9 +294,18 @@ def test_a_mapping_beside_others_takes_free_nodes_and_keeps_off_their_links():
         assert objective_value(traffic, room, nodes, "max_link_load") == (own + room.carried).max()
 
 
+def test_all_that_others_send_in_all_of_their_runs_is_on_their_links():
+    network = hm.topology("mesh:8")
+    others = [Job(message(), mapping=[0, 2]), Job(message(), mapping=[5, 4], repeat=3)]
+    carried = around(neighbours(others, network, None), network).carried
+    ends = zip(network.link_from.tolist(), network.link_to.tolist(), strict=True)
+    there = {end: load for end, load in zip(ends, carried.tolist(), strict=True) if load}
+    assert there == {(0, 1): SIZE, (1, 2): SIZE, (5, 4): 3 * SIZE}
+
+
 def test_a_makespan_beside_others_is_that_of_the_replay_with_them():
     network = hm.topology("mesh:6", {"link.bandwidth": 1e9})
-    other = Job("collective:alltoall=pairwise,3,3MiB", mapping=[0, 2, 4], repeat=2)
+    other = Job("collective:alltoall=pairwise,3,3MiB", mapping=[0, 2, 4], repeat=2, start="1 ms")
     found = hm.map_ranks(
         "lu.S.2", network, "auto(evaluations=3)", beside=[other], objective="makespan", steps=1,
     )  # fmt: skip
@@ -297,7 +342,7 @@ def test_explanations_are_of_all_jobs(tmp_path):
     assert "ranks 4 to 7: lu.S.4 #2" in hopmap("explain", *words, "--no-doubled")
     assert "expected --job lu.S.4,MAPPING" in failed("explain", "lu.S.4", *words)
     assert "expected TRACE and MAPPING" in failed("explain", "lu.S.4", "-t", "mesh:8")
-    assert "--steps: several jobs has none" in failed("explain", *words, "--steps", 2)
+    assert "--steps: a run of several jobs has none" in failed("explain", *words, "--steps", 2)
     (tmp_path / "jobs.toml").write_text(
         '[[jobs]]\ntrace = "lu.S.4"\n[[background]]\npattern = "uniform"\nrate = 1e9\n'
     )

@@ -49,7 +49,7 @@ def test_maplibs_format_is_read(tmp_path):
         ("rank,node\n0,0\n2,1\n", r"line 3: rank 2: expected ranks 0\.\.1"),
         ("rank,node\n0,0\n0,1\n", "line 3: rank 0 again"),
         ("rank,node\n0,0\n1,4\n", "rank 1 on node 4"),
-        ("rank,node\n0,0\n1,0\n", "node 0 takes 2 ranks"),
+        ("rank,node\n0,0\n1,0\n", "ranks 0, 1 on node 0: expected 1"),
         ("x\nx_coord y\n0 0 0 1\n", "three-dimensional"),
     ],
 )
@@ -72,6 +72,8 @@ def test_a_mapping_of_another_number_of_ranks_is_refused(tmp_path):
 def test_what_cannot_be_read_is_said(tmp_path):
     with pytest.raises(MappingError, match="cannot be read as a mapping"):
         read_mapping(tmp_path / "absent.csv", mesh((2, 2)))
+    with pytest.raises(MappingError, match=r"`hopmap map -m minmd --out FILE` writes one$"):
+        read_mapping("minmd", mesh((2, 2)))
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(MappingError, match="it is not text"):
         read_mapping(tmp_path / "binary", mesh((2, 2)))

@@ -34,6 +34,18 @@ def test_every_time_is_that_of_a_replay_under_its_model():
     assert found.verdict == "mapping 2, under every model as fast as the best"
 
 
+def test_another_seed_draws_other_models_and_factors_are_of_what_is_set():
+    given = {"ranges": {"link.bandwidth": {"factor": [0.1, 10]}}, "replays": 12, "draws": 6}
+    slow = SET | {"link.bandwidth": 1e8}
+    one, other = (chosen(**given, settings=slow, seed=seed) for seed in (0, 1))
+    assert one.models != other.models
+    for place, model in enumerate(one.models):
+        assert 1e7 <= model["link.bandwidth"] <= 1e9
+        run = hm.simulate(PAIRS, "torus:8", APART, settings=slow | model)
+        assert one.times[0, place] == run.makespan
+    assert len(set(one.times[0])) == 6
+
+
 def test_what_is_reported_is_what_the_times_say():
     facts = chosen(("identity", "random", "random | kl"), replays=18).to_dict()
     found = chosen(("identity", "random", "random | kl"), replays=18)

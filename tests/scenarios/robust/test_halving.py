@@ -88,3 +88,28 @@ def test_a_model_that_one_cannot_be_replayed_under_is_left_out_for_all():
     assert np.isnan(found[:, 3]).all()
     assert not np.isnan(np.delete(found, 3, axis=1)).any()
     assert (3, 3) not in asked
+
+
+def test_a_model_that_is_refused_costs_what_was_asked():
+    """The second of three candidates refuses the first model, after two replays."""
+    times = table(3, 9)
+    times[1, 0] = math.nan
+    asked, found = halved(times, 3 * 9 - 1)
+    assert asked[:3] == [(0, 0), (1, 0), (0, 1)]
+    assert len(asked) == 2 + 3 * 8
+    assert np.isnan(found[:, 0]).all()
+    assert not np.isnan(found[:, 1:]).any()
+
+
+def test_the_first_round_has_a_model_though_its_share_pays_for_none():
+    """8 candidates, 15 replays: a third of them is less than one each."""
+    asked, _ = halved(table(8, 4), 15)
+    assert asked[:8] == [(candidate, 0) for candidate in range(8)]
+
+
+def test_what_is_left_over_goes_to_those_that_were_dropped_last():
+    """8 candidates, 3 models, 18 replays: rounds take 8, 4 and 2; of the 4 that are left over two
+    go to the pair dropped in the second round, too few for the four of the first."""
+    times = np.arange(1.0, 9.0)[:, None] * np.ones(3)  # who comes first is faster
+    _, found = halved(times, 18)
+    assert (~np.isnan(found)).sum(axis=1).tolist() == [3] * 4 + [1] * 4

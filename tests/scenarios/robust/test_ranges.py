@@ -59,6 +59,22 @@ def test_factors_are_of_what_is_set_and_what_is_set_is_not_drawn():
         _, parameters = configure(HAEC, tuple({**settings, **model}.items()))
         assert parameters.network_buffer == 2
         assert 0.5e9 <= model["link.wireless.bandwidth"] <= 2e9
+    factor = {"overhead.send": {"factor": [0.5, 2.0]}}
+    sent = [model["overhead.send"] for model in drawn(factor, 64, {"overhead.send": "1 us"})]
+    assert 0.5e-6 <= min(sent) < 0.6e-6 < 1.8e-6 < max(sent) <= 2e-6
+
+
+def test_a_range_of_one_kind_of_link_is_of_no_other():
+    for model in drawn({"link.wireless.latency": {"factor": [0.5, 2.0]}}):
+        assert {key for key in model if key.startswith("link.")} == {"link.wireless.latency"}
+
+
+def test_models_come_in_the_order_of_points_far_apart():
+    """Of one range the first model is at an end of it, the second at the other."""
+    for seed in range(9):
+        models = drawn({"noise.compute": RANGES["noise.compute"]}, 12, seed=seed)
+        values = [model["noise.compute"] for model in models]
+        assert {min(values), max(values)} == set(values[:2])
 
 
 def test_models_have_noise_of_their_own_and_a_seed_draws_the_same():

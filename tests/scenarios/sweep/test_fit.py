@@ -53,6 +53,19 @@ def test_a_sweep_of_nothing_that_can_be_is_refused(study, tmp_path):
     assert not (tmp_path / "o" / "plan.json").exists()
 
 
+def test_what_an_engine_knows_nothing_of_is_left_out_with_the_variants_that_set_it(tmp_path):
+    file = tmp_path / "models.toml"
+    file.write_text(
+        f'name = "models"\ntraces = ["{LU}"]\ntopologies = ["mesh:4"]\nmappers = ["sweep"]\n'
+        '[replay]\nengine = "flow"\n[[vary]]\nname = "places"\n'
+        'parameters."network.buffer" = [0, 4]\n'
+    )
+    done = as_json("run", file, "--out", tmp_path / "o", "--no-report")
+    assert (done["runs"], done["done"], done["failed"]) == (1, 1, {})
+    (said,) = done["impossible"]
+    assert said.startswith("network.buffer 4: engine flow has no packets that wait for room")
+
+
 def test_mappers_that_are_not_made_for_a_network_or_traffic_are_left_out(study, tmp_path):
     changes = ['mappers=["topdown", "gray", "kd_tree", "sweep"]', "seeds=[0, 1, 2]"]
     sets = [word for change in changes for word in ("--set", change)]

@@ -9,6 +9,7 @@ from hopmap.scenarios.cli.listing import CATALOGUE
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
+from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
 from support import DATA
@@ -188,6 +189,25 @@ def test_more_runs_and_parameters_of_several_values_are_read(tmp_path):
     assert scenario.traced()[-1] == "lu.A.4"
     (radio,) = [vary.axis for vary in scenario.vary]
     assert radio == ("radio", ("1 GB/s", "2000000000.0"), radio.parameters)
+
+
+def test_the_study_of_models_runs_every_mapping_under_all_of_them_or_none():
+    path = scenario_path("models")
+    models, of = {}, {}
+    for run in plan(load_scenario(path), path.parent):
+        models[run.variant] = run.settings
+        of.setdefault((run.trace, run.topology, run.mapper), set()).add(run.variant)
+    assert len({case[:2] for case in of}) == 24
+    assert all(variants == set(models) for variants in of.values())
+    square = topology_from_spec("torus:8x8")
+    _, default = configure(square, models.pop("model default"))
+    assert default == Parameters(compute_scale=0)
+    for variant, settings in models.items():
+        _, here = configure(square, settings)
+        assert (here.network_buffer > 0) == ("buffers" in variant)
+        assert (here.nic == "round_robin") == ("turns" in variant)
+        fixed = ("buffers" in variant and "adaptive" not in variant) or "turns" in variant
+        assert (here.network_routing == "deterministic") == fixed
 
 
 def test_the_study_of_ienpc_and_time_halves_the_wireless_links_and_nothing_else():

@@ -89,6 +89,10 @@ def test_a_run_that_takes_no_time_is_no_regret():
             [[1, 1, 1.02], [2, 2, 1]],
             "A, best under 67 % of the models and never more than 2.0 % behind",
         ),
+        (  # as often best as the other, which is named first
+            [[1.5, 1], [1, 1.02]],
+            "B, best under 50 % of the models and never more than 2.0 % behind",
+        ),
     ],
 )
 def test_the_sentence_claims_no_more_than_there_is(times, said):

@@ -8,6 +8,7 @@ from math import fsum
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hopmap.simulator import (
     DeadlockError,
@@ -24,6 +25,7 @@ from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace
+from support.free_ends import as_fast_as
 from support.random_loops import any_runs
 from support.slow import examples
 
@@ -50,10 +52,19 @@ def told(path):
     return [Segment(kind).name for kind in path.kind], path.seconds.tolist()
 
 
+limits = st.sampled_from([0, 1, 3]).flatmap(
+    lambda room: st.fixed_dictionaries(
+        {"network_buffer": st.just(room), "network_virtual_channels": st.integers(2, 5)}
+        | ({"nic_rails": st.just(1)} if room else {})
+    )
+)
+
+
 @EXAMPLES
-@given(run=any_runs())
-def test_segments_follow_one_another_from_the_beginning_to_the_makespan(run):
+@given(run=any_runs(), few=limits)
+def test_segments_follow_one_another_from_the_beginning_to_the_makespan(run, few):
     program, topology, node_of, parameters = run
+    parameters = replace(parameters, **few)
     try:
         result, path = followed(program, topology, node_of, parameters)
     except DeadlockError:
@@ -72,15 +83,18 @@ def test_segments_follow_one_another_from_the_beginning_to_the_makespan(run):
     assert ((path.message >= 0) == (path.kind >= Segment.END_POINT)).all()
     queued = path.kind == Segment.QUEUE
     assert ((path.behind >= 0) == queued).all()
-    assert (path.behind != path.message)[queued & (path.cargo == 0)].all()
+    if not parameters.network_buffer:
+        assert (path.behind != path.message)[queued & (path.cargo == 0)].all()
+        assert whole.seconds["room"] == 0.0
     assert fsum(part for _, part in whole.ranks) == pytest.approx(
         fsum(path.seconds[of_rank]), rel=1e-12
     )
     for shares in (whole.kinds, whole.servers):
         behind = fsum(part for server in shares for *_, part in server.behind)
         assert behind == pytest.approx(fsum(path.seconds[queued]), rel=1e-12)
-        latency = fsum(server.latency for server in shares)
-        assert latency == pytest.approx(whole.seconds["latency"], rel=1e-12)
+        for part in ("latency", "room"):
+            found = fsum(getattr(server, part) for server in shares)
+            assert found == pytest.approx(whole.seconds[part], rel=1e-12)
 
 
 @EXAMPLES
@@ -209,6 +223,72 @@ def test_a_queue_names_the_link_and_who_is_in_front():
     assert (link.kind, link.place) == ("link", "1 -> 2")
     assert link.behind == [(0, 2, pytest.approx(size / 1e9))]
     assert link.serialization == pytest.approx(size / 1e9)
+
+
+TICK, LATENCY = 1e-6, 0.25e-6  # seconds of a packet, and of a link
+LINE = mesh((3,)).with_links(bandwidth=1e9, latency=LATENCY)
+NARROW = Parameters(**as_fast_as(1e9), packet_size=1000)
+
+
+@pytest.mark.parametrize("room", [1, 2])
+def test_a_lone_message_waits_for_room_while_credits_come_back(room):
+    """Every so many packets for two latencies, less what the packets between take."""
+    packets = 9
+    lists = [[("send", 1, packets * 1000)], [("recv", 0, packets * 1000)]]
+    few = replace(NARROW, network_buffer=room)
+    line = LINE.with_links(latency=2 * TICK)
+    result, path = followed(program_of("alone", lists), line, [0, 2], few)
+    shares = composition(path, result, line)
+    around = TICK + 4 * TICK
+    waits = (packets - 1) // room * (around - room * TICK)
+    assert shares.seconds["room"] == pytest.approx(waits, rel=1e-9)
+    assert shares.seconds["queue"] == 0.0
+    assert shares.seconds["serialization"] == pytest.approx(packets * TICK)
+    assert {server.place for server in shares.servers if server.room} <= {"node 0", "0 -> 1"}
+
+
+def test_what_waits_behind_others_queues_and_what_an_idle_link_cannot_take_waits_for_room():
+    """Two senders to one node share a link: with many places packets stand before that; with one
+    the waiting is passed back to the sender, and each packet waits for a credit besides."""
+    size = 20_000
+    lists = [[("send", 2, size)], [("send", 2, size)], [("irecv", 0, size), ("irecv", 1, size)]]
+    lists[2] += [("wait", 0), ("wait", 1)]
+    seconds = {}
+    for room in (1, 100):
+        given = program_of("two", lists), LINE, [0, 1, 2], replace(NARROW, network_buffer=room)
+        result, path = followed(*given)
+        seconds[room] = composition(path, result, LINE).seconds
+        assert fsum(seconds[room].values()) == pytest.approx(result.makespan, rel=1e-12)
+    assert seconds[100]["room"] == 0.0
+    assert seconds[100]["queue"] == pytest.approx(20 * TICK, rel=0.05)
+    waits = seconds[100]["queue"] + 39 * 2 * LATENCY
+    assert seconds[1]["room"] + seconds[1]["queue"] == pytest.approx(waits, rel=1e-9)
+    assert seconds[1]["queue"] <= TICK
+
+
+def test_the_path_adds_up_where_packets_of_a_message_pass_one_another():
+    """Several channels to a class, and everyone sends to everyone: the path follows the packet that
+    comes last, whatever its number, and no latency is longer than a link's."""
+    ranks, size, ring = 15, 3000, torus((5, 3)).with_links(bandwidth=1e9, latency=1e-6)
+    program = program_of(
+        "everyone",
+        [
+            [("irecv", (r - k) % ranks, size) for k in range(1, ranks)]
+            + [("isend", (r + k) % ranks, size) for k in range(1, ranks)]
+            + [("wait", k) for k in range(2 * ranks - 2)]
+            for r in range(ranks)
+        ],
+    )
+    for room, channels in [(1, 4), (1, 6), (2, 4), (2, 6)]:
+        few = {"network_buffer": room, "network_virtual_channels": channels}
+        given = replace(NARROW, injection_bandwidth=3e9, **few)
+        result, path = followed(program, ring, np.arange(ranks), given)
+        assert path.begin[0] == 0.0
+        assert (path.begin[1:] == path.end[:-1]).all()
+        assert path.end[-1] == result.makespan
+        travels = path.kind == Segment.LATENCY
+        latency = plan_run(program, ring, np.arange(ranks), given).latency[path.server[travels]]
+        assert path.seconds[travels] == pytest.approx(latency, rel=1e-6)
 
 
 @pytest.mark.parametrize("late", ["sender", "receiver"])

@@ -22,7 +22,7 @@ from hopmap.simulator import (
     simulate,
 )
 from hopmap.simulator.jobs.repeated import repeated
-from hopmap.simulator.jobs.together import together
+from hopmap.simulator.jobs.together import beside, together
 from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.simulator.steady.watch import Steady
 from hopmap.topologies import mesh, topology_from_spec
@@ -156,15 +156,53 @@ def test_jobs_on_rings_of_their_own_run_as_alone_in_every_bit(engine):
         for words in ("allreduce=ring,4,64KiB", "alltoall=pairwise,4,16KiB")
     ]
     rows = [np.arange(4), np.arange(8, 12)]
-    both = simulate(together(programs), torus, np.concatenate(rows), engine=engine)
+    work = Parameters(collective_copy_per_byte=1e-10, collective_reduce_per_byte=3e-10)
+    how = {"engine": engine, "parameters": work}
+    both = simulate(together(programs), torus, np.concatenate(rows), **how)
+    assert (both.compute > 0).all()  # both copy or add up
     for place, (program, nodes) in enumerate(zip(programs, rows, strict=True)):
-        alone = simulate(program, torus, nodes, engine=engine)
+        alone = simulate(program, torus, nodes, **how)
         mine = slice(4 * place, 4 * place + 4)
         for name in ("finish", "compute", "communicate", "wait"):
             assert getattr(both, name)[mine].tobytes() == getattr(alone, name).tobytes()
         used = alone.link_bytes > 0
         for name in ("link_messages", "link_bytes", "link_busy", "link_queue", "link_waited"):
             assert getattr(both, name)[used].tobytes() == getattr(alone, name)[used].tobytes()
+
+
+@pytest.mark.parametrize("routing", ["deterministic", "adaptive"])
+@pytest.mark.parametrize("spec", ["torus:6x3", "dragonfly:1x3x1"])
+def test_finite_buffers_are_the_same_whether_or_not_another_job_passes_a_second_class(
+    spec, routing
+):
+    """The first one's packets pass neither a wrap-around link nor a global one."""
+    network, size = topology_from_spec(spec).with_links(latency=1e-5), 20_000
+    few = Parameters(
+        network_buffer=1,
+        network_virtual_channels=3,
+        network_routing=routing,
+        packet_size=500,
+        eager_limit=2**60,
+    )
+    line = program_of(
+        "line", [[("send", 1, size)], [("recv", 0, size), ("send", 2, size)], [("recv", 1, size)]]
+    )
+    far = np.arange(network.nodes - 6, network.nodes)
+    others = program_of(
+        "everyone",
+        [
+            [("isend", to, size) for to in range(6) if to != rank]
+            + [("recv", by, size) for by in range(6) if by != rank]
+            for rank in range(6)
+        ],
+    )
+    alone = simulate(line, network, range(3), parameters=few, engine="simpy")
+    both = simulate(
+        *(together([line, others]), network, np.concatenate((np.arange(3), far))),
+        parameters=few,
+        engine="simpy",
+    )
+    assert both.finish[:3].tobytes() == alone.finish.tobytes()
 
 
 @examples(60)
@@ -177,6 +215,7 @@ def test_a_repeated_program_is_a_loop_around_it(run, times):
         return
     again = repeated(program, times)
     assert len(unrolled(again)) == times * len(unrolled(program)) + (times > 1) * program.ranks
+    assert again.operations == program.operations + (times > 1) * program.ranks  # a loop, no copies
     copies = repeated(_with_side(program), times)
     assert (copies.kind == Op.START).sum() == times
     try:
@@ -219,6 +258,16 @@ def _unbalanced(program):
     return bool(np.bincount(channel[rows], sign * trips[rows]).any())
 
 
+def test_what_was_chosen_and_left_out_counts_every_time():
+    program = lower(open_source("collective:allreduce=ring,4,64KiB").calls())
+    program = replace(program, dropped={"probes": 5})
+    again = repeated(program, 3)
+    (calls,) = program.chosen.values()
+    (found,) = again.chosen.values()
+    assert found == {name: 3 * times for name, times in calls.items()} != {}
+    assert again.dropped == {"probes": 15}
+
+
 def test_computation_behind_the_last_operation_is_repeated_too():
     program = program_of("last", [[("compute", 1.0)], [("compute", 2.0)]])
     result = simulate(repeated(program, 3), mesh([2]), [0, 1])
@@ -242,6 +291,15 @@ def test_what_an_operation_is_called_tells_jobs_apart(run, other):
     for row in range(one.operations):
         contexts = both.context[row], both.context[one.operations :]
         assert contexts[0] < 0 or contexts[0] not in contexts[1]
+
+
+def test_a_program_beside_jobs_is_the_first_of_them_all():
+    mine, one, other = (message(name) for name in "abc")
+    found = beside(mine, together([one, other], [1e-3, 2e-3]))
+    expected = together([mine, one, other], [0.0, 1e-3, 2e-3])
+    assert found.jobs == expected.jobs
+    assert [job.first for job in found.jobs] == [0, 2, 4]
+    assert same(replace(found, name=""), replace(expected, name=""))
 
 
 def test_names_of_communicators_and_collectives_move_on():

@@ -55,6 +55,12 @@ def test_dotted_keys_reach_their_fields():
         ("noise.start", -1, "noise.start -1: expected at least 0 s"),
         ("noise.seed", 1.5, "noise.seed 1.5: expected a whole number"),
         ("noise.seed", 2**32, "noise.seed 4294967296: expected at most 4294967295"),
+        (
+            "network.virtual_channels",
+            2**15,
+            "network.virtual_channels 32768: expected at most 32767",
+        ),
+        ("network.buffer", 2**31, "network.buffer 2147483648: expected at most 2147483647"),
         ("noise.distribution", "normal", "noise.distribution 'normal': expected one of lognormal"),
         ("packet.size", 1, "unknown parameter 'packet.size': did you mean 'packet_size'?"),
         ("link.colour", 1, "unknown parameter 'link.colour': expected one of overhead.send"),

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from otf2.enums import CollectiveOp, MeasurementMode, Paradigm, RegionRole
 
-from hopmap.simulator import Op, lower
+from hopmap.simulator import lower
 from hopmap.traces import Role, mpi_name, read_trace, write_trace
 from hopmap.traces.regions import roles_by_name
-from support.archives import archive_of, finish_of, region, replayed
-
-
-@pytest.fixture
-def made(tmp_path):
-    """Write an archive of so many ranks; give a function that is handed it."""
-
-    def make(fill, ranks=1):
-        with archive_of(tmp_path / "made", ranks) as a:
-            fill(a)
-        return tmp_path / "made"
-
-    return make
-
-
-def call(events, at, called, until=None, inside=()):
-    """A call from `at` to `until`; what is inside is (method, *arguments), at its end."""
-    until = at if until is None else until
-    events.enter(at, called)
-    for method, *arguments in inside:
-        getattr(events, method)(until, *arguments)
-    events.leave(until, called)
+from support.archives import call, finish_of, region
 
 
 def left_out(folder):
@@ -41,18 +19,18 @@ def left_out(folder):
 
 
 class TestTimeOfTheMeasurementSystem:
-    def test_a_flush_between_calls_is_no_computation(self, made):
+    def test_a_flush_between_calls_is_no_computation(self, filled):
         def fill(a):
             events, wtime = a.events(a.masters[0]), region(a, "MPI_Wtime")
             call(events, 0, wtime)
             events.buffer_flush(100, 5100)
             call(events, 5200, wtime)
 
-        folder = made(fill)
+        folder = filled(fill)
         assert finish_of(folder) == [0.2]
         assert left_out(folder) == {"flushes of trace buffers": (1, 5.0, round(5 / 5.2, 9))}
 
-    def test_a_flush_within_a_call_takes_nothing_from_computation(self, made):
+    def test_a_flush_within_a_call_takes_nothing_from_computation(self, filled):
         def fill(a):
             events, wtime = a.events(a.masters[0]), region(a, "MPI_Wtime")
             events.enter(0, wtime)
@@ -63,9 +41,9 @@ class TestTimeOfTheMeasurementSystem:
             call(events, 2000, wtime, 3000)
             call(events, 3250, wtime)
 
-        assert finish_of(made(fill)) == [0.75]
+        assert finish_of(filled(fill)) == [0.75]
 
-    def test_time_without_recording_is_no_computation(self, made):
+    def test_time_without_recording_is_no_computation(self, filled):
         def fill(a):
             events, wtime = a.events(a.masters[0]), region(a, "MPI_Wtime")
             call(events, 0, wtime)
@@ -75,12 +53,12 @@ class TestTimeOfTheMeasurementSystem:
             call(events, 1500, wtime)
             events.measurement_on_off(1500, MeasurementMode.OFF)  # for good
 
-        folder = made(fill)
+        folder = filled(fill)
         assert finish_of(folder) == [0.5]
         seconds = {what: time for what, (_, time, _) in left_out(folder).items()}
         assert seconds == {"flushes of trace buffers": 0.1, "recording switched off": 0.9}
 
-    def test_regions_of_the_measurement_system_are_its_own_but_not_what_is_inside(self, made):
+    def test_regions_of_the_measurement_system_are_its_own_but_not_what_is_inside(self, filled):
         def fill(a):
             events, wtime = a.events(a.masters[0]), region(a, "MPI_Wtime")
             artificial = {"region_role": RegionRole.ARTIFICIAL}
@@ -91,11 +69,11 @@ class TestTimeOfTheMeasurementSystem:
             call(events, 1500, wtime)
             events.leave(2000, program)
 
-        assert finish_of(made(fill)) == [1.0]
+        assert finish_of(filled(fill)) == [1.0]
 
 
 class TestPolling:
-    def test_a_rank_that_polls_waits_for_its_message_and_computes_nothing(self, made):
+    def test_a_rank_that_polls_waits_for_its_message_and_computes_nothing(self, filled):
         def fill(a):
             receiver, sender = (a.events(master) for master in a.masters)
             test, irecv = region(a, "MPI_Test"), region(a, "MPI_Irecv")
@@ -105,11 +83,11 @@ class TestPolling:
             call(receiver, 900, test, inside=[("mpi_irecv", 1, a.world, 7, 8, 3)])
             call(sender, 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
 
-        folder = made(fill, 2)
+        folder = filled(fill, 2)
         assert finish_of(folder) == [0.5, 0.0]
         assert left_out(folder) == {"waiting between polls": (5, 0.36, round(0.36 / 0.9, 9))}
 
-    def test_what_it_waits_for_is_simulated(self, made):
+    def test_what_it_waits_for_is_simulated(self, filled):
         def fill(a):
             receiver, sender = (a.events(master) for master in a.masters)
             probe, recv = region(a, "MPI_Iprobe"), region(a, "MPI_Recv")
@@ -119,9 +97,9 @@ class TestPolling:
             call(sender, 0, region(a, "MPI_Wtime"))
             call(sender, 800, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
 
-        assert finish_of(made(fill, 2)) == [0.8, 0.8]
+        assert finish_of(filled(fill, 2)) == [0.8, 0.8]
 
-    def test_a_region_visited_between_polls_is_computation(self, made):
+    def test_a_region_visited_between_polls_is_computation(self, filled):
         def fill(a):
             events, test = a.events(a.masters[0]), region(a, "mpi_testsome_")
             work, progress = (
@@ -136,10 +114,10 @@ class TestPolling:
                     call(events, 310, work, 390)
 
         # From 300 to 400 ms.
-        assert finish_of(made(fill)) == [0.1]
+        assert finish_of(filled(fill)) == [0.1]
 
     @pytest.mark.parametrize(("works", "end"), [(False, 0.5), (True, 0.6)])
-    def test_looking_at_the_clock_between_polls_is_waiting_too(self, made, works, end):
+    def test_looking_at_the_clock_between_polls_is_waiting_too(self, filled, works, end):
         """As a poll with a time limit does; what is computed before or behind the look counts."""
 
         def fill(a):
@@ -155,9 +133,9 @@ class TestPolling:
             call(sender, 0, region(a, "MPI_Wtime"))
             call(sender, 500, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
 
-        assert finish_of(made(fill, 2))[0] == end
+        assert finish_of(filled(fill, 2))[0] == end
 
-    def test_time_behind_a_poll_that_found_something_is_computation(self, made):
+    def test_time_behind_a_poll_that_found_something_is_computation(self, filled):
         def fill(a):
             events, test = a.events(a.masters[0]), region(a, "MPI_Test")
             call(events, 0, region(a, "MPI_Isend"), inside=[("mpi_isend", 0, a.world, 1, 8, 5)])
@@ -165,11 +143,11 @@ class TestPolling:
             call(events, 100, test, inside=[("mpi_isend_complete", 5)])
             call(events, 400, test)
 
-        assert finish_of(made(fill)) == [0.3]
+        assert finish_of(filled(fill)) == [0.3]
 
 
 class TestWhatIsACall:
-    def test_paradigms_decide_and_not_names(self, made):
+    def test_paradigms_decide_and_not_names(self, filled):
         def fill(a):
             receiver, sender = (a.events(master) for master in a.masters)
             recv, solver = region(a, "mpi_recv_"), region(a, "MPI_my_solver", Paradigm.USER)
@@ -178,23 +156,23 @@ class TestWhatIsACall:
             call(sender, 0, solver, 10000)
             call(sender, 10000, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
 
-        assert finish_of(made(fill, 2)) == [11.0, 10.0]
+        assert finish_of(filled(fill, 2)) == [11.0, 10.0]
 
-    def test_names_decide_where_there_is_no_paradigm(self, made):
+    def test_names_decide_where_there_is_no_paradigm(self, filled):
         def fill(a):
             events = a.events(a.masters[0])
             for k, name in enumerate(("PMPI_Wtime", "MPI_WTIME", "mpi_wtime__", "Mpi_wait_f08_")):
                 call(events, 1000 * k, region(a, name, Paradigm.UNKNOWN), 1000 * k + 900)
             call(events, 4000, region(a, "simpi_step", Paradigm.UNKNOWN), 5000)
 
-        assert finish_of(made(fill)) == [1.4]
+        assert finish_of(filled(fill)) == [1.4]
 
-    def test_roles_are_kept_by_writing(self, made, tmp_path):
+    def test_roles_are_kept_by_writing(self, filled, tmp_path):
         def fill(a):
             call(a.events(a.masters[0]), 0, region(a, "MPI_my_solver", Paradigm.USER), 10000)
             call(a.events(a.masters[0]), 10000, a.send)
 
-        write_trace(read_trace(made(fill)), tmp_path / "again")
+        write_trace(read_trace(filled(fill)), tmp_path / "again")
         assert finish_of(tmp_path / "again") == [10.0]
 
     @pytest.mark.parametrize(
@@ -223,19 +201,19 @@ class TestWhatIsACall:
 
 
 class TestMpiIo:
-    def test_its_time_is_kept(self, made):
+    def test_its_time_is_kept(self, filled):
         def fill(a):
             events = a.events(a.masters[0])
             write = region(a, "MPI_File_write", region_role=RegionRole.FILE_IO)
             call(events, 0, write, 10000)
             call(events, 11000, region(a, "MPI_Wtime"))
 
-        folder = made(fill)
+        folder = filled(fill)
         assert finish_of(folder) == [11.0]
         what = "calls of MPI-IO, counted as computation"
         assert left_out(folder) == {what: (1, 10.0, round(10 / 11, 9))}
 
-    def test_a_collective_one_begins_when_all_are_there(self, made):
+    def test_a_collective_one_begins_when_all_are_there(self, filled):
         """Rank 1 comes 2 s late; rank 0 waits for it in the call, which takes 3 s by itself."""
 
         def fill(a):
@@ -249,9 +227,9 @@ class TestMpiIo:
                 events.mpi_collective_end(5000, CollectiveOp.BARRIER, a.world, none, 0, 0)
                 events.leave(5000, write)
 
-        assert finish_of(made(fill, 2)) == [5.0, 5.0]
+        assert finish_of(filled(fill, 2)) == [5.0, 5.0]
 
-    def test_flushes_and_time_without_recording_inside_are_not_its_own(self, made):
+    def test_flushes_and_time_without_recording_inside_are_not_its_own(self, filled):
         """Of 10 s in the call, 2 s went into a flush and 3 s were not recorded."""
 
         def fill(a):
@@ -263,28 +241,28 @@ class TestMpiIo:
             events.leave(10000, write)
             call(events, 10000, region(a, "MPI_Wtime"))
 
-        folder = made(fill)
+        folder = filled(fill)
         assert finish_of(folder) == [5.0]
         told = left_out(folder)
         assert told["flushes of trace buffers"] == (1, 2.0, 0.2)
         assert told["recording switched off"] == (1, 3.0, 0.3)
 
 
-def test_one_sided_calls_without_records_are_left_out_and_told(made):
+def test_one_sided_calls_without_records_are_left_out_and_told(filled):
     def fill(a):
         events = a.events(a.masters[0])
         call(events, 0, region(a, "MPI_Put", region_role=RegionRole.RMA), 500)
         call(events, 500, region(a, "MPI_Win_fence"), 1000)
         call(events, 2000, region(a, "MPI_Wtime"))
 
-    folder = made(fill)
+    folder = filled(fill)
     assert finish_of(folder) == [1.0]
     assert left_out(folder) == {"one-sided calls without records, not simulated": (2, 1.0, 0.5)}
 
 
 class TestClocks:
     @pytest.mark.parametrize("name", ["MPI_Init", "mpi_init_thread_", "MPI_Session_init"])
-    def test_a_rank_computes_nothing_before_its_first_event(self, made, name):
+    def test_a_rank_computes_nothing_before_its_first_event(self, filled, name):
         """Rank 1's clock is 5 s ahead."""
 
         def fill(a):
@@ -295,155 +273,11 @@ class TestClocks:
                 call(events, shift + 100, init, shift + 200)
                 events.leave(shift + 1000, a.main)
 
-        assert finish_of(made(fill, 2)) == [0.9, 0.9]
+        assert finish_of(filled(fill, 2)) == [0.9, 0.9]
 
-    def test_without_mpi_init_all_clocks_are_the_traces(self, made):
+    def test_without_mpi_init_all_clocks_are_the_traces(self, filled):
         def fill(a):
             for shift, master in zip((0, 5000), a.masters, strict=True):
                 call(a.events(master), shift, region(a, "MPI_Wtime"))
 
-        assert finish_of(made(fill, 2)) == [0.0, 5.0]
-
-
-class TestThreads:
-    def second(self, a, rank=0):
-        return a.events(a.definitions.location("thread 1", group=a.processes[rank]))
-
-    @pytest.mark.parametrize("engine", ["simpy", "compiled"])
-    def test_a_thread_computes_while_another_is_in_a_call(self, made, engine):
-        """The second thread receives for 1 s while the first computes for 1.8 s."""
-
-        def fill(a):
-            call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"))
-            call(a.events(a.masters[0]), 1800, region(a, "MPI_Wtime"))
-            inside = [("mpi_recv", 1, a.world, 7, 8)]
-            call(self.second(a), 0, region(a, "MPI_Recv"), 1000, inside=inside)
-            call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
-
-        assert finish_of(made(fill, 2), engine) == [1.8, 0.0]
-
-    def test_workers_compute_while_the_master_communicates(self, made):
-        """The master receives within a parallel region, and waits for the worker at its end."""
-
-        def fill(a):
-            master, worker = a.events(a.masters[0]), self.second(a)
-            parallel = region(a, "!$omp parallel", Paradigm.OPENMP, region_role=RegionRole.PARALLEL)
-            barrier = region(
-                a,
-                "!$omp implicit barrier",
-                Paradigm.OPENMP,
-                region_role=RegionRole.IMPLICIT_BARRIER,
-            )
-            master.enter(0, parallel)
-            inside = [("mpi_recv", 1, a.world, 7, 8)]
-            call(master, 0, region(a, "MPI_Recv"), 1000, inside=inside)
-            call(master, 1000, barrier, 1800)
-            master.leave(1800, parallel)
-            worker.enter(0, parallel)
-            call(worker, 1800, barrier)
-            worker.leave(1800, parallel)
-            call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
-
-        assert finish_of(made(fill, 2)) == [1.8, 0.0]
-
-    def test_workers_that_wait_or_are_idle_do_not_compute(self, made):
-        def fill(a):
-            worker, work = self.second(a), region(a, "work", Paradigm.COMPILER)
-            barrier = region(a, "barrier", Paradigm.OPENMP, region_role=RegionRole.BARRIER)
-            call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"), 1000)
-            call(worker, 100, work, 200)
-            call(worker, 300, barrier, 900)
-
-        assert finish_of(made(fill)) == [0.1]
-
-    def test_a_rank_is_done_when_all_its_threads_are(self, made):
-        def fill(a):
-            call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"), 1000)
-            call(self.second(a), 0, region(a, "work", Paradigm.COMPILER), 1800)
-
-        assert finish_of(made(fill)) == [1.8]
-
-    def test_a_call_is_no_shorter_than_that_and_no_longer_than_it_takes(self, made):
-        """The message comes after 2 s; what is computed beside the call is over by then."""
-
-        def fill(a):
-            call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"))
-            call(a.events(a.masters[0]), 1500, region(a, "MPI_Wtime"))
-            inside = [("mpi_recv", 1, a.world, 7, 8)]
-            call(self.second(a), 0, region(a, "MPI_Recv"), 1500, inside=inside)
-            sender = a.events(a.masters[1])
-            call(sender, 0, region(a, "MPI_Wtime"))
-            call(sender, 2000, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
-
-        assert finish_of(made(fill, 2)) == [2.0, 2.0]
-
-    def test_strands_of_collectives_and_of_threads_stand_side_by_side(self, made):
-        def fill(a):
-            ibarrier, wait = region(a, "MPI_Ibarrier"), region(a, "MPI_Wait")
-            for rank, master in enumerate(a.masters):
-                events = a.events(master)
-                call(events, 0, ibarrier, inside=[("non_blocking_collective_request", 1)])
-                events.enter(100, wait)
-                events.non_blocking_collective_complete(
-                    400, CollectiveOp.BARRIER, a.world, 0xFFFFFFFF, 0, 0, 1
-                )
-                events.leave(400, wait)
-                if rank != 1:
-                    call(self.second(a, rank), 100, a.main, 300)
-
-        folder = made(fill, 3)
-        program = lower(read_trace(folder))
-        assert program.rank_of.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
-        # What a thread computes is a strand without operations, behind the collective's.
-        alone = np.diff(program.offsets) == 1
-        assert alone.tolist() == [False, False, True, False, False, False, False, True]
-        assert program.compute[program.offsets[1:] - 1].round(9).tolist()[2::5] == [0.2, 0.2]
-        assert sorted(program.target[program.kind == Op.START].tolist()) == [1, 2, 4, 6, 7]
-        assert replayed(program).finish.round(9).tolist() == [0.3, 0.1, 0.3]
-
-    def test_what_a_thread_computes_beside_mpi_io_lasts_no_longer_than_that(self, made):
-        def fill(a):
-            call(a.events(a.masters[0]), 0, region(a, "MPI_File_write"), 10000)
-            call(self.second(a), 1000, region(a, "work", Paradigm.USER), 9000)
-
-        assert finish_of(made(fill)) == [10.0]
-
-    def test_a_thread_that_polls_does_not_hide_what_another_computes(self, made):
-        """The message is there at once; the first thread computes for 10 s all the same."""
-
-        def fill(a):
-            work, test = region(a, "work", Paradigm.USER), region(a, "MPI_Test")
-            master, worker = a.events(a.masters[0]), self.second(a)
-            call(master, 0, work, 10000)
-            call(worker, 0, region(a, "MPI_Irecv"), inside=[("mpi_irecv_request", 1)])
-            for at in range(0, 10000, 100):
-                call(worker, at, test, at + 10)
-            call(worker, 10000, test, inside=[("mpi_irecv", 1, a.world, 7, 8, 1)])
-            call(master, 10000, region(a, "MPI_Wtime"))
-            call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
-
-        folder = made(fill, 2)
-        assert finish_of(folder) == [10.0, 0.0]
-        assert left_out(folder)["waiting between polls"][1] == 0.0
-
-    @pytest.mark.parametrize("idle", ["flush", "tool"])
-    @pytest.mark.parametrize("who", ["worker", "master"])
-    def test_a_thread_that_writes_out_its_trace_does_not_compute(self, made, who, idle):
-        """One thread is in a call from 1 to 9 s; the other one's work has 5 s that are not its."""
-
-        def fill(a):
-            threads = [a.events(a.masters[0]), self.second(a)]
-            calls, works = threads if who == "worker" else threads[::-1]
-            tool = region(a, "flush", Paradigm.MEASUREMENT_SYSTEM)
-            call(threads[0], 0, region(a, "MPI_Wtime"))
-            calls.enter(1000, region(a, "MPI_Barrier"))
-            works.enter(1000, region(a, "work", Paradigm.USER))
-            if idle == "flush":
-                works.buffer_flush(2000, 7000)
-            else:
-                call(works, 2000, tool, 7000)
-            calls.leave(9000, region(a, "MPI_Barrier"))
-            works.leave(9000, region(a, "work", Paradigm.USER))
-            call(threads[0], 9000, region(a, "MPI_Wtime"))
-
-        assert finish_of(made(fill)) == [4.0]
+        assert finish_of(filled(fill, 2)) == [0.0, 5.0]

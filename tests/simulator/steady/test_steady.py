@@ -11,7 +11,7 @@ from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.steady.watch import Steady
 from hopmap.topologies import torus
 from hopmap.traces import nas_folded
-from support.random_loops import RANKS, bodies, random_loop_runs
+from support.random_loops import RANKS, bodies, exact, random_loop_runs, with_exact_pauses
 from support.results import bits
 from support.slow import examples
 
@@ -206,13 +206,14 @@ def test_a_rank_that_never_waits_ends_within_the_error():
 def test_drawn_loops_are_within_their_error_and_engines_agree(run, before, steps, times, data):
     """A drawn prologue and body; at the end of a step a ring, so that no rank runs away."""
     _, topology, node_of, parameters = run
+    topology, parameters = exact(topology, parameters)
     for r, operations in enumerate(steps):
         at = len(operations)
         operations += [("irecv", (r - 1) % RANKS, 8, 9), ("isend", (r + 1) % RANKS, 8, 9)]
         operations += [("wait", at), ("wait", at + 1)]
         if data.draw(st.booleans()):
             operations.append(("compute", data.draw(st.sampled_from([1e-6, 1e-5]))))
-    program = looped(times, steps, before)
+    program = with_exact_pauses(looped(times, steps, before))
     more = {"node_of": node_of, "parameters": parameters, "topology": topology}
     more["steady"] = replace(ALWAYS, tolerance=data.draw(st.sampled_from([1e-6, 2e-3, 0.1])))
     try:

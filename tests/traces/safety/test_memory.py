@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -20,19 +22,13 @@ from hopmap.traces import (
 from hopmap.traces.safety import memory
 
 
-class Machine:
-    """A machine with so many bytes free."""
-
-    def __init__(self, available):
-        self.available = available
-
-
 @pytest.fixture
 def free(monkeypatch):
-    """Set how much memory is free."""
+    """Set how much memory is free, for those who ask hopmap."""
 
     def set_to(available):
-        monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: Machine(available))
+        machine = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=available))
+        monkeypatch.setattr(memory, "psutil", machine)
 
     return set_to
 

@@ -1,0 +1,163 @@
+"""Ranks of several threads: one communicates, others compute. Ticks are milliseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from otf2.enums import CollectiveOp, Paradigm, RegionRole
+
+from hopmap.simulator import Op, lower
+from hopmap.traces import read_trace
+from support.archives import call, finish_of, region, replayed
+
+
+def second(a, rank=0):
+    return a.events(a.definitions.location("thread 1", group=a.processes[rank]))
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_thread_computes_while_another_is_in_a_call(filled, engine):
+    """The second thread receives for 1 s while the first computes for 1.8 s."""
+
+    def fill(a):
+        call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"))
+        call(a.events(a.masters[0]), 1800, region(a, "MPI_Wtime"))
+        inside = [("mpi_recv", 1, a.world, 7, 8)]
+        call(second(a), 0, region(a, "MPI_Recv"), 1000, inside=inside)
+        call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+    assert finish_of(filled(fill, 2), engine) == [1.8, 0.0]
+
+
+def test_workers_compute_while_the_master_communicates(filled):
+    """The master receives within a parallel region, and waits for the worker at its end."""
+
+    def fill(a):
+        master, worker = a.events(a.masters[0]), second(a)
+        parallel = region(a, "!$omp parallel", Paradigm.OPENMP, region_role=RegionRole.PARALLEL)
+        barrier = region(
+            a,
+            "!$omp implicit barrier",
+            Paradigm.OPENMP,
+            region_role=RegionRole.IMPLICIT_BARRIER,
+        )
+        master.enter(0, parallel)
+        inside = [("mpi_recv", 1, a.world, 7, 8)]
+        call(master, 0, region(a, "MPI_Recv"), 1000, inside=inside)
+        call(master, 1000, barrier, 1800)
+        master.leave(1800, parallel)
+        worker.enter(0, parallel)
+        call(worker, 1800, barrier)
+        worker.leave(1800, parallel)
+        call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+    assert finish_of(filled(fill, 2)) == [1.8, 0.0]
+
+
+def test_workers_that_wait_or_are_idle_do_not_compute(filled):
+    def fill(a):
+        worker, work = second(a), region(a, "work", Paradigm.COMPILER)
+        barrier = region(a, "barrier", Paradigm.OPENMP, region_role=RegionRole.BARRIER)
+        call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"), 1000)
+        call(worker, 100, work, 200)
+        call(worker, 300, barrier, 900)
+
+    assert finish_of(filled(fill)) == [0.1]
+
+
+def test_a_rank_is_done_when_all_its_threads_are(filled):
+    def fill(a):
+        call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"), 1000)
+        call(second(a), 0, region(a, "work", Paradigm.COMPILER), 1800)
+
+    assert finish_of(filled(fill)) == [1.8]
+
+
+def test_a_call_is_no_shorter_than_that_and_no_longer_than_it_takes(filled):
+    """The message comes after 2 s; what is computed beside the call is over by then."""
+
+    def fill(a):
+        call(a.events(a.masters[0]), 0, region(a, "MPI_Wtime"))
+        call(a.events(a.masters[0]), 1500, region(a, "MPI_Wtime"))
+        inside = [("mpi_recv", 1, a.world, 7, 8)]
+        call(second(a), 0, region(a, "MPI_Recv"), 1500, inside=inside)
+        sender = a.events(a.masters[1])
+        call(sender, 0, region(a, "MPI_Wtime"))
+        call(sender, 2000, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+    assert finish_of(filled(fill, 2)) == [2.0, 2.0]
+
+
+def test_strands_of_collectives_and_of_threads_stand_side_by_side(filled):
+    def fill(a):
+        ibarrier, wait = region(a, "MPI_Ibarrier"), region(a, "MPI_Wait")
+        for rank, master in enumerate(a.masters):
+            events = a.events(master)
+            call(events, 0, ibarrier, inside=[("non_blocking_collective_request", 1)])
+            events.enter(100, wait)
+            events.non_blocking_collective_complete(
+                400, CollectiveOp.BARRIER, a.world, 0xFFFFFFFF, 0, 0, 1
+            )
+            events.leave(400, wait)
+            if rank != 1:
+                call(second(a, rank), 100, a.main, 300)
+
+    folder = filled(fill, 3)
+    program = lower(read_trace(folder))
+    assert program.rank_of.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    # What a thread computes is a strand without operations, behind the collective's.
+    alone = np.diff(program.offsets) == 1
+    assert alone.tolist() == [False, False, True, False, False, False, False, True]
+    assert program.compute[program.offsets[1:] - 1].round(9).tolist()[2::5] == [0.2, 0.2]
+    assert sorted(program.target[program.kind == Op.START].tolist()) == [1, 2, 4, 6, 7]
+    assert replayed(program).finish.round(9).tolist() == [0.3, 0.1, 0.3]
+
+
+def test_what_a_thread_computes_beside_mpi_io_lasts_no_longer_than_that(filled):
+    def fill(a):
+        call(a.events(a.masters[0]), 0, region(a, "MPI_File_write"), 10000)
+        call(second(a), 1000, region(a, "work", Paradigm.USER), 9000)
+
+    assert finish_of(filled(fill)) == [10.0]
+
+
+def test_a_thread_that_polls_does_not_hide_what_another_computes(filled):
+    """The message is there at once; the first thread computes for 10 s all the same."""
+
+    def fill(a):
+        work, test = region(a, "work", Paradigm.USER), region(a, "MPI_Test")
+        master, worker = a.events(a.masters[0]), second(a)
+        call(master, 0, work, 10000)
+        call(worker, 0, region(a, "MPI_Irecv"), inside=[("mpi_irecv_request", 1)])
+        for at in range(0, 10000, 100):
+            call(worker, at, test, at + 10)
+        call(worker, 10000, test, inside=[("mpi_irecv", 1, a.world, 7, 8, 1)])
+        call(master, 10000, region(a, "MPI_Wtime"))
+        call(a.events(a.masters[1]), 0, a.send, inside=[("mpi_send", 0, a.world, 7, 8)])
+
+    folder = filled(fill, 2)
+    assert finish_of(folder) == [10.0, 0.0]
+    assert [entry.seconds for entry in lower(read_trace(folder)).left_out] == [0.0]
+
+
+@pytest.mark.parametrize("idle", ["flush", "tool"])
+@pytest.mark.parametrize("who", ["worker", "master"])
+def test_a_thread_that_writes_out_its_trace_does_not_compute(filled, who, idle):
+    """One thread is in a call from 1 to 9 s; the other one's work has 5 s that are not its."""
+
+    def fill(a):
+        threads = [a.events(a.masters[0]), second(a)]
+        calls, works = threads if who == "worker" else threads[::-1]
+        tool = region(a, "flush", Paradigm.MEASUREMENT_SYSTEM)
+        call(threads[0], 0, region(a, "MPI_Wtime"))
+        calls.enter(1000, region(a, "MPI_Barrier"))
+        works.enter(1000, region(a, "work", Paradigm.USER))
+        if idle == "flush":
+            works.buffer_flush(2000, 7000)
+        else:
+            call(works, 2000, tool, 7000)
+        calls.leave(9000, region(a, "MPI_Barrier"))
+        works.leave(9000, region(a, "work", Paradigm.USER))
+        call(threads[0], 9000, region(a, "MPI_Wtime"))
+
+    assert finish_of(filled(fill)) == [4.0]
