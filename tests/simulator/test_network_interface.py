@@ -199,8 +199,10 @@ def test_with_all_the_room_in_the_world_turns_are_as_without_limits(
 ):
     """Where every link has one buffer before it, and noise keeps apart what happens.
 
-    Everyone pauses before every operation: who sends on at the instant at which a packet of its own
-    has left meets the next turn, which is settled before that (SERVED) or behind it (PASSED).
+    A turn is settled before whatever else happens at its instant (SERVED) or behind it (PASSED). So
+    nobody sends on at the instant at which a packet of its own has left: everyone pauses before
+    every operation. Nor do answers leave at the pace at which requests come: packets are received
+    at another one than they are sent at, in the golden ratio.
     """
     pausing = replace(program, compute=program.compute + 1e-7)
     parameters = Parameters(
@@ -208,6 +210,7 @@ def test_with_all_the_room_in_the_world_turns_are_as_without_limits(
         packet_size=700,
         eager_limit=2000,
         control_bytes=64,
+        ejection_bandwidth=Parameters().injection_bandwidth * 2 / (1 + np.sqrt(5)),
         switching="cut_through" if through else "store_and_forward",
         noise_compute=0.3,
         noise_overhead=0.3,
