@@ -19,7 +19,7 @@ from hopmap.traces import (
     require_memory,
     write_trace,
 )
-from hopmap.traces.safety import memory
+from hopmap.traces.safety import guarded_process, memory
 
 
 @pytest.fixture
@@ -62,7 +62,8 @@ def test_an_engine_that_writes_loops_out_is_refused_what_the_compiled_one_takes(
 
 
 @pytest.mark.parametrize("share", [1.0, 0.1])
-def test_archive_and_program_are_weighed_too(free, share, tmp_path):
+def test_archive_and_program_are_weighed_too(free, share, tmp_path, monkeypatch):
+    monkeypatch.delattr(guarded_process.os, "fork")  # what a child may die of is tested beside this
     trace = lu_trace("S", 4, steps=2)
     write_trace(trace, tmp_path / "s4.otf2")
     tasks = [(13, lambda: read_trace(tmp_path / "s4.otf2")), (130, lambda: lower(trace))]
