@@ -1,12 +1,10 @@
 """numba's decorators as hopmap uses them: compiled code is kept, and never outlives its source.
 
-numba by itself keeps what it compiled beside the source and looks at the time of a function's own
-file only, so that a kernel goes on running the old version of another one that was compiled into
-it, and a package that cannot be written to is compiled anew in every process. Here all of it lies
-in one folder of the user's, ``NUMBA_CACHE_DIR`` or ``hopmap`` in the folder for caches, in a folder
-for each module whose name has the digest of the module and of every module of hopmap's that it is
-made of. What differs between processors, numba tells apart within. What is not there may have come
-with the package, see `carried`.
+numba keeps compiled code beside the source and stamps it with the function's own file alone, so a
+kernel would go on running the old version of a function of another file. Here each module has a
+cache folder whose name holds the digest of the module and of all that it imports of hopmap. All
+folders lie in ``NUMBA_CACHE_DIR``, or in ``hopmap`` in the user's folder for caches. numba itself
+tells processors and its own versions apart.
 """
 
 from __future__ import annotations
@@ -26,56 +24,72 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
-from numba.core import ccallback, dispatcher, event
-from numba.core.caching import CacheImpl, _CacheLocator
+from numba.core import config, event
+from numba.extending import register_jitable
 
-from .carried import CarriedCache
 from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 UNUSED_DAYS = 30
-"""After how many days what no version has used is removed."""
-
-
-@overload
-def njit(signature: str = ..., /, **options: Any) -> Callable[[Function], Function]: ...
+"""Days after which the cache folder of a version that nobody used is removed."""
 
 
 @overload
 def njit(function: Function, /) -> Function: ...
 
 
-def njit(signature_or_function: Any = None, /, **options: Any) -> Any:
-    """`numba.njit` that keeps what it compiles, unless ``cache=False`` is said."""
-    return numba.njit(signature_or_function, **({"cache": True} | options))
+@overload
+def njit(**options: Any) -> Callable[[Function], Function]: ...
 
 
-def cfunc(signature: Any) -> Any:
-    """`numba.cfunc` that keeps what it compiles."""
-    return numba.cfunc(signature, cache=True)
+def njit(function: Any = None, /, **options: Any) -> Any:
+    """`numba.njit` that caches what it compiles, for kernels that Python calls."""
+    if function is None:
+        return lambda function: njit(function, **options)
+    with _caching_in(cache_folder_of(function)):
+        return numba.njit(cache=True, **options)(function)
+
+
+@overload
+def subroutine(function: Function, /) -> Function: ...
+
+
+@overload
+def subroutine(**options: Any) -> Callable[[Function], Function]: ...
+
+
+def subroutine(function: Any = None, /, **options: Any) -> Any:
+    """Compile a function into the kernels that call it, and make no wrapper for Python.
+
+    Wrappers are the largest part of compiling small functions. Called from Python, the function
+    runs as Python.
+    """
+    if function is None:
+        return lambda function: subroutine(function, **options)
+    settings = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} | options
+    return register_jitable(**settings)(function)
+
+
+def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.cfunc` that caches what it compiles."""
+
+    def compile_callback(function: Callable[..., Any]) -> Any:
+        with _caching_in(cache_folder_of(function)):
+            return numba.cfunc(signature, cache=True)(function)
+
+    return compile_callback
 
 
 @contextmanager
-def compiling() -> Iterator[list[float]]:
-    """List the seconds of every time that numba compiles, or reads what it compiled before."""
-    spent: list[float] = []
-
-    class Clock(event.Listener):
-        depth, begin = 0, 0.0  # functions are compiled for functions that are being compiled
-
-        def on_start(self, _: object) -> None:
-            self.depth += 1
-            if self.depth == 1:
-                self.begin = time.perf_counter()
-
-        def on_end(self, _: object) -> None:
-            self.depth -= 1
-            if self.depth == 0:
-                spent.append(time.perf_counter() - self.begin)
-
-    with event.install_listener("numba:compiler_lock", Clock()):
-        yield spent
+def _caching_in(folder: Path) -> Iterator[None]:
+    """Tell numba a cache folder; it reads the setting when a function is decorated."""
+    before = config.CACHE_DIR  # type: ignore[attr-defined]
+    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 class _Waits(event.Listener):
@@ -123,10 +137,10 @@ def cpu() -> float:
 
 @cache
 def cache_folder() -> Path:
-    """Folder of all that is compiled; one of this process alone where none can be written."""
-    given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    """Return the folder of all compiled code; a temporary one where none can be written."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    folder = Path(given or home).expanduser() / "hopmap"
+    folder = Path(chosen or home).expanduser() / "hopmap"
     with suppress(OSError, RuntimeError):  # no such home
         folder.mkdir(parents=True, exist_ok=True)
     if os.access(folder, os.W_OK):
@@ -136,55 +150,25 @@ def cache_folder() -> Path:
     return own
 
 
-@cache
-def folder_of(file: Path) -> Path:
-    """Folder of what is compiled from a module as it is now.
+def cache_folder_of(function: Callable[..., Any]) -> Path:
+    """Return the folder for a function's module as it is now."""
+    return _folder_of(Path(function.__code__.co_filename))
 
-    Parameters
-    ----------
-    file : Path
-        A module of hopmap's.
-    """
-    digest = digest_of(sources_of(file), numba.__version__)
-    folder = cache_folder() / f"{_name(file)}-{digest}"
-    if folder.is_dir() and time.time() - folder.stat().st_mtime > 86400:
+
+@cache
+def _folder_of(module: Path) -> Path:
+    inside = module.is_relative_to(PACKAGE)
+    name = ".".join(module.relative_to(PACKAGE).with_suffix("").parts) if inside else module.stem
+    folder = cache_folder() / f"{name}-{digest_of(sources_of(module), numba.__version__)}"
+    if not folder.is_dir():
+        _remove_unused(name)
+    elif time.time() - folder.stat().st_mtime > 86400:
         os.utime(folder)
     return folder
 
 
-def _name(file: Path) -> str:
-    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-
-
-class _Digested(_CacheLocator):
-    """Where numba keeps the functions of a module; see the head of this file."""
-
-    def __init__(self, file: Path) -> None:
-        self._folder, self._name = folder_of(file), _name(file)
-
-    def ensure_cache_path(self) -> None:
-        """Make the folder; those that are long unused go when it is new."""
-        if not self._folder.is_dir():
-            for other in cache_folder().glob(f"{self._name}-*"):
-                if time.time() - other.stat().st_mtime > UNUSED_DAYS * 86400:
-                    shutil.rmtree(other, ignore_errors=True)
-        super().ensure_cache_path()  # type: ignore[no-untyped-call]
-
-    def get_cache_path(self) -> str:
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        return self._folder.name
-
-    def get_disambiguator(self) -> None:
-        return None
-
-    @classmethod
-    def from_function(cls, _function: object, file: str) -> _Digested | None:
-        path = Path(file)
-        return cls(path) if path.is_relative_to(PACKAGE) and path.is_file() else None
-
-
-CacheImpl._locator_classes.insert(0, _Digested)  # type: ignore[arg-type]
-for module in (dispatcher, ccallback):
-    module.FunctionCache = CarriedCache  # type: ignore[attr-defined]
+def _remove_unused(name: str) -> None:
+    """Remove the folders of a module's older versions that were not used for long."""
+    for other in cache_folder().glob(f"{name}-*"):
+        if time.time() - other.stat().st_mtime > UNUSED_DAYS * 86400:
+            shutil.rmtree(other, ignore_errors=True)

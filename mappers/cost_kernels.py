@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.topologies.routing import Router, distance
 
 HOPS = 0
@@ -44,7 +44,7 @@ class CostModel(NamedTuple):
     weight: NDArray[np.int64]
 
 
-@njit
+@subroutine
 def priced(kind: int, hops: int) -> int:
     """Cost of a pair of weight 1 that many hops apart."""
     if kind == NEAR:
@@ -52,7 +52,7 @@ def priced(kind: int, hops: int) -> int:
     return hops
 
 
-@njit
+@subroutine
 def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -> int:
     """Cost of all pairs of a rank if it were on the node and everybody else stayed."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
@@ -85,7 +85,7 @@ def total_cost(model: CostModel, places: NDArray[np.int64]) -> int:
     return cost
 
 
-@njit
+@subroutine
 def swap_gain(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> int:
     """Decrease of the cost if u and v exchange their places; O(peers of u and v).
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers import parse_pipeline
-from hopmap.mappers.timing import timed_mapping
+from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import DEFAULT_ENGINE, Result, Steady, simulate
@@ -220,7 +220,7 @@ def advise(
     for done, mapper in enumerate((LAUNCHED, *pipelines)):
         progress(done, len(pipelines) + 3, mapper)
         budget = seconds / max(len(pipelines), 1)
-        node_of, took = timed_mapping(traffic, room, mapper, seed=seed, seconds=budget)
+        node_of, took = time_mapping(traffic, room, mapper, seed=seed, seconds=budget)
         placement = Placement(run.name, node_of, traffic, room, mapper, took)
         engine = engine or _engine(run, node_of)
         found.append(Candidate(placement, _replayed(run, placement, engine)))

@@ -18,7 +18,7 @@ from hopmap.mappers import map_ranks as place
 from hopmap.mappers.budget import Interrupted
 from hopmap.mappers.objectives import objective_value, unknown_objective
 from hopmap.mappers.partitions.integrated import MOST
-from hopmap.mappers.timing import timed_mapping
+from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import DEFAULT_ENGINE, Metrics, ParameterError
@@ -200,7 +200,7 @@ def map_ranks(
     interrupted, begin = False, time.perf_counter()
     reasons: list[str] = []
     try:
-        node_of, took = timed_mapping(
+        node_of, took = time_mapping(
             traffic,
             room,
             mapper,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.row_pointers import nth
 
 ENTRY = np.dtype([("time", np.float64), ("key", np.int64), ("item", np.int64)])
@@ -48,7 +48,7 @@ def empty_heap(items: int) -> IndexedHeap:
 def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[..., None]]:
     """Compile how entries move in a heap whose entries are written by `write`."""
 
-    @njit(cache=False)
+    @subroutine
     def rise(heap: Any, at: int, time: float, key: int) -> int:
         """Move entries down from the free place `at` until an entry may stand there."""
         while at > 0:
@@ -60,7 +60,7 @@ def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[.
             at = parent
         return at
 
-    @njit(cache=False)
+    @subroutine
     def sink(heap: Any, at: int, item: int, time: float, key: int) -> None:
         """Put an entry at the free place `at` or below it."""
         size = heap.count["size"]
@@ -80,12 +80,12 @@ def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[.
     return rise, sink
 
 
-@njit(cache=False)
+@subroutine
 def _precedes(time: float, key: int, other_time: float, other_key: int) -> bool:
     return (time < other_time) | ((time == other_time) & (key < other_key))
 
 
-@njit(cache=False)
+@subroutine
 def _write(heap: Heap, at: int, item: int, time: float, key: int) -> None:
     entry = nth(heap.entries, at)
     entry["time"] = time
@@ -93,7 +93,7 @@ def _write(heap: Heap, at: int, item: int, time: float, key: int) -> None:
     entry["item"] = item
 
 
-@njit(cache=False)
+@subroutine
 def _write_indexed(heap: IndexedHeap, at: int, item: int, time: float, key: int) -> None:
     entry = nth(heap.entries, at)
     entry["time"] = time
@@ -106,7 +106,7 @@ _rise, _sink = _sifting(_write)
 _rise_indexed, _sink_indexed = _sifting(_write_indexed)
 
 
-@njit(cache=False)
+@subroutine
 def push(heap: Heap, item: int, time: float, key: int) -> None:
     """Make an item due."""
     count = heap.count
@@ -119,7 +119,7 @@ def push(heap: Heap, item: int, time: float, key: int) -> None:
     _write(heap, _rise(heap, at, time, key), item, time, key)
 
 
-@njit(cache=False)
+@subroutine
 def close(heap: Heap) -> None:
     """Fill the hole at the top, if it is still there, with the last entry."""
     count = heap.count
@@ -132,7 +132,7 @@ def close(heap: Heap) -> None:
             _sink(heap, 0, entry["item"], entry["time"], entry["key"])
 
 
-@njit(cache=False)
+@subroutine
 def put(heap: IndexedHeap, item: int, time: float, key: int) -> None:
     """Make an item due, or move it."""
     at = nth(heap.places, item)["entry"] - 1
@@ -142,7 +142,7 @@ def put(heap: IndexedHeap, item: int, time: float, key: int) -> None:
     _sink_indexed(heap, _rise_indexed(heap, at, time, key), item, time, key)
 
 
-@njit(cache=False)
+@subroutine
 def take(heap: IndexedHeap, item: int) -> None:
     """Take an item out."""
     place = nth(heap.places, item)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, overload, type_callable
 
 wide: Any = np.int64
 """Of a number from a narrower column, so that a function is compiled for one type of it only."""
@@ -54,18 +54,16 @@ def _recording(first: Any) -> Any:
     return answer
 
 
-@intrinsic
-def _offset(_context: Any, first: types.Record, _index: types.Integer) -> Any:
-    def generate(_: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> ir.Value:
-        pointer, number = arguments
-        return builder.gep(pointer, [number])
+@type_callable(nth)
+def _type_nth(_context: Any) -> Any:
+    def result(first: Any, index: Any) -> Any:
+        fits = isinstance(first, types.Record) and isinstance(index, types.Integer)
+        return first if fits else None
 
-    return first(first, types.intp), generate
+    return result
 
 
-@overload(nth)
-def _nth(first: Any, index: int) -> Any:  # noqa: ARG001 (types of them, at compile time)
-    def row(first: Any, index: int) -> Any:
-        return _offset(first, index)  # type: ignore[call-arg, arg-type]
-
-    return row
+@lower_builtin(nth, types.Record, types.Integer)  # type: ignore[no-untyped-call]
+def _lower_nth(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+    pointer, index = arguments
+    return builder.gep(pointer, [context.cast(builder, index, signature.args[1], types.intp)])

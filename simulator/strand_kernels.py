@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import BUFFERED, DATA, GRANT, HARDWARE, QUANTILES, REQUEST, RESUME
 from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
@@ -26,15 +26,15 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 # Why an engine's loop returns: nothing is left, its share is done, slots are short.
 ENDED, MORE, CROWDED = 0, 1, 2
 
-order_key = njit(cache=False)(model.order_key)
-hashed = njit(cache=False)(model.hashed)
-leave_time = njit(cache=False)(model.leave_time)
-byte_overhead = njit(cache=False)(model.byte_overhead)
-receive_overhead = njit(cache=False)(model.receive_overhead)
-noticed = njit(cache=False)(model.noticed)
-in_call = njit(cache=False)(model.in_call)
-asks_first = njit(cache=False)(model.asks_first)
-completion = njit(cache=False)(model.completion)
+order_key = subroutine(model.order_key)
+hashed = subroutine(model.hashed)
+leave_time = subroutine(model.leave_time)
+byte_overhead = subroutine(model.byte_overhead)
+receive_overhead = subroutine(model.receive_overhead)
+noticed = subroutine(model.noticed)
+in_call = subroutine(model.in_call)
+asks_first = subroutine(model.asks_first)
+completion = subroutine(model.completion)
 
 
 def strand_machine(
@@ -68,13 +68,13 @@ def strand_machine(
         ``(run, at, trip, now)``: what a row began on one of its trips is complete.
     """
 
-    @njit(cache=False)
+    @subroutine
     def wake(run: Any, number: int, at: float) -> None:
         loop = run.loop
         key = order_key(RESUME, number, 0, loop["number_bits"], loop["packet_bits"])
         due(run.heap, number, at, key)
 
-    @njit(cache=False)
+    @subroutine
     def go_on(run: Any, number: int, now: float) -> None:
         loop, strand = run.loop, nth(run.strands, number)
         at, phase = strand["row"], strand["phase"]
@@ -165,7 +165,7 @@ def strand_machine(
         strand["row"] = at
         strand["phase"] = phase
 
-    @njit(cache=False)
+    @subroutine
     def complete(run: Any, at: int, trip: int, now: float) -> None:
         """Let a strand that waits for the row go on.
 
@@ -190,7 +190,7 @@ def strand_machine(
     return go_on, complete
 
 
-@njit(cache=False)
+@subroutine
 def _leave_operation(run: Any, strand: Any, now: float) -> None:
     """Record that a strand leaves the operation that it is at."""
     if recording(run.operation_times) and run.loop["record_operations"]:
@@ -198,7 +198,7 @@ def _leave_operation(run: Any, strand: Any, now: float) -> None:
         strand["entry"] += 1
 
 
-@njit(cache=False)
+@subroutine
 def _factor(run: Any, strand: Any, first: int) -> float:
     """Draw the factor of a strand's next pause; `first` is where those of its kind begin."""
     number = strand["pauses"]
@@ -207,7 +207,7 @@ def _factor(run: Any, strand: Any, first: int) -> float:
     return float(nth(run.factors, first + drawn)["factor"])
 
 
-@njit(cache=False)
+@subroutine
 def _overhead_of(run: Any, row: Any) -> float:
     """Seconds that a strand is busy once what it waited for is complete."""
     loop = run.loop
@@ -218,12 +218,12 @@ def _overhead_of(run: Any, row: Any) -> float:
     return float(receiving + copying)
 
 
-@njit(cache=False)
+@subroutine
 def watch_nothing(run: Any, strand: Any, row: Any, now: float) -> None:
     """End a trip in an engine that watches no loop."""
 
 
-@njit(cache=False)
+@subroutine
 def pass_end_point(run: Any, rank: int, size: int, now: float) -> float:
     """Let a message's data pass the end point of its rank; return when they have."""
     end_point = nth(run.ranks, rank)
@@ -232,7 +232,7 @@ def pass_end_point(run: Any, rank: int, size: int, now: float) -> float:
     return float(at)
 
 
-@njit(cache=False)
+@subroutine
 def record_arrival(run: Any, number: int, cargo: int, now: float) -> None:
     """Record that a message, or a control message of it, has arrived at its target."""
     if recording(run.operation_times) and run.loop["record_messages"]:

@@ -28,7 +28,7 @@ def package(tmp_path):
     folder = tmp_path / "hopmap"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for name in ("carried.py", "compilation.py", "errors.py", "source_files.py"):
+    for name in ("compilation.py", "source_files.py"):
         (folder / name).write_bytes((ROOT / "hopmap" / name).read_bytes())
     (folder / "constants.py").write_text("STEP = 1\n")
     (folder / "inner_kernels.py").write_text(

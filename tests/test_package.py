@@ -1,85 +1,34 @@
 """The wheel holds every module and every data file, and its parts import from anywhere."""
 
-import os
 import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-import numba
 import pytest
 
-from hopmap.carried import VARIABLE, portable_cpu
 from hopmap.scenarios.sweep.scenario_files import SHIPPED
 from support import ROOT
 
 PARTS = ("traces", "topologies", "mappers", "simulator", "scenarios")
 
 
-def built(out, **environment):
-    """Build by way of a source archive, as it would be published; return the wheel and the log."""
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build by way of a source archive, as it would be published."""
     pytest.importorskip("build", reason="needs the extra dev")
-    same = out / "same"
-    same.write_text(f"numba=={numba.__version__}\n")  # code is carried for one version
+    out = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", out, ROOT],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PIP_CONSTRAINT": str(same)} | environment,
+        [sys.executable, "-m", "build", "--outdir", out, ROOT], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = out.glob("*.whl")
-    return wheel, done.stdout + done.stderr
+    return wheel
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """One without compiled code, which takes two minutes."""
-    return built(tmp_path_factory.mktemp("wheel"), **{VARIABLE: "0"})[0]
-
-
-def test_a_wheel_without_compiled_code_is_for_any_machine(wheel):
+def test_a_wheel_is_for_any_machine(wheel):
     assert wheel.name.endswith("-py3-none-any.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        assert not [name for name in archive.namelist() if name.startswith("hopmap/compiled")]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(portable_cpu() is None, reason="no code is carried for this processor")
-def test_a_wheel_carries_what_first_calls_need(tmp_path, data):
-    """It is for this sort of machine, and nothing is compiled by who has nothing compiled."""
-    wheel, _ = built(tmp_path)
-    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    assert re.search(rf"-{python}-{python}-[a-z]+_\w+\.whl$", wheel.name)
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    (tmp_path / "m.csv").write_text("rank,node\n" + "".join(f"{n},{n}\n" for n in range(16)))
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.meta_path[:] = "
-        "[f for f in sys.meta_path if 'editable' not in getattr(f, '__module__', '')];"
-        f"sys.argv[1:] = ['simulate', {str(data / 'mg.S.16')!r}, 'm.csv', '-t', 'torus:4x2x2'];"
-        "from numba.core import event; from hopmap.scenarios.cli.app import main, __file__ as at;"
-        "compiled = event.RecordingListener(); event.register('numba:compile', compiled);"
-        "import atexit; atexit.register(lambda: print(at, len(compiled.buffer))); main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "empty")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    where, compiled = done.stdout.splitlines()[-1].split()
-    assert Path(where).is_relative_to(tmp_path / "site")
-    assert int(compiled) == 0
-
-
-def test_what_cannot_be_compiled_does_not_keep_from_installing(tmp_path):
-    wheel, log = built(tmp_path, **{VARIABLE: "2"})
-    assert wheel.name.endswith("-py3-none-any.whl")
-    assert f"first calls will compile, as it cannot be done now: hopmap: {VARIABLE}=2" in log
 
 
 def test_the_wheel_holds_every_module_and_data_file(wheel):

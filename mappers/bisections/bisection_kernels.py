@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -19,7 +19,7 @@ SAMPLES = 4  # nodes that stand for a domain where distances are averaged
 MANY, SMALL = 4096, 128  # with so many slots domains of few, most of the work, are grown once
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _mean_hops(
     router: Router,
     nodes: NDArray[np.int64],
@@ -40,7 +40,7 @@ def _mean_hops(
     return total / (rows * columns)
 
 
-@njit
+@subroutine
 def mean_hops(
     router: Router,
     nodes: NDArray[np.int64],
@@ -54,7 +54,7 @@ def mean_hops(
     return _mean_hops(router, nodes, lo, hi, start, stop, samples)
 
 
-@njit
+@subroutine
 def _find_pulls(
     router: Router,
     nodes: NDArray[np.int64],
@@ -72,7 +72,7 @@ def _find_pulls(
             pull[e] += far if half == 0 else -far
 
 
-@njit
+@subroutine
 def _apart(
     router: Router,
     nodes: NDArray[np.int64],
@@ -86,7 +86,7 @@ def _apart(
     return mean_hops(router, nodes, lo, mid, mid, hi, 8) - within / 2
 
 
-@njit
+@subroutine
 def _cut_at(
     key: NDArray[np.int64],
     slots: NDArray[np.int64],

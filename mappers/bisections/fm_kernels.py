@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 
 PASSES = 4
 
 
-@njit
+@subroutine
 def _raise(
     heap: NDArray[np.int32],
     at: NDArray[np.int32],
@@ -32,7 +32,7 @@ def _raise(
     at[u] = i
 
 
-@njit
+@subroutine
 def _sink(
     heap: NDArray[np.int32],
     at: NDArray[np.int32],
@@ -57,7 +57,7 @@ def _sink(
     at[u] = i
 
 
-@njit
+@subroutine
 def _pop(
     heap: NDArray[np.int32], at: NDArray[np.int32], key: NDArray[np.float64], length: int
 ) -> int:
@@ -69,7 +69,7 @@ def _pop(
     return u
 
 
-@njit
+@subroutine
 def _gains(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -86,7 +86,7 @@ def _gains(
         gain[u] = total
 
 
-@njit
+@subroutine
 def refine(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -179,7 +179,7 @@ def refine(
             break
 
 
-@njit
+@subroutine
 def grow(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -219,7 +219,7 @@ def grow(
                     _raise(heap, at, gain, k)
 
 
-@njit
+@subroutine
 def cut_cost(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

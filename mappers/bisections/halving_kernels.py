@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.random_kernels import below, following
 
 from .fm_kernels import cut_cost, grow, refine
@@ -113,7 +113,7 @@ def contract(
     return new_indptr, new_peer[:count].copy(), new_weight[:count].copy()
 
 
-@njit
+@subroutine
 def coarsen(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -145,7 +145,7 @@ def coarsen(
     return levels
 
 
-@njit
+@subroutine
 def uncoarsen(levels: list[Level], side: NDArray[np.int8], target: int) -> NDArray[np.int8]:
     """Sides of the finest graph from those of the coarsest, refined on every level below it."""
     for k in range(len(levels) - 1, 0, -1):
@@ -159,7 +159,7 @@ def uncoarsen(levels: list[Level], side: NDArray[np.int8], target: int) -> NDArr
     return side
 
 
-@njit
+@subroutine
 def bisect(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -191,7 +191,7 @@ def bisect(
     return uncoarsen(levels, best, target)
 
 
-@njit
+@subroutine
 def combine(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -218,7 +218,7 @@ def combine(
     return uncoarsen(levels, side, target)
 
 
-@njit
+@subroutine
 def evolve(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

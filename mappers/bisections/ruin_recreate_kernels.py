@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.random_kernels import below, following
 
 from .halving_kernels import evolve
@@ -93,7 +93,7 @@ def recreate(
     return saved
 
 
-@njit
+@subroutine
 def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Vertices of every block b: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
@@ -103,7 +103,7 @@ def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], N
     return starts, np.argsort(block, kind="mergesort")
 
 
-@njit
+@subroutine
 def choose(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -138,7 +138,7 @@ def choose(
     return chosen[:count]
 
 
-@njit
+@subroutine
 def within(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -167,7 +167,7 @@ def within(
     return sub_indptr, sub_peer[:used].copy(), sub_weight[:used].copy()
 
 
-@njit
+@subroutine
 def divide(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

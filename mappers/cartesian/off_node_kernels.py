@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.random_kernels import below, following
 
 
@@ -78,7 +78,7 @@ class Best(NamedTuple):
     measures: NDArray[np.int64]
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _eighth(load: int, unit: float) -> float:
     x = load / unit
     x *= x
@@ -192,7 +192,7 @@ def anneal(
     return uphill / climbs if climbs else 0.0
 
 
-@njit
+@subroutine
 def _reaching(load: NDArray[np.int64], goal: int) -> tuple[int, int]:
     """How many nodes have at least that load, and how many more."""
     reach, above = 0, 0
@@ -202,7 +202,7 @@ def _reaching(load: NDArray[np.int64], goal: int) -> tuple[int, int]:
     return reach, above
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _changes(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -243,7 +243,7 @@ def _changes(
     return count
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _move(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.topologies.routing import distance
 
@@ -70,7 +70,7 @@ class SearchTask(NamedTuple):
     counters: NDArray[np.int64]
 
 
-@njit
+@subroutine
 def _before(states: States, s: int, t: int) -> bool:
     if states.bound[s] != states.bound[t]:
         return bool(states.bound[s] < states.bound[t])
@@ -79,7 +79,7 @@ def _before(states: States, s: int, t: int) -> bool:
     return s < t
 
 
-@njit
+@subroutine
 def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
     heap = states.heap
     i = counters[OPEN]
@@ -93,7 +93,7 @@ def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
     heap[i] = state
 
 
-@njit
+@subroutine
 def _pop(states: States, counters: NDArray[np.int64]) -> int:
     heap = states.heap
     top = heap[0]
@@ -154,7 +154,7 @@ def expand(model: CostModel, search: SearchTask, states: States, beam: int, step
     return False
 
 
-@njit
+@subroutine
 def _expand_one(
     model: CostModel, search: SearchTask, states: States, state: int, beam: int
 ) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
@@ -123,7 +123,7 @@ def anneal(
     return saved
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _reprice(
     router: Router,
     kind: int,

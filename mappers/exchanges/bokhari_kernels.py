@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
 from hopmap.topologies.routing import distance
 
@@ -78,7 +78,7 @@ def improve_each(
     return improved
 
 
-@njit
+@subroutine
 def _fill(
     model: CostModel,
     assignment: NodeAssignment,
@@ -139,7 +139,7 @@ def exchange(model: CostModel, assignment: NodeAssignment, u: int, v: int) -> No
     own[v] = cost_on(model, places, v, places[v])
 
 
-@njit
+@subroutine
 def _add_to_peers(model: CostModel, assignment: NodeAssignment, rank: int, sign: int) -> None:
     """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel, total_cost
 
 
-@njit
+@subroutine
 def ordered_crossover(
     donor: NDArray[np.int64],
     receptor: NDArray[np.int64],
@@ -39,7 +39,7 @@ def ordered_crossover(
             write += 1
 
 
-@njit
+@subroutine
 def string_cost(
     model: CostModel,
     node_of_slot: NDArray[np.int64],

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel, priced, swap_gain
 from hopmap.topologies.routing import Router, distance
 
@@ -158,7 +158,7 @@ def roll_back(candidates: Candidates, state: Pass) -> None:
     counts[GAINED] = counts[MOST]
 
 
-@njit
+@subroutine
 def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, before: int) -> None:
     """Bring the gains of all swaps of the peers of an item that has moved up to date; O(1) each."""
     router, kind = model.router, model.kind
@@ -182,7 +182,7 @@ def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, b
                 _set(state, c, gain[c] + weight * (near - far))
 
 
-@njit
+@subroutine
 def _exchange(state: Pass, a: int, b: int) -> None:
     """Let the items of two slots change places."""
     places, item_at, slot_of = state.places, state.item_at, state.slot_of
@@ -192,7 +192,7 @@ def _exchange(state: Pass, a: int, b: int) -> None:
     slot_of[u], slot_of[v] = b, a
 
 
-@njit
+@subroutine
 def _better(gain: NDArray[np.int64], winner: NDArray[np.int32], i: int) -> int:
     """Return the better of the winners at the two children of a tree node."""
     count = len(gain)
@@ -203,7 +203,7 @@ def _better(gain: NDArray[np.int64], winner: NDArray[np.int32], i: int) -> int:
     return y
 
 
-@njit
+@subroutine
 def _set(state: Pass, c: int, value: int) -> None:
     """Give a candidate another gain; the tree is walked up as far as anything changes."""
     gain, winner = state.gain, state.winner

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
 from hopmap.topologies.routing import distance
 
@@ -122,7 +122,7 @@ def improve(
     return at
 
 
-@njit
+@subroutine
 def exchange(model: CostModel, search: LocalSearch, u: int, v: int) -> None:
     """Let u and v exchange their places; O(peers of u and v)."""
     places, own, changed = search.places, search.own, search.changed
@@ -140,7 +140,7 @@ def exchange(model: CostModel, search: LocalSearch, u: int, v: int) -> None:
     own[v] = cost_on(model, places, v, places[v])
 
 
-@njit
+@subroutine
 def _add_to_peers(model: CostModel, search: LocalSearch, item: int, sign: int) -> None:
     """Add the cost of the item's pairs, times sign, to the costs of its peers."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
@@ -150,7 +150,7 @@ def _add_to_peers(model: CostModel, search: LocalSearch, item: int, sign: int) -
         own[peer[i]] += sign * weight[i] * priced(kind, far)
 
 
-@njit
+@subroutine
 def dense_gain(model: CostModel, search: LocalSearch, u: int, v: int) -> int:
     """Gain of an exchange from whole rows of the two matrices, as Brandfass et al. do; O(slots)."""
     router, kind = model.router, model.kind
@@ -185,7 +185,7 @@ def floors(model: CostModel, nearest: int) -> NDArray[np.int64]:
     return least
 
 
-@njit
+@subroutine
 def _find_partners(
     model: CostModel, search: LocalSearch, u: int, neighbourhood: int, reach: int
 ) -> int:
@@ -217,7 +217,7 @@ def _find_partners(
     return count
 
 
-@njit
+@subroutine
 def _ball(model: CostModel, search: LocalSearch, u: int, reach: int) -> int:
     """Write u and the ranks at most `reach` edges from it to ``search.partners``."""
     indptr, peer = model.indptr, model.peer
@@ -241,7 +241,7 @@ def _ball(model: CostModel, search: LocalSearch, u: int, reach: int) -> int:
     return count
 
 
-@njit
+@subroutine
 def _random(state: NDArray[np.int64], below: int) -> int:
     """Next number 0..below-1 (Lehmer's generator of Park and Miller 1988, modulus 2^31 - 1)."""
     state[1] = state[1] * 48271 % 2147483647

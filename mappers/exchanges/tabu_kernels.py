@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel, priced
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import distance
@@ -111,7 +111,7 @@ def begin(search: TabuSearch) -> None:
         search.best[:] = spots
 
 
-@njit
+@subroutine
 def _renew(search: TabuSearch, x: int) -> None:
     """Compute the gains of x with all others, and until when they are tabu."""
     weight, price, spots, at = search.weight, search.price, search.spots, search.at
@@ -173,7 +173,7 @@ def tabu_steps(
     search.random[0] = state
 
 
-@njit
+@subroutine
 def _allowed(
     gains: NDArray[Any], tabu: NDArray[np.int32], step: int, enough: int
 ) -> tuple[int, int, int]:
@@ -195,7 +195,7 @@ def _allowed(
     return -1, -1, 0
 
 
-@njit
+@subroutine
 def _forced(search: TabuSearch, aspiration: int, step: int) -> tuple[int, int, int, int]:
     """Find the best exchange that is forced, or -1, -1; and when the next one may be."""
     spots, gains, until, tabu = search.spots, search.gains, search.until, search.tabu
@@ -212,7 +212,7 @@ def _forced(search: TabuSearch, aspiration: int, step: int) -> tuple[int, int, i
     return u, v, chosen, soonest
 
 
-@njit
+@subroutine
 def exchange(search: TabuSearch, u: int, v: int, pull: NDArray[Any], farther: NDArray[Any]) -> None:
     """Exchange u and v; bring all costs and gains up to date, each in O(1).
 

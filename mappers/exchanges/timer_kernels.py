@@ -11,16 +11,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 
-@njit
+@subroutine
 def digit(bits: NDArray[np.uint64], row: int, j: int) -> int:
     """Digit j of a row."""
     return int((bits[row, j >> 6] >> np.uint64(j & 63)) & np.uint64(1))
 
 
-@njit
+@subroutine
 def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.int64]:
     """Labels in ascending order, the last of the digits being the most significant; radix sort."""
     order = np.arange(len(bits))
@@ -36,7 +36,7 @@ def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.i
     return order
 
 
-@njit
+@subroutine
 def tops(
     bits: NDArray[np.uint64], order: NDArray[np.int64], digits: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -144,7 +144,7 @@ def swapped(
     return assemble(bits, node, wanted, label_of, digits)
 
 
-@njit
+@subroutine
 def _renumbered(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -165,7 +165,7 @@ def _renumbered(
     return rows, peers, weights
 
 
-@njit
+@subroutine
 def _decrease(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -185,7 +185,7 @@ def _decrease(
     return less
 
 
-@njit
+@subroutine
 def contract(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -227,7 +227,7 @@ def contract(
     return rows, peers[:count], weights[:count], above
 
 
-@njit
+@subroutine
 def printed(
     bits: NDArray[np.uint64], wanted: NDArray[np.uint64], digits: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -256,7 +256,7 @@ def printed(
     return label_of
 
 
-@njit
+@subroutine
 def sent_back(
     old: NDArray[np.int64],
     new: NDArray[np.int64],
@@ -303,7 +303,7 @@ def sent_back(
     return at
 
 
-@njit
+@subroutine
 def assemble(
     bits: NDArray[np.uint64],
     node: NDArray[np.int64],

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.topologies.routing import Router, distance
 
 
-@njit
+@subroutine
 def nearest_room(router: Router, free: NDArray[np.int64], here: int) -> int:
     """First node with a free slot that is nearest to `here`, itself included; O(nodes)."""
     if free[here] > 0:
@@ -25,7 +25,7 @@ def nearest_room(router: Router, free: NDArray[np.int64], here: int) -> int:
     return best
 
 
-@njit
+@subroutine
 def volumes(indptr: NDArray[np.int64], weight: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
     """Sum of the weights of each rank's pairs."""
     volume = np.zeros(ranks, dtype=np.int64)

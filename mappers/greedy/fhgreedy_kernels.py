@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
@@ -47,7 +47,7 @@ def grow(
             connected[peer[i]] += weight[i]
 
 
-@njit
+@subroutine
 def best_node(
     model: CostModel,
     free: NDArray[np.int64],
@@ -81,7 +81,7 @@ def best_node(
     return node
 
 
-@njit
+@subroutine
 def farthest(indptr: NDArray[np.int64], peer: NDArray[np.int64], node_of: NDArray[np.int64]) -> int:
     """First rank that takes most steps of the traffic to reach from the placed ones, or none do."""
     ranks = len(node_of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 
 @njit
@@ -30,7 +30,7 @@ def listed_by_hash(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return table[table >= 0]
 
 
-@njit
+@subroutine
 def _free_place(table: NDArray[np.int64], keys: NDArray[np.int64], k: int) -> int:
     """First free place of the table on the walk that the key's hash begins."""
     mask = len(table) - 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
 
-@njit
+@subroutine
 def nearest_free(
     indptr: NDArray[np.int64],
     neighbour: NDArray[np.int32],

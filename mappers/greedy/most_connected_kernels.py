@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
@@ -88,7 +88,7 @@ def place(
                 partner[other] = rank
 
 
-@njit
+@subroutine
 def _least(cost: NDArray[np.int64], free: NDArray[np.int64]) -> int:
     """Return the first node with a free slot that costs least."""
     best = -1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import CostModel
 from hopmap.topologies.routing import distance
 
@@ -74,7 +74,7 @@ def place_critical(
                 total[r] -= estimate(model, far, waiting[r], node_of, r, node)
 
 
-@njit
+@subroutine
 def estimate(
     model: CostModel,
     far: NDArray[np.float64],
@@ -92,7 +92,7 @@ def estimate(
     return cost * (len(model.indptr) - 1) + waiting * float(far[node])
 
 
-@njit
+@subroutine
 def summed(
     model: CostModel,
     far: NDArray[np.float64],

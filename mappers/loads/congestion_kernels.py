@@ -7,14 +7,14 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.mappers.random_kernels import below, following
 
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _power(load: int, unit: float, squarings: int) -> float:
     """(load / unit)^(2^squarings), by squarings alone: the same bits on every machine."""
     x = load / unit

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.topologies.routing import Router, next_link
 
 
@@ -48,7 +48,7 @@ class LinkLoads(NamedTuple):
     marked: NDArray[np.bool_]
 
 
-@njit
+@subroutine
 def reroute(loads: LinkLoads, places: NDArray[np.int64], u: int, v: int) -> int:
     """Write what an exchange of u and v would add to the links; return how many it touches.
 
@@ -88,7 +88,7 @@ def reroute(loads: LinkLoads, places: NDArray[np.int64], u: int, v: int) -> int:
     return count
 
 
-@njit
+@subroutine
 def settle(loads: LinkLoads, count: int) -> None:
     """Load the links with what the exchange adds."""
     load, change, touched, marked = loads.load, loads.change, loads.touched, loads.marked
@@ -99,7 +99,7 @@ def settle(loads: LinkLoads, count: int) -> None:
         marked[link] = False
 
 
-@njit
+@subroutine
 def forget(loads: LinkLoads, count: int) -> None:
     """Leave the links as they are."""
     change, touched, marked = loads.change, loads.touched, loads.marked

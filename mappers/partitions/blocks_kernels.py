@@ -13,13 +13,13 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.random_kernels import below, following
 
 STALE = 0.02  # part of what all rounds have gained that the next one gains at least, or is the last
 
 
-@njit
+@subroutine
 def loads(block: NDArray[np.int32], size: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
     """Size of all vertices of each block."""
     load = np.zeros(blocks, dtype=np.int64)
@@ -44,7 +44,7 @@ def block_cost(
     return cost / 2
 
 
-@njit
+@subroutine
 def _best_move(
     v: int,
     indptr: NDArray[np.int64],

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 from .blocks_kernels import loads
 from .flow_kernels import Network, balanced_cut
@@ -66,7 +66,7 @@ def recut(
     return total
 
 
-@njit
+@subroutine
 def _borders(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -89,7 +89,7 @@ def _borders(
     return np.array(keys), np.array(ends)
 
 
-@njit
+@subroutine
 def _recut_pair(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -165,7 +165,7 @@ def _recut_pair(
     return max(now - value, 0.0)
 
 
-@njit
+@subroutine
 def _corridor(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

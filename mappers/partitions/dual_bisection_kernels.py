@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, contract, match
 from hopmap.mappers.random_kernels import below, following
@@ -98,14 +98,14 @@ def split_domains(
         members[first], members[first + 1] = here[side == 0], here[side == 1]
 
 
-@njit
+@subroutine
 def _mean(sums: NDArray[np.float64], lo: int, hi: int, start: int, stop: int) -> float:
     """Mean distance between two ranges of blocks."""
     total = sums[hi, stop] - sums[lo, stop] - sums[hi, start] + sums[lo, start]
     return float(total / ((hi - lo) * (stop - start)))
 
 
-@njit
+@subroutine
 def _two_sides(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -129,7 +129,7 @@ def _two_sides(
     return best
 
 
-@njit
+@subroutine
 def _cycle(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 
 TINY = 1e-7  # a capacity that is none
 AGAIN = 0.5  # relabelings for each vertex after which distances are found anew
@@ -33,7 +33,7 @@ class Network(NamedTuple):
     sink: NDArray[np.float64]
 
 
-@njit
+@subroutine
 def max_flow(net: Network) -> float:
     """Send as much as there is room for, in place; return how much."""
     indptr, head, back, free, source, sink = net
@@ -98,7 +98,7 @@ def max_flow(net: Network) -> float:
     return total
 
 
-@njit
+@subroutine
 def _distances(net: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Arcs with room from every vertex out of a sink, and how many have which number."""
     indptr, head, back, free, _, sink = net
@@ -126,14 +126,14 @@ def _distances(net: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return level, many
 
 
-@njit(inline="always")
+@subroutine(inline="always")
 def _less(capacity: float, sent: float) -> float:
     """Return what is left, nothing if it is tiny."""
     left = capacity - sent
     return left if left > TINY else 0.0
 
 
-@njit
+@subroutine
 def _reach(
     net: Network,
     begin: NDArray[np.int32],
@@ -163,7 +163,7 @@ def _reach(
     return found
 
 
-@njit
+@subroutine
 def balanced_cut(
     net: Network,
     size: NDArray[np.int64],
@@ -255,7 +255,7 @@ def balanced_cut(
     return np.inf, side[0]
 
 
-@njit
+@subroutine
 def _heap() -> list[tuple[int, Any]]:
     """Nobody."""
     heap = [(0, np.int32(0))]
@@ -263,7 +263,7 @@ def _heap() -> list[tuple[int, Any]]:
     return heap
 
 
-@njit
+@subroutine
 def _taken(
     net: Network,
     size: NDArray[np.int64],

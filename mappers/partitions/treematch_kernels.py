@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 from .partition_kernels import Graph
 
@@ -34,7 +34,7 @@ def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
     return groups
 
 
-@njit
+@subroutine
 def cost_of(
     graph: Graph, volume: NDArray[np.int64], group: NDArray[np.int64], inside: NDArray[np.bool_]
 ) -> int:
@@ -53,7 +53,7 @@ def cost_of(
     return cost
 
 
-@njit
+@subroutine
 def volumes(graph: Graph) -> NDArray[np.int64]:
     """Sum of the weights of each vertex' edges."""
     volume = np.zeros(len(graph.indptr) - 1, dtype=np.int64)
@@ -62,7 +62,7 @@ def volumes(graph: Graph) -> NDArray[np.int64]:
     return volume
 
 
-@njit
+@subroutine
 def following(at: NDArray[np.int64], total: int) -> bool:
     """Step to the next set of indices below the total, in lexicographic order; False at the end."""
     k = len(at)

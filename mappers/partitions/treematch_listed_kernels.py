@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 from .partition_kernels import Graph
 from .treematch_kernels import cost_of, following, volumes
@@ -33,7 +33,7 @@ def costs(graph: Graph, groups: NDArray[np.int64]) -> NDArray[np.float64]:
     return cost
 
 
-@njit
+@subroutine
 def complete(
     groups: NDArray[np.int64],
     cost: NDArray[np.float64],

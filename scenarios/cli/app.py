@@ -15,11 +15,11 @@ from . import (
     exports,
     mappings,
     model,
+    precompile,
     report,
     results,
     simulate,
     sweep,
-    warm_up,
 )
 from .console import say
 from .errors import OneLineGroup
@@ -55,7 +55,7 @@ app.command()(exports.convert)
 app.command()(calibrate.calibrate)
 app.command()(validate.validate)
 app.command("list")(report.list_)
-app.command("warm-up")(warm_up.warm_up)
+app.command()(precompile.precompile)
 
 
 @app.callback(invoke_without_command=True)

@@ -16,7 +16,7 @@ from hopmap.errors import printable
 from hopmap.progress import Progress, silent
 from hopmap.units import show_bytes, show_seconds
 
-from .compiling import announce_compilation, counting_kernels
+from .compiling import announce_compilation, watch_compiler
 
 if TYPE_CHECKING:
     from hopmap.topologies import LinkKind
@@ -145,7 +145,7 @@ def working(label: str) -> Iterator[Progress]:
 
     Yields ``progress(done, total, text)``: until it is called with a total the bar only moves.
     Long compiling is announced wherever stderr goes, since it happens once and looks like a hang;
-    while it lasts, a bar of its own says how far it is.
+    while it lasts, a bar of its own says what is compiled.
     """
     announce_compilation()
     if not sys.stderr.isatty():
@@ -180,12 +180,11 @@ def working(label: str) -> Iterator[Progress]:
             description = f"{label} {text}".rstrip()
             bar.update(task, completed=done, total=total, description=description)
 
-        def compiled(done: int | None, known: int) -> None:
-            said = f"compiling, {done} of {known} kernels"
-            waits = done is not None
-            bar.update(kernels, completed=done, total=known, description=said, visible=waits)
+        def compiled(name: str, done: int) -> None:
+            said = f"compiling {name}, {done} functions done"
+            bar.update(kernels, description=said, visible=bool(name))
 
-        with counting_kernels(compiled):
+        with watch_compiler(compiled):
             yield show
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.timing import timed_mapping
+from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.given import (
     Given,
@@ -254,7 +254,7 @@ def _placements(
             start = placed_in_file(each, network, room, ranks)
             pipeline = in_file(each)[1]
             if pipeline:
-                start, took = timed_mapping(
+                start, took = time_mapping(
                     *(traffic, room, pipeline),
                     seed=seed,
                     seconds=seconds / len(candidates),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.mappers.timing import timed_mapping
+from hopmap.mappers.pipeline import time_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
@@ -106,7 +106,7 @@ def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, fl
     initial = placed_in_file(run.mapper, topology, room, traffic.ranks)
     if initial is not None and not pipeline:
         return initial, 0.0
-    return timed_mapping(traffic, room, pipeline, seed=run.seed, initial=initial)
+    return time_mapping(traffic, room, pipeline, seed=run.seed, initial=initial)
 
 
 @lru_cache(maxsize=32)

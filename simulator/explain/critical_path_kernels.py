@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT, REQUEST
 from hopmap.simulator.programs.program import Op
 
@@ -157,7 +157,7 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
                 return _segment(segments, count, JOB_START, 0.0, begin, -1, -1, DATA)
 
 
-@njit(cache=False)
+@subroutine
 def _segment(
     segments: Any,
     count: int,
@@ -260,7 +260,7 @@ def walk_hops(
     return count
 
 
-@njit(cache=False)
+@subroutine
 def _part(
     segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
 ) -> int:

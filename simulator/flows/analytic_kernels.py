@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.row_pointers import nth
 
-packet_count = njit(cache=True)(model.packet_count)
+packet_count = subroutine(model.packet_count)
 
 
-@njit
+@subroutine
 def alone(
     servers: Any, stops: Any, begin: int, end: int, size: int, packet_size: int, cut_through: bool
 ) -> float:
@@ -45,7 +45,7 @@ def alone(
     return latencies + longest
 
 
-@njit
+@subroutine
 def charge(
     servers: Any, stops: Any, begin: int, end: int, size: int, cut_through: bool, data: bool
 ) -> float:

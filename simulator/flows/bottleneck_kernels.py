@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import put
 from hopmap.simulator.row_pointers import nth
 
 from .max_min_state import FULL, Flows
 
 
-@njit
+@subroutine
 def first_to_end(flows: Flows, place: int) -> int:
     """Slot of the flow that ends first of those with this bottleneck, -1 if there is none.
 
@@ -34,7 +34,7 @@ def first_to_end(flows: Flows, place: int) -> int:
     return int(best)
 
 
-@njit
+@subroutine
 def end_of(flows: Flows, number: int) -> float:
     """When a flow ends if shares stay as they are."""
     slot = nth(flows.slots, number)
@@ -43,7 +43,7 @@ def end_of(flows: Flows, number: int) -> float:
     return float(group["since"] + left / nth(flows.levels, slot["bottleneck"])["share"])
 
 
-@njit
+@subroutine
 def tightest(flows: Flows, begin: int, end: int, but: int) -> tuple[float, int]:
     """Lowest share on the path of a flow, and where, one server left out; -1 if all have room."""
     lowest, where = np.inf, -1
@@ -55,7 +55,7 @@ def tightest(flows: Flows, begin: int, end: int, but: int) -> tuple[float, int]:
     return lowest, where
 
 
-@njit
+@subroutine
 def assign(flows: Flows, number: int, old: float, place: int, new: float, now: float) -> None:
     """Give a flow, whose share was `old`, another bottleneck and share."""
     slot = nth(flows.slots, number)
@@ -64,7 +64,7 @@ def assign(flows: Flows, number: int, old: float, place: int, new: float, now: f
     charge_share(flows, slot, new, slot["weight"] * (new - old))
 
 
-@njit
+@subroutine
 def join(flows: Flows, number: int, place: int, now: float) -> None:
     """Count a flow, whose `finish` is what is left of it, at its bottleneck."""
     slot, group = nth(flows.slots, number), nth(flows.groups, place)
@@ -79,7 +79,7 @@ def join(flows: Flows, number: int, place: int, now: float) -> None:
     note(flows, place)
 
 
-@njit
+@subroutine
 def leave(flows: Flows, slot: Any, now: float) -> None:
     """Undo `join`, or `stay_loose`."""
     place: Any = np.int64(slot["bottleneck"])
@@ -102,7 +102,7 @@ def leave(flows: Flows, slot: Any, now: float) -> None:
     note(flows, place)
 
 
-@njit
+@subroutine
 def stay_loose(flows: Flows, slot: Any) -> None:
     """Note that a flow has no bottleneck yet, since all its servers have room."""
     slot["bottleneck"] = -1
@@ -112,13 +112,13 @@ def stay_loose(flows: Flows, slot: Any) -> None:
         soil(flows, place)
 
 
-@njit
+@subroutine
 def _count_loose(flows: Flows, slot: Any, change: int) -> None:
     for stop in range(slot["begin"], slot["end"]):
         nth(flows.groups, nth(flows.stops, stop)["server"])["loose"] += change
 
 
-@njit
+@subroutine
 def charge_share(flows: Flows, slot: Any, share: float, change: float) -> None:
     """Change the load of all servers of a flow that has another share."""
     bottleneck = slot["bottleneck"]
@@ -132,7 +132,7 @@ def charge_share(flows: Flows, slot: Any, share: float, change: float) -> None:
             soil(flows, place)
 
 
-@njit
+@subroutine
 def set_share(flows: Flows, place: int, share: float, now: float) -> None:
     """Give a server another share."""
     advance_virtual(flows, place, now)
@@ -142,7 +142,7 @@ def set_share(flows: Flows, place: int, share: float, now: float) -> None:
     level["alarm"] = bandwidth * FULL if share == np.inf else -np.inf
 
 
-@njit
+@subroutine
 def advance_virtual(flows: Flows, place: int, now: float) -> None:
     """Count what the flows with this bottleneck got until now."""
     group = nth(flows.groups, place)
@@ -151,7 +151,7 @@ def advance_virtual(flows: Flows, place: int, now: float) -> None:
     group["since"] = now
 
 
-@njit
+@subroutine
 def note(flows: Flows, place: int) -> None:
     """Note that the flows with this bottleneck may end at other times."""
     group = nth(flows.groups, place)
@@ -161,7 +161,7 @@ def note(flows: Flows, place: int) -> None:
         flows.counts["noted"] += 1
 
 
-@njit
+@subroutine
 def soil(flows: Flows, place: int) -> None:
     """Note that the share of a server has to be found again."""
     if nth(flows.soiled.places, place)["entry"] == 0:
@@ -173,7 +173,7 @@ def soil(flows: Flows, place: int) -> None:
         )
 
 
-@njit
+@subroutine
 def expected(flows: Flows, place: int) -> float:
     """Return the share that a server will have if its load by all other flows stays the same."""
     level, group = nth(flows.levels, place), nth(flows.groups, place)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.simulator.heap_kernels import put, take
 from hopmap.simulator.model import (
     ACKNOWLEDGED,
@@ -95,7 +95,7 @@ def advance(run: Run, budget: int) -> int:
             complete(run, nth(run.messages, item - strands - messages)["send"], 0, now)
 
 
-@njit(cache=False)
+@subroutine
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
     """IndexedHeap an event of a message."""
     item = run.loop["strands"] + number
@@ -109,7 +109,7 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 # Messages
 
 
-@njit(cache=False)
+@subroutine
 def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
     number: Any = np.int64(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
@@ -121,7 +121,7 @@ def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
         _depart(run, number, now)
 
 
-@njit(cache=False)
+@subroutine
 def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
     number: Any = np.int64(row["message"])
     if number < 0:
@@ -136,7 +136,7 @@ def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
     return copying
 
 
-@njit(cache=False)
+@subroutine
 def _attend(run: Run, number: int, rank: int, now: float) -> None:
     """Let a rank answer what has arrived: now, or if it computes, in its next call."""
     at = in_call(now, nth(run.ranks, rank)["until"])
@@ -146,7 +146,7 @@ def _attend(run: Run, number: int, rank: int, now: float) -> None:
         _answer(run, number, now)
 
 
-@njit(cache=False)
+@subroutine
 def _answer(run: Run, number: int, now: float) -> None:
     """Grant a request, send the data after a grant, acknowledge data that ask for it."""
     message = nth(run.messages, number)
@@ -158,14 +158,14 @@ def _answer(run: Run, number: int, now: float) -> None:
         _transmit(run, number, ACKNOWLEDGEMENT, now)
 
 
-@njit(cache=False)
+@subroutine
 def _completion(run: Run, message: Any) -> int:
     """Say what completes the send of a message, see `model.completion`."""
     row = nth(run.rows, message["send"])
     return int(completion(row["size"], row["mode"], run.loop["eager_limit"]))
 
 
-@njit(cache=False)
+@subroutine
 def _depart(run: Run, number: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
     message = nth(run.messages, number)
@@ -176,7 +176,7 @@ def _depart(run: Run, number: int, now: float) -> None:
         _send_data(run, number, now)
 
 
-@njit(cache=False)
+@subroutine
 def _send_data(run: Run, number: int, now: float) -> None:
     """Hand a message's data to the network; a rendezvous alone has left its first server then."""
     _transmit(run, number, DATA, now)
@@ -189,7 +189,7 @@ def _send_data(run: Run, number: int, now: float) -> None:
         _schedule(run, SENT, number, now + message["size"] / bandwidth)
 
 
-@njit(cache=False)
+@subroutine
 def _deliver(run: Run, number: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, number)
@@ -219,7 +219,7 @@ def _deliver(run: Run, number: int, now: float) -> None:
 # The network
 
 
-@njit(cache=False)
+@subroutine
 def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     """Hand a message, or control message, to the network."""
     loop, message = run.loop, nth(run.messages, number)
@@ -243,7 +243,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
         _schedule(run, DELIVER, number, now + latencies)
 
 
-@njit(cache=False)
+@subroutine
 def _path(run: Run, message: Any) -> tuple[int, int, float]:
     """Return the first stop of what of a message is under way, behind the last, and its weight."""
     forth = message["cargo"] in (DATA, REQUEST)
@@ -252,7 +252,7 @@ def _path(run: Run, message: Any) -> tuple[int, int, float]:
     return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
 
 
-@njit(cache=False)
+@subroutine
 def _enter(run: Run, number: int, now: float) -> None:
     """Begin a flow; its latency is over."""
     message = nth(run.messages, number)
@@ -261,7 +261,7 @@ def _enter(run: Run, number: int, now: float) -> None:
     message["slot"] = open_flow(run.flows, begin, end, number, float(size), weight, now)
 
 
-@njit(cache=False)
+@subroutine
 def _share(run: Run) -> None:
     """Share the servers again, and move the ends of the flows whose rate that changed."""
     flows = run.flows
@@ -269,7 +269,7 @@ def _share(run: Run) -> None:
         _schedule_end(run, nth(flows.noted, k)["place"])
 
 
-@njit(cache=False)
+@subroutine
 def _schedule_end(run: Run, place: int) -> None:
     """Make the first end among the flows with one bottleneck due."""
     loop, flows = run.loop, run.flows
@@ -284,7 +284,7 @@ def _schedule_end(run: Run, place: int) -> None:
         take(run.heap, item)
 
 
-@njit(cache=False)
+@subroutine
 def _never(_run: Run, _number: int) -> bool:
     """Slots are taken when a flow opens, not by strands."""
     return False

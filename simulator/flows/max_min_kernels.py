@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import put, take
 from hopmap.simulator.row_pointers import nth
 
@@ -45,7 +45,7 @@ SLACK = 1e-14
 LOOKS = 64
 
 
-@njit
+@subroutine
 def open_flow(
     flows: Flows, begin: int, end: int, item: int, size: float, weight: float, now: float
 ) -> int:
@@ -87,7 +87,7 @@ def open_flow(
     return int(number)
 
 
-@njit
+@subroutine
 def close_flow(flows: Flows, number: int, now: float) -> None:
     """End a flow."""
     counts, slot = flows.counts, nth(flows.slots, number)
@@ -120,7 +120,7 @@ def close_flow(flows: Flows, number: int, now: float) -> None:
     counts["spare"] += 1
 
 
-@njit
+@subroutine
 def share(flows: Flows, now: float) -> int:
     """Give all flows fair shares; return how many servers `noted` lists, whose flows end anew."""
     counts, soiled = flows.counts, flows.soiled
@@ -140,7 +140,7 @@ def share(flows: Flows, now: float) -> int:
     return int(changed)
 
 
-@njit
+@subroutine
 def _settle(flows: Flows, place: int, now: float) -> None:
     """Put a server right, unless another one has to be before."""
     soiled, level, group = flows.soiled, nth(flows.levels, place), nth(flows.groups, place)
@@ -180,7 +180,7 @@ def _settle(flows: Flows, place: int, now: float) -> None:
         take(soiled, place)
 
 
-@njit
+@subroutine
 def _hand_out(flows: Flows, place: int, count: int, new: float, everyone: bool, now: float) -> None:
     """Give the flows in `rows` what the new share of a server lets them have."""
     level, group = nth(flows.levels, place), nth(flows.groups, place)
@@ -216,7 +216,7 @@ def _hand_out(flows: Flows, place: int, count: int, new: float, everyone: bool, 
         level["load"], level["highest"], group["looks"] = load, highest, 0
 
 
-@njit
+@subroutine
 def _gather_all(flows: Flows, place: int) -> int:
     """List the flows over a server in `rows`, with what others of their servers let them have."""
     longest, at, count = flows.counts["longest"], nth(flows.groups, place)["crossing"], 0
@@ -232,7 +232,7 @@ def _gather_all(flows: Flows, place: int) -> int:
     return count
 
 
-@njit
+@subroutine
 def _gather_group(flows: Flows, place: int) -> int:
     """List the flows whose bottleneck a server is in `rows`."""
     number, count = nth(flows.groups, place)["first"], 0
@@ -244,7 +244,7 @@ def _gather_group(flows: Flows, place: int) -> int:
     return count
 
 
-@njit
+@subroutine
 def _fill(flows: Flows, count: int, room: float, slack: float, start: float) -> float:
     """Level up to which the flows in `rows` fill a server, infinite if they do not.
 

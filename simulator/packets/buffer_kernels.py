@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
@@ -46,8 +46,8 @@ from .state import State
 from .turn_kernels import append, drop, stand_again, stand_in, step_forward
 from .wish_kernels import channel_for, list_of, most_room, preferred, watch_ways, wish
 
-place_free = njit(cache=False)(model.place_free)
-credit_arrival = njit(cache=False)(model.credit_arrival)
+place_free = subroutine(model.place_free)
+credit_arrival = subroutine(model.credit_arrival)
 
 
 def queue_up(run: State, slot: int, now: float) -> bool:
@@ -90,7 +90,7 @@ def _compiled_make_room(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noq
     return lambda run, kind, item, now: False  # noqa: ARG005
 
 
-@njit(cache=False)
+@subroutine
 def _queue_up(run: State, slot: int, now: float) -> bool:
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
@@ -109,7 +109,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     return True
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
     number = wide(packet["buffer"])
@@ -129,7 +129,7 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     return True
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _is_read(run: State, buffer: Any, now: float) -> bool:
     """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
     by = wide(buffer["by"])
@@ -141,7 +141,7 @@ def _is_read(run: State, buffer: Any, now: float) -> bool:
     return bool(buffer["by"] >= 0)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
         come_to(run, PASSED, item, now)
@@ -158,7 +158,7 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     return True
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
@@ -176,7 +176,7 @@ def _passed(run: State, place: int, now: float) -> None:
     _grant(run, place, now)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _next_stop(run: State, number: int) -> int:
     """Where in `paths` the next link of the first packet of a buffer is."""
     slot = nth(run.limits.buffers, number)["first"]
@@ -185,7 +185,7 @@ def _next_stop(run: State, number: int) -> int:
     return int(nth(run.messages, slot)["path"])
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _ask(run: State, number: int, now: float) -> None:
     """Let the packet at the head of a buffer ask for its next link."""
     buffer = nth(run.limits.buffers, number)
@@ -197,7 +197,7 @@ def _ask(run: State, number: int, now: float) -> None:
         _ask_any(run, number, now)
 
 
-@njit(cache=False, forceinline=False)
+@subroutine(forceinline=False)
 def _ask_any(run: State, number: int, now: float) -> None:
     """Likewise for any link that will do."""
     buffer = nth(run.limits.buffers, number)
@@ -215,7 +215,7 @@ def _ask_any(run: State, number: int, now: float) -> None:
         _grant(run, place, now)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _enlist(run: State, number: int, place: int) -> None:
     """Put a buffer into the list of those that ask for a link."""
     link = nth(run.limits.links, place)
@@ -223,7 +223,7 @@ def _enlist(run: State, number: int, place: int) -> None:
     link["asking"] = number
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _room(run: State, number: int, place: int) -> int:
     """Buffer behind a link that the first packet of another would take, or -1 without room."""
     if place >= run.loop["ends"]:
@@ -234,7 +234,7 @@ def _room(run: State, number: int, place: int) -> int:
     return _room_on_ways(run, number, place)
 
 
-@njit(cache=False, forceinline=False)
+@subroutine(forceinline=False)
 def _room_on_ways(run: State, number: int, place: int) -> int:
     """Likewise where routes are chosen on the way."""
     if number >= run.loop["queues"]:
@@ -243,7 +243,7 @@ def _room_on_ways(run: State, number: int, place: int) -> int:
     return int(channel_for(run, nth(run.packets, slot), place))
 
 
-@njit(cache=False)
+@subroutine
 def _age(run: State, number: int) -> tuple[float, int]:
     """When the first packet of a buffer entered the network, and its key."""
     slot = nth(run.limits.buffers, number)["first"]
@@ -255,7 +255,7 @@ def _age(run: State, number: int) -> tuple[float, int]:
     return float(message["handed"]), key
 
 
-@njit(cache=False)
+@subroutine
 def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
     """Whether a buffer's packet is granted before another's."""
     if run.loop["oldest_first"]:
@@ -263,7 +263,7 @@ def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
     return (number <= latest, number) < (other <= latest, other)
 
 
-@njit(cache=False, forceinline=False)
+@subroutine(forceinline=False)
 def _grant(run: State, place: int, now: float) -> None:
     """Let an idle link serve one of the packets that ask for it and have room behind it."""
     link, asking = nth(run.limits.links, place), nth(run.limits.links, list_of(run, place))
@@ -302,7 +302,7 @@ def _grant(run: State, place: int, now: float) -> None:
     _end_later(run, place, asking["asking"] >= 0, size, now, end)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
@@ -327,7 +327,7 @@ def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: 
         expect(run, place)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _serve_message(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the next packet of a node's queue."""
     queue = nth(run.limits.buffers, number)
@@ -352,7 +352,7 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     return end
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _serve_packet(run: State, number: int, place: int, room: int, now: float) -> float:
     """Serve the first packet of a buffer."""
     buffer = nth(run.limits.buffers, number)

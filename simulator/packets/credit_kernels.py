@@ -8,7 +8,7 @@ somebody asks for has events, those of its next chance.
 
 from __future__ import annotations
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import CREDIT, PASSED
 from hopmap.simulator.row_pointers import nth, wide
@@ -17,7 +17,7 @@ from .slot_kernels import free, key_of, take
 from .state import State
 
 
-@njit(cache=False)
+@subroutine
 def settle(run: State, place: int, now: float) -> None:
     """Let count what has happened at a link by now, without an event."""
     link = nth(run.limits.links, place)
@@ -29,7 +29,7 @@ def settle(run: State, place: int, now: float) -> None:
         come_back(run, place)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def settle_tail(run: State, place: int, now: float) -> None:
     """Likewise of the packet that a link serves."""
     link = nth(run.limits.links, place)
@@ -38,7 +38,7 @@ def settle_tail(run: State, place: int, now: float) -> None:
         link["serves"] = -1
 
 
-@njit(cache=False)
+@subroutine
 def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     """Whether what would be an event lies before the one that is being handled.
 
@@ -49,7 +49,7 @@ def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     return at < now or (same and key_of(run, kind, number, 0) < loop["handled"])
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def come_to(run: State, kind: int, number: int, now: float) -> None:
     """Note that an event of buffers is handled."""
     loop, key = run.loop, key_of(run, kind, number, 0)
@@ -57,7 +57,7 @@ def come_to(run: State, kind: int, number: int, now: float) -> None:
         loop["handled_at"], loop["handled"] = now, key
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def come_back(run: State, place: int) -> None:
     """Add the first credit that is on its way to a link."""
     link = nth(run.limits.links, place)
@@ -68,7 +68,7 @@ def come_back(run: State, place: int) -> None:
     free(run, slot)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def send_back(run: State, number: int, at: float) -> int:
     """Let the credit for a place in a buffer come to the link before it; return its slot."""
     link = nth(run.limits.links, nth(run.limits.buffers, number)["link"])
@@ -92,14 +92,14 @@ def send_back(run: State, number: int, at: float) -> int:
     return slot
 
 
-@njit(cache=False)
+@subroutine
 def _sooner(run: State, at: float, number: int, slot: int) -> bool:
     """Whether a credit comes before another that is on its way."""
     other = nth(run.packets, slot)
     return bool(at < other["tail"] or (at == other["tail"] and number < other["buffer"]))
 
 
-@njit(cache=False)
+@subroutine
 def schedule_credit(run: State, slot: int) -> None:
     """Let there be an event when a credit comes."""
     freed = nth(run.packets, slot)
@@ -107,7 +107,7 @@ def schedule_credit(run: State, slot: int) -> None:
     push(run.heap, slot, freed["tail"], key_of(run, CREDIT, freed["buffer"], 0))
 
 
-@njit(cache=False)
+@subroutine
 def expect(run: State, place: int) -> None:
     """Let there be an event when a packet's tail has left for a link."""
     link = nth(run.limits.links, place)
@@ -116,7 +116,7 @@ def expect(run: State, place: int) -> None:
         push(run.heap, place, link["end"], key_of(run, PASSED, place, 0))
 
 
-@njit(cache=False)
+@subroutine
 def watch_out(run: State, place: int) -> None:
     """Let there be an event when a link that somebody asks for is idle or next has more room."""
     link = nth(run.limits.links, place)

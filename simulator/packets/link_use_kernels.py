@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.row_pointers import nth
 
 from .state import State
 
 
-@njit(cache=False)
+@subroutine
 def use(run: State, link: int, start: float, end: float) -> None:
     """Spread a service over the bins that it touches."""
     bins = run.loop["bins"]
@@ -28,7 +28,7 @@ def use(run: State, link: int, start: float, end: float) -> None:
         nth(run.use, at + last)["busy"] += end - last * width
 
 
-@njit(cache=False)
+@subroutine
 def _merge(run: State) -> None:
     """Make bins twice as long."""
     bins = run.loop["bins"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.simulator.heap_kernels import close, push
 from hopmap.simulator.model import (
     ACKNOWLEDGED,
@@ -83,7 +83,7 @@ def advance(run: State, budget: int) -> int:
     return CROWDED
 
 
-@njit(cache=False)
+@subroutine
 def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
     """Handle a kind of event that only some parameters bring about."""
     if kind == ANSWER:
@@ -92,7 +92,7 @@ def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
         next_turn(run, item, now)
 
 
-@njit(cache=False)
+@subroutine
 def _queue(run: State, queue: Any, slot: int) -> None:
     """Put a slot at the end of the queue of a channel."""
     nth(run.packets, slot)["next"] = -1
@@ -103,7 +103,7 @@ def _queue(run: State, queue: Any, slot: int) -> None:
     queue["last"] = slot
 
 
-@njit(cache=False)
+@subroutine
 def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     slot, queue = take(run), nth(run.channels, row["channel"])
     message = nth(run.messages, slot)
@@ -136,7 +136,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
         _depart(run, slot, now)
 
 
-@njit(cache=False)
+@subroutine
 def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     queue = nth(run.channels, row["channel"])
     row["place"] = queue["receives"]
@@ -167,7 +167,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     return float(copying)
 
 
-@njit(cache=False)
+@subroutine
 def _deliver(run: State, slot: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, slot)
@@ -189,7 +189,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
         _attend(run, slot, now)
 
 
-@njit(cache=False)
+@subroutine
 def _attend(run: State, slot: int, now: float) -> None:
     """Let a rank answer what has arrived: now, or if it computes, in its next call."""
     message = nth(run.messages, slot)
@@ -203,7 +203,7 @@ def _attend(run: State, slot: int, now: float) -> None:
         _answer(run, slot, now)
 
 
-@njit(cache=False)
+@subroutine
 def _answer(run: State, slot: int, now: float) -> None:
     """Grant a request, send the data after a grant, acknowledge data."""
     cargo = nth(run.packets, slot)["cargo"]
@@ -215,7 +215,7 @@ def _answer(run: State, slot: int, now: float) -> None:
         transmit(run, slot, ACKNOWLEDGEMENT, now)
 
 
-@njit(cache=False)
+@subroutine
 def _complete_send(run: State, slot: int, now: float) -> None:
     """Complete the send of a slot that nothing else is to happen to."""
     sent = nth(run.messages, slot)
@@ -223,7 +223,7 @@ def _complete_send(run: State, slot: int, now: float) -> None:
     free(run, slot)
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _depart(run: State, slot: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
     message = nth(run.messages, slot)
@@ -235,7 +235,7 @@ def _depart(run: State, slot: int, now: float) -> None:
         _leave(run, slot, now)
 
 
-@njit(cache=False)
+@subroutine
 def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network."""
     end = transmit(run, slot, DATA, now)
@@ -245,7 +245,7 @@ def _leave(run: State, slot: int, now: float) -> None:
         nth(run.message_times, nth(run.messages, slot)["number"])["departed"] = now
 
 
-@njit(cache=False)
+@subroutine
 def _crowded(run: State, number: int) -> bool:
     """Whether slots are short; that is the strand then with which to begin again."""
     if run.loop["spare"] >= RESERVE:
@@ -254,7 +254,7 @@ def _crowded(run: State, number: int) -> bool:
     return True
 
 
-@njit(cache=False)
+@subroutine
 def _end_trip(run: State, strand: Any, row: Any, now: float) -> None:
     """Write the end of a trip of a watched loop down; stop when it is time to look at them."""
     loop = run.loop

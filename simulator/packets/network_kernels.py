@@ -7,7 +7,7 @@ scheduled when the one before it arrives.
 
 from __future__ import annotations
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT
 from hopmap.simulator.row_pointers import nth, recording
@@ -30,10 +30,10 @@ from .server_kernels import (
 )
 from .state import State
 
-packet_count = njit(cache=False)(model.packet_count)
+packet_count = subroutine(model.packet_count)
 
 
-@njit(cache=False)
+@subroutine
 def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     """Hand a message to its first server, where its packets queue at once.
 
@@ -73,7 +73,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     return end
 
 
-@njit(cache=False)
+@subroutine
 def arrive(run: State, slot: int, key: int, now: float) -> None:
     """Serve a packet at the next server of its path."""
     if enter_buffer(run, slot, key, now):

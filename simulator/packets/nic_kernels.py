@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
 from hopmap.simulator.row_pointers import fields_of, nth, recording
@@ -52,7 +52,7 @@ def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001
     return lambda run, number, now: None  # noqa: ARG005
 
 
-@njit(cache=False)
+@subroutine
 def _enter(run: State, slot: int, now: float) -> bool:
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
@@ -70,7 +70,7 @@ def _enter(run: State, slot: int, now: float) -> bool:
     return True
 
 
-@njit(cache=False)
+@subroutine
 def _next_turn(run: State, number: int, now: float) -> None:
     queue = nth(run.nics.queues, number)
     queue["served"] = False
@@ -80,7 +80,7 @@ def _next_turn(run: State, number: int, now: float) -> None:
     _inject(run, queue["node"], now)
 
 
-@njit(cache=False)
+@subroutine
 def _inject(run: State, node: int, now: float) -> None:
     """Let an idle rail of a node serve the packet whose turn it is."""
     nic = nth(run.nics.nodes, node)
@@ -95,7 +95,7 @@ def _inject(run: State, node: int, now: float) -> None:
     _serve(run, queue, number, run.loop["links"] + node, now)
 
 
-@njit(cache=False)
+@subroutine
 def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
     """Serve the next packet of a queue."""
     slot = queue["first"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, valiant
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
@@ -24,13 +24,13 @@ from .state import State
 
 INNER = -(2**31)  # a stop that is to be chosen
 
-hashed = njit(cache=False)(model.hashed)
-shorter = njit(cache=False)(adaptive.shorter)
-chosen = njit(cache=False)(spraying.chosen)
-choices = njit(cache=False)(valiant.choices)
-intermediate = njit(cache=False)(valiant.intermediate)
-goes_minimally = njit(cache=False)(ugal.goes_minimally)
-decided = njit(cache=False)(progressive.decided)
+hashed = subroutine(model.hashed)
+shorter = subroutine(adaptive.shorter)
+chosen = subroutine(spraying.chosen)
+choices = subroutine(valiant.choices)
+intermediate = subroutine(valiant.intermediate)
+goes_minimally = subroutine(ugal.goes_minimally)
+decided = subroutine(progressive.decided)
 
 
 def set_out(run: State, packet: Any, path: int) -> None:
@@ -73,7 +73,7 @@ def _compiled_next_stop(run: Any, packet: Any, key: Any, now: Any) -> Any:  # no
     return follow
 
 
-@njit(cache=False)
+@subroutine
 def _set_out(run: State, packet: Any, path: int) -> None:
     if run.loop["routing"] == FIXED:
         packet["at"] = path + 1
@@ -86,7 +86,7 @@ def _set_out(run: State, packet: Any, path: int) -> None:
     packet["decided"] = run.loop["routing"] <= SPRAYING
 
 
-@njit(cache=False)
+@subroutine
 def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
     stop = only_stop(run, packet)
     if stop == INNER:
@@ -101,7 +101,7 @@ def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
     return int(stop)
 
 
-@njit(cache=False)
+@subroutine
 def only_stop(run: State, packet: Any) -> int:
     """Server that a packet takes next where it has no choice, or INNER; ~server of the last."""
     at, target = packet["at"], nth(run.ways.nodes, packet["target"])
@@ -115,7 +115,7 @@ def only_stop(run: State, packet: Any) -> int:
     return INNER
 
 
-@njit(cache=False)
+@subroutine
 def minimal(run: State, at: int, target: int, end: int) -> bool:
     """Whether one link less is left from where a port of a place ends."""
     rows = nth(run.ways.nodes, target)["hops"]
@@ -123,7 +123,7 @@ def minimal(run: State, at: int, target: int, end: int) -> bool:
     return bool(nth(run.ways.left, rows + end)["hops"] + 1 == left)
 
 
-@njit(cache=False)
+@subroutine
 def port_towards(run: State, at: int, goal: int) -> Any:
     """Port of the topology's own route to a node."""
     port = nth(run.ways.next, nth(run.ways.nodes, goal)["row"] + at)["port"]
@@ -143,19 +143,19 @@ def _compiled_queue(run: Any, link: Any, now: Any) -> Any:  # noqa: ARG001 (type
     return lambda run, link, now: _seconds(run, link, now)
 
 
-@njit(cache=False)
+@subroutine
 def _seconds(run: State, link: int, now: float) -> float:
     return float(max(0.0, nth(run.servers, link)["free"] - now))
 
 
-@njit(cache=False)
+@subroutine
 def _places(run: State, link: int, now: float) -> float:
     settle(run, link, now)
     channels = run.loop["channels"]
     return float(run.loop["capacity"] - room_in(run, link, 0, channels))
 
 
-@njit(cache=False)
+@subroutine
 def room_in(run: State, link: int, first: int, count: int) -> int:
     """Places that some virtual channels behind a link have, as it knows."""
     begin, room = link * run.loop["channels"] + first, 0
@@ -164,7 +164,7 @@ def room_in(run: State, link: int, first: int, count: int) -> int:
     return room
 
 
-@njit(cache=False)
+@subroutine
 def _least(run: State, at: int, target: int, now: float) -> Any:
     """Minimal port with the shortest queue."""
     best, least = nth(run.ways.ports, 0), np.inf
@@ -180,7 +180,7 @@ def _least(run: State, at: int, target: int, now: float) -> Any:
     return best
 
 
-@njit(cache=False)
+@subroutine
 def any_minimal(run: State, at: int, target: int, key: int) -> Any:
     """Return a minimal port at random."""
     begin, end = nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]
@@ -194,7 +194,7 @@ def any_minimal(run: State, at: int, target: int, key: int) -> Any:
     return nth(run.ways.ports, number)
 
 
-@njit(cache=False)
+@subroutine
 def _draw(run: State, key: int) -> int:
     """Draw a random number for a packet."""
     bits = run.loop["packet_bits"]
@@ -202,7 +202,7 @@ def _draw(run: State, key: int) -> int:
     return int(hashed(hashed(run.loop["routing_seed"], message), key & ((1 << bits) - 1)))
 
 
-@njit(cache=False)
+@subroutine
 def goal(run: State, packet: Any, key: int, now: float) -> int:
     """Node that a packet goes towards: its target, or that of its detour."""
     if not packet["decided"]:
@@ -214,12 +214,12 @@ def goal(run: State, packet: Any, key: int, now: float) -> int:
     return int(packet["via"] if packet["via"] >= 0 else packet["target"])
 
 
-@njit(cache=False)
+@subroutine
 def _region(run: State, place: int) -> int:
     return int(nth(run.ways.places, place)["region"])
 
 
-@njit(cache=False)
+@subroutine
 def _decide(run: State, packet: Any, key: int, now: float) -> None:
     """Choose between the minimal way and a detour, and with it the node to go to first."""
     packet["decided"] = True
@@ -247,7 +247,7 @@ def _decide(run: State, packet: Any, key: int, now: float) -> None:
     packet["via"] = via
 
 
-@njit(cache=False)
+@subroutine
 def _leg(
     run: State, at: int, goal: int, last: bool, q: float, count: int, now: float
 ) -> tuple[float, int, int, bool]:

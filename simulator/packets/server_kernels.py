@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
@@ -18,20 +18,20 @@ from .routing_kernels import set_out
 from .slot_kernels import free, key_of, take
 from .state import State
 
-packet_bytes = njit(cache=False)(model.packet_bytes)
-service_start = njit(cache=False)(model.service_start)
-service_end = njit(cache=False)(model.service_end)
-head_arrival = njit(cache=False)(model.head_arrival)
-tail_arrival = njit(cache=False)(model.tail_arrival)
+packet_bytes = subroutine(model.packet_bytes)
+service_start = subroutine(model.service_start)
+service_end = subroutine(model.service_end)
+head_arrival = subroutine(model.head_arrival)
+tail_arrival = subroutine(model.tail_arrival)
 
 
-@njit(cache=False)
+@subroutine
 def server_at(stop: int) -> int:
     """Server at a stop of a path, be it the last or not."""
     return stop if stop >= 0 else ~stop
 
 
-@njit(cache=False)
+@subroutine
 def serve(
     run: State, place: int, now: float, size: int, tail: float, data: bool, last: bool
 ) -> tuple[float, float]:
@@ -40,7 +40,7 @@ def serve(
     return start, serve_from(run, place, now, start, size, tail, data, last)
 
 
-@njit(cache=False)
+@subroutine
 def serve_from(
     run: State,
     place: int,
@@ -68,7 +68,7 @@ def serve_from(
     return float(end)
 
 
-@njit(cache=False)
+@subroutine
 def watch(
     run: State,
     number: int,
@@ -98,7 +98,7 @@ def watch(
     latest["message"], latest["end"] = number, end
 
 
-@njit(cache=False)
+@subroutine
 def release(run: State, slot: int, start: float, end: float, chained: bool) -> int:
     """Let a message's next packet go on from the first server, which serves it in that time.
 
@@ -125,7 +125,7 @@ def release(run: State, slot: int, start: float, end: float, chained: bool) -> i
     return int(taken)
 
 
-@njit(cache=False)
+@subroutine
 def forward(
     run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
 ) -> None:
@@ -135,7 +135,7 @@ def forward(
     push(run.heap, slot, head, key)
 
 
-@njit(cache=False)
+@subroutine
 def arrived(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
     loop, message = run.loop, nth(run.messages, slot)
@@ -186,7 +186,7 @@ def _compiled_came(run: Any, slot: Any, whole: Any, at: Any) -> Any:  # noqa: AR
     return in_order
 
 
-@njit(cache=False)
+@subroutine
 def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
     message = nth(run.messages, whole)
     message["under_way"] -= 1
@@ -196,7 +196,7 @@ def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
         arrived(run, whole, at)
 
 
-@njit(cache=False)
+@subroutine
 def left(run: State, slot: int, at: float) -> None:
     """Complete the send of a message whose last byte will have left the first server then."""
     message, sent = nth(run.messages, slot), take(run)

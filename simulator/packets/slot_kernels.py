@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.row_pointers import nth
 from hopmap.simulator.strand_kernels import order_key
 
 from .state import State
 
 
-@njit(cache=False)
+@subroutine
 def take(run: State) -> int:
     """Take a free slot; `loop_kernels.RESERVE` sees to it that there is one."""
     slot = run.loop["free"]
@@ -18,7 +18,7 @@ def take(run: State) -> int:
     return int(slot)
 
 
-@njit(cache=False)
+@subroutine
 def free(run: State, slot: int) -> None:
     """Give a slot back."""
     nth(run.packets, slot)["next"] = run.loop["free"]
@@ -26,7 +26,7 @@ def free(run: State, slot: int) -> None:
     run.loop["spare"] += 1
 
 
-@njit(cache=False)
+@subroutine
 def key_of(run: State, kind: int, number: int, packet: int) -> int:
     """Rank of an event, see `model.order_key`."""
     return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.model import DATA
 from hopmap.simulator.row_pointers import nth
 
 from .state import State
 
 
-@njit(cache=False)
+@subroutine
 def append(owner: Any, items: Any, item: int) -> None:
     """Put an item at the end of a list; its owner knows the first and the last."""
     nth(items, item)["next"] = -1
@@ -27,13 +27,13 @@ def append(owner: Any, items: Any, item: int) -> None:
     owner["last"] = item
 
 
-@njit(cache=False)
+@subroutine
 def drop(owner: Any, items: Any) -> None:
     """Take the first item out of a list."""
     owner["first"] = nth(items, owner["first"])["next"]
 
 
-@njit(cache=False)
+@subroutine
 def queue_of(run: State, slot: int, node: int) -> int:
     """Queue that a message of a node stands in."""
     if nth(run.packets, slot)["cargo"] != DATA:
@@ -42,7 +42,7 @@ def queue_of(run: State, slot: int, node: int) -> int:
     return int(nth(run.nics.of_channel, channel)["queue"])
 
 
-@njit(cache=False)
+@subroutine
 def enlist(run: State, queue: Any, number: int) -> None:
     """Let a queue wait for its turn."""
     if number < run.loop["pairs"]:
@@ -52,7 +52,7 @@ def enlist(run: State, queue: Any, number: int) -> None:
         append(rank, run.nics.queues, number)
 
 
-@njit(cache=False)
+@subroutine
 def take_turn(run: State, node: int) -> int:
     """Queue whose turn it is, which no longer waits, or -1."""
     number = run.loop["pairs"] + node
@@ -72,7 +72,7 @@ def take_turn(run: State, node: int) -> int:
     return int(number)
 
 
-@njit(cache=False, forceinline=False)
+@subroutine(forceinline=False)
 def stand_in(run: State, slot: int, node: int, buffer: Any) -> None:
     """Put a message into its queue of a node whose buffer has no end."""
     number = queue_of(run, slot, node)
@@ -86,7 +86,7 @@ def stand_in(run: State, slot: int, node: int, buffer: Any) -> None:
         buffer["first"] = slot
 
 
-@njit(cache=False, forceinline=False)
+@subroutine(forceinline=False)
 def step_forward(run: State, node: int, buffer: Any) -> int:
     """Message whose turn it is; with its last packet it leaves its queue."""
     number = take_turn(run, node)
@@ -100,7 +100,7 @@ def step_forward(run: State, node: int, buffer: Any) -> int:
     return int(slot)
 
 
-@njit(cache=False)
+@subroutine
 def _waiting(run: State, node: int, served: Any) -> int:
     """One of the messages of a node that have packets left, or -1."""
     control = nth(run.nics.queues, run.loop["pairs"] + node)
@@ -112,7 +112,7 @@ def _waiting(run: State, node: int, served: Any) -> int:
     return int(served["first"])
 
 
-@njit(cache=False, forceinline=False)
+@subroutine(forceinline=False)
 def stand_again(run: State, node: int) -> None:
     """Let the queue that was served wait for its next turn."""
     number = nth(run.nics.nodes, node)["serves"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING
 from hopmap.simulator.row_pointers import nth, wide
 
@@ -17,7 +17,7 @@ from .routing_kernels import INNER, any_minimal, goal, minimal, only_stop, port_
 from .state import State
 
 
-@njit(cache=False)
+@subroutine
 def wish(run: State, packet: Any, now: float) -> int:
     """Let a packet that comes to the head of its buffer ask; return one of the links."""
     loop, key = run.loop, packet["key"]
@@ -41,12 +41,12 @@ def wish(run: State, packet: Any, now: float) -> int:
     return int(packet["own"])
 
 
-@njit(cache=False)
+@subroutine
 def _kind(run: State, at: int, node: int) -> int:
     return int(nth(run.ways.classes, nth(run.ways.nodes, node)["row"] + at)["kind"])
 
 
-@njit(cache=False)
+@subroutine
 def _class(run: State, packet: Any) -> int:
     """Class of virtual channels of a packet on the link that it asks for."""
     loop, at = run.loop, packet["at"]
@@ -58,7 +58,7 @@ def _class(run: State, packet: Any) -> int:
     return int(loop["direct"] + _kind(run, at, packet["target"]))
 
 
-@njit(cache=False)
+@subroutine
 def list_of(run: State, place: int) -> int:
     """Link in whose list buffers ask for another."""
     if run.loop["routing"] == FIXED or place >= run.loop["links"]:
@@ -66,7 +66,7 @@ def list_of(run: State, place: int) -> int:
     return int(nth(run.ways.links, place)["list"])
 
 
-@njit(cache=False)
+@subroutine
 def channel_for(run: State, packet: Any, place: int) -> int:
     """Buffer behind a link that a packet would take, or -1."""
     loop = run.loop
@@ -83,7 +83,7 @@ def channel_for(run: State, packet: Any, place: int) -> int:
     return -1
 
 
-@njit(cache=False)
+@subroutine
 def most_room(run: State, place: int, first: int, count: int) -> int:
     """Of some buffers behind a link the one with most room, the first among equals; or -1."""
     best = place * run.loop["channels"] + first
@@ -93,7 +93,7 @@ def most_room(run: State, place: int, first: int, count: int) -> int:
     return int(best) if nth(run.limits.buffers, best)["credits"] > 0 else -1
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def preferred(run: State, packet: Any, now: float) -> int:
     """Idle link with room that a packet asks for and would rather have, or -1."""
     own, wished = wide(packet["own"]), wide(packet["wish"])
@@ -122,14 +122,14 @@ def preferred(run: State, packet: Any, now: float) -> int:
     return int(own) if _open(run, own, escape, 1, now) else -1
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def _open(run: State, link: int, first: int, count: int, now: float) -> bool:
     """Whether a link is idle and some virtual channels behind it have room."""
     settle(run, link, now)
     return nth(run.limits.links, link)["serves"] < 0 and most_room(run, link, first, count) >= 0
 
 
-@njit(cache=False, forceinline=True)
+@subroutine(forceinline=True)
 def watch_ways(run: State, packet: Any, now: float) -> None:
     """Let there be an event when a link that a packet asks for may take it."""
     at = packet["at"]

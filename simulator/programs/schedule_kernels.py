@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 from hopmap.simulator.programs.program import Op
 from hopmap.traces.foreign.schedule import Task
 
@@ -352,7 +352,7 @@ def rows_of(
     return made, state[ROWS]
 
 
-@njit(cache=False)
+@subroutine
 def _put(out: NDArray[np.int64], state: Ints, op: int, gap: int, about: int, target: int) -> int:
     """Write a row; return the nanoseconds that are left to write: none."""
     row = state[ROWS]
@@ -362,7 +362,7 @@ def _put(out: NDArray[np.int64], state: Ints, op: int, gap: int, about: int, tar
     return 0
 
 
-@njit(cache=False)
+@subroutine
 def _sign(
     out: NDArray[np.int64], state: Ints, queue: Ints, waiting: Ints, edge: int, gap: int, node: int
 ) -> int:

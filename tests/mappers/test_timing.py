@@ -1,7 +1,5 @@
 """The time of a mapping is not the compiler's."""
 
-import subprocess
-import sys
 import time
 from threading import Thread
 
@@ -9,77 +7,10 @@ import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from hopmap.mappers import map_ranks, mapper, timing
+from hopmap.mappers import map_ranks, mapper, pipeline
 from hopmap.mappers.budget import Watch
-from hopmap.topologies import FAMILIES, mesh, topology_from_spec
+from hopmap.topologies import mesh, topology_from_spec
 from hopmap.traces import Traffic
-
-# In a process of its own, where no other test has compiled anything.
-LATE = """
-import sys
-from itertools import permutations
-import networkx as nx
-from numba.core import event
-from hopmap.mappers import map_ranks
-from hopmap.mappers.timing import compile_for
-from hopmap.topologies import from_networkx, from_routes, mesh, topology_from_spec as spec
-from hopmap.traces.patterns.stencils import stencil_traffic
-
-def listed(box):
-    routes = {pair: box.routes(*pair)[1].tolist() for pair in permutations(range(box.nodes), 2)}
-    return from_routes(box.slots, [(1.0, 0.0)] * box.links, routes, "routes")
-
-topology, late = eval(sys.argv[1]), set()
-traffic = stencil_traffic((4, 4), "star")
-for pipeline in sys.argv[2:]:
-    compile_for(topology, pipeline)
-    with event.install_recorder("numba:compiler_lock") as heard:
-        map_ranks(traffic, topology, pipeline, seconds=0.2)
-    if heard.buffer:
-        late.add(pipeline)
-print(late or "nothing")
-"""
-FLAT = ("recursive_bisection | kl", "greedy_all_c", "tabu")
-NESTED = (*FLAT, "treematch", "topdown")
-NETWORKS = {
-    "mesh:4x4": FLAT,
-    "torus:4x4": FLAT,
-    "torus:2x4*2": FLAT,
-    "haec:2x2x4": FLAT,
-    "hypercube:4": FLAT,
-    "fattree:4x4,routing=ecmp,seed=1": NESTED,
-    "tree:4:4": NESTED,
-    "dragonfly:2x2x2x4": NESTED,
-    "dragonfly+:2x2x2x4": NESTED,
-    "tofud:2x1x1": FLAT,
-    "cluster:4*4": NESTED,
-    "cluster:2*3+5*2": FLAT,
-    "preset:hgx-h100*2": NESTED,
-    "from_networkx(nx.circular_ladder_graph(8))": FLAT,
-    "listed(mesh((4, 4)))": FLAT,
-    "failed:links=1@torus:4x4": FLAT,
-}
-FEW = ("tree:4:4",)
-
-
-def test_these_networks_are_of_every_family():
-    named = {network.partition(":")[0] for network in NETWORKS}
-    assert set(FAMILIES) - named == {"file", "job", "names", "nodes"}  # what files make
-
-
-@pytest.mark.parametrize(
-    ("network", "pipelines"),
-    [
-        pytest.param(*item, id=item[0], marks=() if item[0] in FEW else pytest.mark.slow)
-        for item in NETWORKS.items()
-    ],
-)
-def test_nothing_is_left_to_compile_once_the_clock_runs(network, pipelines):
-    made = network if network.endswith(")") else f"spec({network!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", LATE, made, *pipelines], capture_output=True, text=True
-    )
-    assert done.stdout == "nothing\n", done.stdout + done.stderr
 
 
 def test_what_compiles_while_the_clock_runs_is_taken_off(monkeypatch):
@@ -91,9 +22,9 @@ def test_what_compiles_while_the_clock_runs_is_taken_off(monkeypatch):
             time.sleep(0.2)
         return np.arange(traffic.ranks)
 
-    monkeypatch.setattr(timing, "map_ranks", compiles)
+    monkeypatch.setattr(pipeline, "map_ranks", compiles)
     traffic = Traffic.from_pairs(8, [0], [1], [1], [1])
-    _, seconds = timing.timed_mapping(traffic, mesh((8,)), "sweep", seed=0)
+    _, seconds = pipeline.time_mapping(traffic, mesh((8,)), "sweep", seed=0)
     assert 0.05 <= seconds < 0.2
 
 
@@ -153,7 +84,7 @@ def test_a_mapper_that_is_made_for_one_case_only_is_timed():
     def mine(traffic, topology):
         return {3: [2, 1, 0]}[traffic.ranks]
 
-    node_of, _ = timing.timed_mapping(
+    node_of, _ = pipeline.time_mapping(
         Traffic.from_pairs(3, [0], [1], [1], [1]), mesh((3,)), "mine", seed=0
     )
     assert node_of.tolist() == [2, 1, 0]
@@ -165,5 +96,5 @@ def test_a_mapper_that_is_made_for_one_case_only_is_timed():
 def test_a_mapping_is_timed_on_every_sort_of_network(spec):
     ranks = np.arange(7)
     traffic = Traffic.from_pairs(8, ranks, ranks + 1, ranks + 1, ranks + 1)
-    node_of, _ = timing.timed_mapping(traffic, topology_from_spec(spec), "greedy", seed=0)
+    node_of, _ = pipeline.time_mapping(traffic, topology_from_spec(spec), "greedy", seed=0)
     assert len(set(node_of.tolist())) == 8

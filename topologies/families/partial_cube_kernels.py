@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 
-@njit
+@subroutine
 def bits_set(word: np.uint64) -> int:
     """Count the ones of a machine word (Warren, Hacker's Delight, section 5-1)."""
     x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -20,7 +20,7 @@ def bits_set(word: np.uint64) -> int:
     return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit
+@subroutine
 def hamming(labels: NDArray[np.uint64], u: int, v: int) -> int:
     """Digits in which two labels differ."""
     count = 0
@@ -40,7 +40,7 @@ def hammings(
     return counts
 
 
-@njit
+@subroutine
 def hops_from(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
@@ -37,7 +37,7 @@ def following(word: Ints, symbols: int) -> Ints:
     return after
 
 
-@njit
+@subroutine
 def longest_cut(
     begin: int, end: int, period: int, clean: NDArray[np.bool_], level: Ints
 ) -> tuple[int, int]:

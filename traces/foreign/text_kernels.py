@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 TEXT, INTEGER, DECIMAL, EMPTY = 0, 1, 2, 3
 BREAK, NEWLINE = 1, 2  # classes of bytes; 0 is anything else
@@ -17,7 +17,7 @@ _ZERO, _NINE, _MINUS, _POINT, _RETURN = ord("0"), ord("9"), ord("-"), ord("."), 
 _PLUS, _E, _TENTH = ord("+"), ord("e"), 2**64 // 10
 
 
-@njit(cache=False)
+@subroutine
 def _number(text: NDArray[np.uint8], begin: int, end: int) -> Any:
     """Value and kind of a field that is no plain number."""
     at = begin

@@ -20,7 +20,7 @@ _SINGLE_NUMBER = np.zeros(256, dtype=np.bool_)
 _SINGLE_NUMBER[[12, 13, 16, 17, 20, 21, 24, 28, 29, 30]] = True
 
 
-@njit("boolean(uint8[::1], boolean)")
+@njit
 def leads_to_the_end(chunk: NDArray[np.uint8], has_events: bool) -> bool:
     """Whether the records of a chunk lead to the mark that ends a file."""
     size = np.int64(len(chunk))

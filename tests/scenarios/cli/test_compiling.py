@@ -7,17 +7,14 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 from numba.core import event
 
-from hopmap.carried import VARIABLE
-from hopmap.compilation import cache_folder, folder_of, njit
-from hopmap.errors import HopmapError
-from hopmap.scenarios.cli import console, warm_up
-from hopmap.scenarios.cli.compiling import counting_kernels
+from hopmap.compilation import cache_folder, njit, subroutine
+from hopmap.scenarios.cli import console, precompile
+from hopmap.scenarios.cli.compiling import watch_compiler
 from hopmap.scenarios.cli.console import working
-from hopmap.simulator import ENGINES
-from hopmap.source_files import PACKAGE
 from support import DATA
 from support.commands import as_json, failed, hopmap
 
@@ -31,7 +28,7 @@ def stderr_of(cache, *words):
         [sys.executable, "-c", COMMAND, *words],
         capture_output=True,
         text=True,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), VARIABLE: "0"},
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
     )
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -43,35 +40,27 @@ def test_a_first_run_says_once_that_it_compiles_and_a_second_says_nothing(tmp_pa
     assert stderr_of(tmp_path, *words) == ""
 
 
-def test_while_kernels_compile_it_is_said_how_many_of_those_that_are_known_are_there():
-    """A kernel is there when those that are compiled into it are; a second call waits for none."""
+def test_while_functions_compile_it_is_said_which_and_how_many_are_done():
+    """Those that are compiled into a kernel come within it; a second call waits for none."""
 
-    @njit(cache=False)
-    def first(x):
+    @subroutine
+    def inner(x):
         return x + 1
 
-    @njit(cache=False)
-    def second(x):
-        return first(x) + 1
+    @njit
+    def outer(x):
+        return 2 * inner(x)
 
-    @njit(cache=False)
-    def both(x):
-        return first(x) * second(x)
-
-    said = []
-    with counting_kernels(lambda *words: said.append(words)):
-        first(1)
-        assert said == [(0, 1), (None, 1)]
-        said.clear()
-        assert both(1) == 6
-        assert said == [(1, 3), (1, 3), (2, 3), (None, 3)]
-        said.clear()
-        both(2)
-    assert not said
+    shown = []
+    with watch_compiler(lambda *what: shown.append(what)):
+        assert outer(np.int32(1)) == 4
+        assert shown == [("outer", 0), ("inner", 0), ("", 2)]
+        outer(np.int32(2))
+    assert len(shown) == 3
 
 
-def test_on_a_terminal_a_bar_says_how_much_is_still_to_compile(monkeypatch):
-    """It goes with the last kernel; the other bar stays."""
+def test_on_a_terminal_a_bar_moves_while_something_compiles(monkeypatch):
+    """It goes with the last function; the other bar stays."""
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -80,18 +69,18 @@ def test_on_a_terminal_a_bar_says_how_much_is_still_to_compile(monkeypatch):
     shown = {}
 
     @contextmanager
-    def counting(show):
+    def watching(show):
         shown["show"] = show
         yield
 
-    monkeypatch.setattr(console, "counting_kernels", counting)
+    monkeypatch.setattr(console, "watch_compiler", watching)
     bars = []
-    for done, known in ((3, 7), (None, 7)):
+    for name in ("advance", ""):
         terminal.truncate(0)
         with working("mapping"):
-            shown["show"](done, known)
+            shown["show"](name, 3)
         bars.append(re.sub(r"\x1b\[[0-9;?]*\w", "", terminal.getvalue()))
-    assert re.search(r"compiling, 3 of 7 kernels ━+╸?╺?━* +43%", bars[0])
+    assert re.search(r"compiling advance, 3 functions done ━", bars[0])
     assert "mapping" in bars[1]
     assert "compiling" not in bars[1]
 
@@ -119,39 +108,21 @@ def test_what_is_refused_is_refused_before_compiling(words, said):
     assert not heard.buffer
 
 
-def test_warm_up_compiles_step_by_step_and_says_where_it_is_kept(monkeypatch):
-    done = []
-    listed = [(name, lambda name=name: done.append(name)) for name in ("one", "two")]
-    monkeypatch.setattr(warm_up, "steps", lambda: iter(listed))
-    assert hopmap("warm-up").startswith("compiled: ")
-    assert hopmap("warm-up").rstrip().endswith(f" kernels in {cache_folder()}")
-    assert as_json("warm-up")["folder"] == str(cache_folder())
-    assert done == 3 * ["one", "two"]
+def test_precompile_runs_its_commands_and_says_where_compiled_code_is_kept(monkeypatch):
+    monkeypatch.setattr(precompile, "COMMANDS", ("info TRACE", "list mappers"))
+    assert hopmap("precompile").rstrip().endswith(f" kernels in {cache_folder()}")
+    assert as_json("precompile")["folder"] == str(cache_folder())
 
 
-def test_the_steps_of_warm_up_are_what_users_ask_for():
-    names = [name for name, _ in warm_up.steps()]
-    assert {f"simulate, {engine}" for engine in ENGINES} <= {*names}
-    assert {"reading", "explain", "map, torus:4x4, hop_bytes"} <= {*names}
+def test_what_precompile_cannot_run_is_named(monkeypatch):
+    monkeypatch.setattr(precompile, "COMMANDS", ("info gone",))
+    assert "hopmap info gone: " in failed("precompile")
 
 
-def test_what_is_carried_goes_when_its_sources_are_others(tmp_path):
-    now = folder_of(PACKAGE / "simulator" / "model.py").name
-    for name in (now, "simulator.model-0123456789abcdef", "simulator.gone-0123456789abcdef"):
-        (tmp_path / name).mkdir()
-    warm_up.remove_stale(tmp_path)
-    assert [folder.name for folder in tmp_path.iterdir()] == [now]
-
-
-def test_code_is_carried_only_for_processors_that_are_known(monkeypatch):
-    monkeypatch.delenv("HOPMAP_CARRIED", raising=False)
-    monkeypatch.setattr("hopmap.carried.portable_cpu", lambda: None)
-    assert "no code can be carried" in failed("warm-up", "--carry")
-
-
-def test_a_first_call_that_fails_says_which():
-    with pytest.raises(HopmapError, match=r"hopmap info gone: .*gone"):
-        warm_up.first_call("info gone")
+@pytest.mark.slow
+def test_after_precompile_usual_commands_compile_nothing(tmp_path):
+    stderr_of(tmp_path, "precompile")
+    assert stderr_of(tmp_path, "map", LU, "-t", "torus:2x2", "-m", "auto", "--seconds", "0.1") == ""
 
 
 def test_what_compiles_nothing_says_nothing(tmp_path):

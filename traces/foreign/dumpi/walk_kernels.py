@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 FINE, CUT, UNKNOWN, TOO_MANY = 0, 1, 2, 3
 STATUS_MASK, CPU, WALL, THREAD, COUNTERS = 3, 4, 8, 64, 128
@@ -17,7 +17,7 @@ _AI, _AH, _AB, _S = ord("A"), ord("H"), ord("B"), ord("S")
 _C, _D, _E, _R, _IF, _END = ord("C"), ord("D"), ord("E"), ord("R"), ord("?"), ord(")")
 
 
-@njit(cache=False)
+@subroutine
 def _get(data: NDArray[np.uint8], at: int, width: int) -> Any:
     """Read a big-endian number with a sign; one that is cut is 0."""
     value = np.int64(0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import njit, subroutine
 
 from .scan_kernels import MOST, WRAP, is_word, name_at, next_token, number_at
 
@@ -55,7 +55,7 @@ class Edges(NamedTuple):
     begun: NDArray[np.bool_]
 
 
-@njit(cache=False)
+@subroutine
 def _operation(text: NDArray[np.uint8], begin: int, end: int) -> int:
     """Which operation a word is, or 0."""
     if end - begin != 4:
@@ -67,7 +67,7 @@ def _operation(text: NDArray[np.uint8], begin: int, end: int) -> int:
     return CALC if is_word(text, begin, end, _CALC) else 0
 
 
-@njit(cache=False)
+@subroutine
 def _slot(
     text: NDArray[np.uint8],
     begin: int,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import subroutine
 
 _LETTER, _DIGIT, _BLANK = 1, 2, 3
 _CLASS = np.zeros(256, dtype=np.uint8)
@@ -19,7 +19,7 @@ _ZERO = ord("0")
 MOST, WRAP = 2**53, 2**32
 
 
-@njit(cache=False)
+@subroutine
 def next_token(text: NDArray[np.uint8], at: int) -> int:
     """First place that is no blank or comment, or the end."""
     size = len(text)
@@ -40,7 +40,7 @@ def next_token(text: NDArray[np.uint8], at: int) -> int:
     return size
 
 
-@njit(cache=False)
+@subroutine
 def name_at(text: NDArray[np.uint8], at: int) -> Any:
     """End, hash of all but the last digits, and the number that these are, of a word."""
     size, mixed, number = len(text), np.uint64(0), np.uint64(0)
@@ -58,7 +58,7 @@ def name_at(text: NDArray[np.uint8], at: int) -> Any:
     return at, mixed, number
 
 
-@njit(cache=False)
+@subroutine
 def number_at(text: NDArray[np.uint8], at: int, wraps: bool) -> Any:
     """End and value of a number; what is too large is beyond `MOST`, or wraps."""
     size, value = len(text), np.int64(0)
@@ -75,7 +75,7 @@ def number_at(text: NDArray[np.uint8], at: int, wraps: bool) -> Any:
     return at, -value if negative else value
 
 
-@njit(cache=False)
+@subroutine
 def is_word(text: NDArray[np.uint8], begin: int, end: int, word: NDArray[np.uint8]) -> bool:
     """Whether a word is this one."""
     if end - begin != len(word):

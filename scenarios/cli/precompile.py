@@ -1,0 +1,76 @@
+"""The command precompile: compile what users reach, so that no later command waits for it."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from hopmap.errors import HopmapError
+
+from .arguments import AsJson
+from .console import print_json, say, working
+
+MAPPING = "rank,node\n" + "".join(f"{rank},{rank}\n" for rank in range(16))
+COMMANDS = (
+    "matrix TRACE --collectives expand --out m.npz",
+    "map TRACE -t torus:4x2x2 -m auto --seconds 0.1",
+    "simulate TRACE m.csv -t torus:4x2x2",
+    "explain TRACE m.csv -t torus:4x2x2",
+    "simulate TRACE m.csv -t torus:4x2x2 --engine simpy --perfetto p.json --otf2 otf2",
+    "simulate TRACE m.csv -t torus:4x2x2 --engine flow",
+    "simulate TRACE m.csv -t torus:4x2x2 --engine analytic",
+    "simulate TRACE m.csv -t torus:4x2x2 --set network.routing=adaptive --set network.buffer=4 "
+    "--set network.virtual_channels=3",
+    "simulate TRACE m.csv -t torus:4x2x2 --set network.buffer=4 --set network.virtual_channels=2",
+    "simulate TRACE m.csv -t torus:4x2x2 --set network.routing=adaptive",
+    "evaluate TRACE m.csv -t torus:4x2x2 --convention maplib",
+    "convert TRACE --to simgrid --out converted",
+    *(
+        f"map TRACE -t {network} -m auto --seconds 0.1 --objective {objective}"
+        for network in (
+            "torus:4x2x2", "tree:4:4", "cluster:4*4", "fattree:4x4", "dragonfly:2x4x2",
+        )
+        for objective in ("hop_bytes", "max_link_load", "makespan")
+    ),
+    *(f"map TRACE -t torus:4x2x2 -m {mapper}" for mapper in ("annealing", "bokhari", "minmd")),
+    "simulate lu.S.16 m.csv -t fattree:4x4",
+    "simulate lu.S.16 m.csv -t dragonfly:2x4x2",
+)  # fmt: skip
+"""Commands whose kernels are compiled; TRACE is a trace that comes with hopmap."""
+
+
+def precompile(as_json: AsJson = False) -> None:
+    """Compile all kernels now, for images and modules; NUMBA_CACHE_DIR says where they are kept."""
+    from hopmap.compilation import cache_folder
+
+    with working("compiling") as progress:
+        for done, words in enumerate(COMMANDS):
+            progress(done, len(COMMANDS), words.replace("TRACE ", "").partition("--seconds")[0])
+            run_quietly(words)
+    folder = cache_folder()
+    kernels = sum(1 for _ in folder.rglob("*.nbc"))
+    if as_json:
+        print_json({"folder": str(folder), "kernels": kernels})
+    else:
+        say(f"compiled: {kernels} kernels in {folder}")
+
+
+def run_quietly(words: str) -> None:
+    """Run a command on the trace that comes with hopmap, in a temporary folder."""
+    from hopmap.scenarios.sweep.scenario_files import SHIPPED
+
+    from .app import app
+
+    trace = SHIPPED["first"].parent / "recorded" / "mg.S.16"
+    arguments = [str(trace) if word == "TRACE" else word for word in words.split()]
+    output = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        Path("m.csv").write_text(MAPPING)
+        try:
+            with redirect_stdout(output), redirect_stderr(output):
+                app(arguments)
+        except SystemExit as stop:
+            if stop.code:
+                raise HopmapError(f"hopmap {words}: {output.getvalue()}") from None
