@@ -18,7 +18,7 @@ from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
-from hopmap.simulator.row_pointers import fields_of, nth, recording, wide
+from hopmap.simulator.row_pointers import fields_of, nth, wide
 
 from .credit_kernels import (
     come_back,
@@ -339,7 +339,7 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     last = packet == message["packets"] - 1
     size = packet_bytes(message["size"], run.loop["packet_size"], packet)
     end = serve_from(run, place, handed, now, size, handed, cargo == DATA, last)
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         watch(run, message["number"], cargo, packet, place, size, handed, now, end)
     if last:
         if not turns:
@@ -362,7 +362,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
     whole, cargo, key = packet["message"], packet["cargo"], packet["key"]
     arrival, size, last = packet["arrival"], packet["size"], whole == slot
     end = serve_from(run, place, arrival, now, size, packet["tail"], cargo == DATA, last)
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
     latency = nth(run.servers, place)["latency"]

@@ -14,7 +14,7 @@ from numba.extending import overload
 from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
-from hopmap.simulator.row_pointers import fields_of, nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth
 
 from .server_kernels import left, packet_bytes, release, serve_from, watch
 from .slot_kernels import key_of
@@ -105,7 +105,7 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
     size = packet_bytes(message["size"], run.loop["packet_size"], packet)
     end = serve_from(run, place, message["handed"], now, size, now, cargo == DATA, last)
     run.loop["served"] += 1
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         arrival = message["handed"]
         watch(run, message["number"], cargo, packet, place, size, arrival, now, end)
     push(run.heap, number, end, key_of(run, SERVED, message["number"], packet))

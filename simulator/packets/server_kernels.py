@@ -10,7 +10,7 @@ from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
-from hopmap.simulator.row_pointers import fields_of, nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth
 from hopmap.simulator.strand_kernels import noticed
 
 from .link_use_kernels import use
@@ -63,7 +63,7 @@ def serve_from(
         server["bytes"] += size
         if last:
             server["messages"] += 1
-    if recording(run.operation_times) and place < run.loop["tracked"]:
+    if place < run.loop["tracked"]:
         use(run, place, start, end)
     return float(end)
 
