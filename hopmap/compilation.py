@@ -48,7 +48,8 @@ def njit(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda function: njit(function, **options)
     with _caching_in(cache_folder_of(function)):
-        return numba.njit(cache=True, no_cfunc_wrapper=True, **options)(function)
+        settings = {"no_cfunc_wrapper": True} | options
+        return numba.njit(cache=True, **settings)(function)
 
 
 @overload
