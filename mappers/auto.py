@@ -55,7 +55,6 @@ from hopmap.traces import Traffic
 from .auto_objectives import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bounds import lower_bound
 from .budget import Clock, Interrupted, Progress, Stop, Stopped, Watch
-from .exchanges import annealing_kernels
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
 
@@ -143,6 +142,8 @@ def portfolio(
     progress: Progress | None = None,
 ) -> Portfolio:
     """See `auto`; with the steps."""
+    from .exchanges import annealing_kernels
+
     _compile(bool(spans_of(topology)))
     annealing_kernels.all_hops(topology.router, np.zeros(1, dtype=np.int64))
     if callable(objective) or objective == LOAD:
