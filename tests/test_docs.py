@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep.scenario import Scenario
 from support import ROOT
+from support.commands import invoke
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(\w*)\n(.*?)```", flags=re.DOTALL)
@@ -51,7 +51,7 @@ def output_of(command):
         return subprocess.run(
             ["bash", "-c", command], check=True, capture_output=True, text=True, env=here
         ).stdout
-    result = CliRunner().invoke(app, words[1:])
+    result = invoke(words[1:])
     assert result.exit_code == 0, f"{command}: {result.stderr}"
     return result.stdout
 

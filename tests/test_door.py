@@ -2,25 +2,22 @@
 
 import json
 import re
-import subprocess
-import sys
 import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import hopmap as hm
-from hopmap.scenarios.cli.app import app
 from hopmap.simulator import lower
 from support import DATA, ROOT
+from support.commands import invoke
 
 MG, TORUS = str(DATA / "mg.S.16"), "torus:4x4"
 
 
 def command(*words):
-    done = CliRunner().invoke(app, [*map(str, words), "--json"])
+    done = invoke([*words, "--json"])
     assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -28,26 +25,6 @@ def command(*words):
 @pytest.fixture(scope="module")
 def placed():
     return hm.map_ranks(MG, TORUS, "minmd", seed=3)
-
-
-def test_replays_do_not_wait_for_what_only_reports_need():
-    """Importing scipy.stats takes as long as all the rest."""
-    code = "import sys, hopmap.simulator; print('scipy.stats' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-def test_importing_it_costs_next_to_nothing():
-    """Nothing heavy is loaded before it is used; an interpreter's start apart, below 0.1 s."""
-    code = (
-        "import sys, time; begin = time.process_time(); import hopmap;"
-        "print(time.process_time() - begin);"
-        "print([m for m in ('numpy', 'numba', 'matplotlib', 'pandas') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seconds, loaded = done.stdout.splitlines()
-    assert loaded == "[]"
-    assert float(seconds) < 0.1
 
 
 @pytest.mark.parametrize("name", hm.__all__)
