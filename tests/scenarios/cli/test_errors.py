@@ -64,7 +64,7 @@ BAD = {
     f"{FLOW} --otf2 empty/new --links new.txt": "--links new.txt .parquet",
     f"{FLOW} --perfetto none/new.json": "none/new.json folder",
     "simulate lu.E.4 map.csv -t mesh:4 --perfetto new.json": "new.json 5,000,000",
-    f"{FLOW} --otf2 file": "file folder",
+    "simulate good map.csv -t mesh:4 --engine simpy --otf2 file": "file folder",
     "matrix cut --out new.csv": "cut/traces/1.evt 5000",
     "matrix undefined --out new.npz": "undefined/traces.def",
     "matrix empty --out new.npz": "empty *.otf2",
