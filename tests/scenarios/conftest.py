@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hopmap.scenarios.figures import style
 from hopmap.scenarios.study.correlation import METRICS
 from hopmap.scenarios.study.study import Case, Entry
+from support.unguarded import archives_read_here
 
 
 @pytest.fixture
@@ -43,3 +45,30 @@ def compiled_in_silence(monkeypatch):
     """Keep the compiler's announcement out of what commands print: caches may be cold here."""
     for where in ("console", "sweep"):
         monkeypatch.setattr(f"hopmap.scenarios.cli.{where}.announce_compilation", lambda: None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unguarded():
+    """Read archives in this process."""
+    with archives_read_here():
+        yield
+
+
+DRAW = {"svg_text": style.svg_text, "png_bytes": style.png_bytes}
+OUTLINE = {"svg_text": '<svg xmlns="http://www.w3.org/2000/svg"/>', "png_bytes": b"\x89PNG"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def outlined():
+    """Have reports made with empty pictures: figures have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, empty in OUTLINE.items():
+            patch.setattr(style, name, lambda _figure, empty=empty: empty)
+        yield
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Have the pictures of reports drawn."""
+    for name, draw in DRAW.items():
+        monkeypatch.setattr(style, name, draw)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results.store import load_runs
 from hopmap.traces import Traffic, save_traffic
 from support import DATA
+from support.commands import invoke
 
 # Everything costs time, so that no order or size goes unnoticed.
 SETTINGS = {"link.bandwidth": "1 GB/s", "eager_limit": "4 kB", "compute.scale": "0"}
@@ -20,7 +19,7 @@ SET = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={va
 
 
 def answer(*words: object) -> dict:
-    done = CliRunner().invoke(app, [*map(str, words), "--json"])
+    done = invoke([*words, "--json"])
     assert done.exit_code == 0, (words, done.stderr)
     return json.loads(done.stdout)
 
@@ -41,7 +40,7 @@ def swept(folder: Path, source: str, topology: str, mapper: str, rounds: int | N
         + "".join(f'"{key}" = "{value}"\n' for key, value in SETTINGS.items())
     )
     words = ["run", str(folder / "scenario.toml"), "--out", str(folder / "out"), "--no-report"]
-    done = CliRunner().invoke(app, words)
+    done = invoke(words)
     assert done.exit_code == 0, done.stderr
     (row,) = load_runs(folder / "out").to_dict("records")
     return row

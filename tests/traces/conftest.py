@@ -10,7 +10,23 @@ import pytest
 from otf2.enums import LocationType, MetricMode, MetricType
 
 from hopmap.traces import Kind, Trace
+from hopmap.traces.otf2 import archive as reading
+from hopmap.traces.safety.guarded_process import guarded_all
 from support.archives import archive_of
+from support.unguarded import archives_read_here
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unguarded():
+    """Read archives in this process."""
+    with archives_read_here():
+        yield
+
+
+@pytest.fixture
+def guarded(monkeypatch) -> None:
+    """Read archives in a process of their own, as users do."""
+    monkeypatch.setattr(reading, "guarded_all", guarded_all)
 
 
 @pytest.fixture

@@ -1,14 +1,9 @@
 """What TAB completes, as a shell asks for it."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-from typer.testing import CliRunner
 
 from hopmap.scenarios.cli import listing
-from hopmap.scenarios.cli.app import app
+from support.commands import invoke
 
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
@@ -61,15 +56,5 @@ def test_options_know_what_completes_them(words, completed):
         "COMP_WORDS": f"hopmap {words}",
         "COMP_CWORD": str(len(words.split())),
     }
-    done = CliRunner().invoke(app, [], env=asked, prog_name="hopmap")
+    done = invoke([], env=asked, prog_name="hopmap")
     assert done.stdout.split() == [completed]
-
-
-def test_a_shell_is_answered():
-    words = "hopmap map lu.S.16 -t torus:4x4 -m recur"
-    asked = {"_HOPMAP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "6"}
-    code = f"import sys; sys.argv[0] = 'hopmap'; {COMMAND}"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True
-    )
-    assert done.stdout.split() == ["recursive_bisection"]

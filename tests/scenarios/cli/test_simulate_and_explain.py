@@ -14,6 +14,7 @@ from hopmap.traces import (
     summarize,
 )
 from support.commands import LU, as_json, hopmap, noted
+from support.slow import slow
 
 
 def test_simulate_has_designs_keys(mapping):
@@ -47,13 +48,20 @@ def test_simulate_has_designs_keys(mapping):
     assert "makespan" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2")
 
 
-@pytest.mark.parametrize("command", ["simulate", "explain"])
+@pytest.mark.parametrize("command", [["simulate", "--engine", "simpy"], *slow(["explain"])])
 def test_what_is_of_finite_buffers_is_said_to_do_nothing_where_there_are_none(command, mapping):
-    words = (command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64")
+    """Explanations are of the compiled engine, which takes a minute to compile with buffers."""
+    words = (*command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64")
     words += ("--set", "network.credit_delay=1us")
     (said,) = noted(*words)
     assert "network.flit, network.credit_delay: without effect where network.buffer is 0" in said
     assert noted(*words, "--set", "network.buffer=2") == []
+
+
+def test_an_explanation_says_so_too(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--no-doubled", "--set", "network.flit=64")
+    (said,) = noted(*words)
+    assert "network.flit: without effect where network.buffer is 0" in said
 
 
 def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):

@@ -8,11 +8,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hopmap.errors import LONGEST, one_line
-from hopmap.scenarios.cli.app import app
 from hopmap.traces import TraceError, save_traffic, stencil_traffic
+from support.commands import invoke
 
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
 
@@ -29,7 +28,7 @@ def complaint(*words: str) -> str:
     """Run a command that fails, with next to no memory and time; return its line."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
-    done = CliRunner().invoke(app, list(words))
+    done = invoke(words)
     assert time.process_time() - begin < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18  # KiB
     assert done.exit_code == 2, done.output
@@ -161,7 +160,7 @@ def test_files_that_begin_with_a_byte_order_mark_are_read(here):
             save_traffic(name, stencil_traffic((4, 4), "5pt"))
         text = (here / name).read_text()
         (here / name).write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
-    done = CliRunner().invoke(app, ["evaluate", "t.csv", "map.csv", "-t", "mesh:4x4"])
+    done = invoke(["evaluate", "t.csv", "map.csv", "-t", "mesh:4x4"])
     assert done.exit_code == 0, done.output
 
 
@@ -232,7 +231,7 @@ def test_a_graph_without_types_is_read_without_a_word(here):
     (here / "two.csv").write_text(HEADER + "0,1,1,1\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        done = CliRunner().invoke(app, ["map", "two.csv", "-t", "file:n.graphml", "-m", "sweep"])
+        done = invoke(["map", "two.csv", "-t", "file:n.graphml", "-m", "sweep"])
     assert (done.exit_code, done.stderr) == (0, "")
 
 

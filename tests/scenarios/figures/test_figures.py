@@ -156,17 +156,6 @@ def test_bars() -> None:
     )
 
 
-def test_no_backend_is_chosen() -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, hopmap.scenarios.figures.network, hopmap.scenarios.report.report; "
-        "sys.exit('matplotlib.pyplot' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_what_all_variants_have_in_common_is_said_once() -> None:
     points = ["link.bandwidth 10 GB/s, eager_limit 1 kB", "link.bandwidth 1 GB/s, eager_limit 1 MB"]
     assert shared(points) == ("link.bandwidth, eager_limit", ["10 GB/s, 1 kB", "1 GB/s, 1 MB"])

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.launchers.formats import LAUNCHERS, beside, export_mapping, recognise
 from hopmap.scenarios.launchers.mapping_files import named_hosts, named_topology, read_mapping
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
+from support.commands import invoke
 from support.slow import examples
 
 NETWORKS = ["torus:2x3x2", "mesh:7", "haec:2x2x2", "cluster:3*2+1*4", "torus:2x3x4x1x2", "mesh:9x2"]
@@ -138,7 +137,7 @@ def test_files_beside_have_the_same_names(tmp_path):
     (tmp_path / "map.csv").write_text("rank,node\n0,2\n1,0\n")
     for to, out in (("simgrid", "hosts.txt"), ("json", "2nd-map.v1.json")):
         words = [tmp_path / "map.csv", "-t", f"file:{tmp_path / 'net.graphml'}", "--to", to]
-        result = CliRunner().invoke(app, ["export", *map(str, words), "--out", str(tmp_path / out)])
+        result = invoke(["export", *map(str, words), "--out", str(tmp_path / out)])
         assert result.exit_code == 0, result.output
     platform = (tmp_path / "hosts_platform.xml").read_text()
     assert re.findall('host id="([^"]+)"', platform) == ["alpha", "beta", "gamma"]

@@ -31,6 +31,7 @@ from hopmap.scenarios.sweep.scenario_files import load_scenario
 from .studies import grid_traffic, make_study, page_of
 
 
+@pytest.mark.usefixtures("drawn")
 def test_everything_is_on_the_page(tmp_path: Path) -> None:
     make_study(tmp_path)
     seen: list[tuple[int, int | None, str]] = []
@@ -118,6 +119,7 @@ def test_parameters_are_those_that_runs_had_with_all_values_of_what_varies(tmp_p
     assert said in text
 
 
+@pytest.mark.usefixtures("drawn")
 def test_figures_in_the_page_are_those_in_the_folder(tmp_path: Path) -> None:
     make_study(tmp_path, name='it\'s "quoted" & 100 %', topologies=["mesh:4x4x2"])
     write_report(tmp_path)
@@ -134,6 +136,7 @@ def words_of(root: ElementTree.Element) -> str:
     return " ".join(text for part in root.iter() if (text := (part.text or "").strip()))
 
 
+@pytest.mark.usefixtures("drawn")
 def test_written_again_it_is_the_same(tmp_path: Path) -> None:
     make_study(tmp_path, topologies=["haec:4x4x2"])
     first = write_report(tmp_path).read_bytes()
@@ -194,6 +197,7 @@ def test_nothing_but_failures(tmp_path: Path) -> None:
     assert "nothing to compare" in page_of(tmp_path).text
 
 
+@pytest.mark.usefixtures("drawn")
 def test_odd_names_are_escaped(tmp_path: Path) -> None:
     odd = 'a<b>&"c" $x_1$ | \N{GREEK SMALL LETTER LAMDA}漢'
     make_study(

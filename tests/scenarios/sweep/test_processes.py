@@ -11,9 +11,7 @@ import time
 import psutil
 import pytest
 from fingerprint import fingerprint
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.sweep import workers
 from hopmap.scenarios.sweep.plan import plan
@@ -21,6 +19,7 @@ from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.workers import WorkerError, share
 from support import DATA
+from support.commands import invoke
 
 LU = DATA / "lu.S.4"
 RUNS = 40
@@ -195,7 +194,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
     file, results = write(tmp_path), tmp_path / "out"
     words = ["run", str(file), "--out", str(results), "--slurm-array", "--tasks", "2", "--json"]
     words += ["--workers", "2"]
-    written = json.loads(CliRunner().invoke(app, words).stdout)
+    written = json.loads(invoke(words).stdout)
     assert written == {"script": str(results / "slurm-array.sh"), "missing": RUNS}
     assert not finished(results)
     script = (results / "slurm-array.sh").read_text()
@@ -213,7 +212,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
         assert len(finished(results)) == RUNS // 2 * (task + 1)
     assert sweep(file, results).done == 0  # which gathers what they found
     assert fingerprint(results) == undisturbed
-    again = CliRunner().invoke(app, words)
+    again = invoke(words)
     assert again.exit_code == 2
     assert "no runs are missing" in again.stderr
 
@@ -221,6 +220,6 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
 @pytest.mark.parametrize("share", ["2/2", "a/2", "1", "-1/2", "0/0"])
 def test_a_share_that_is_none_is_named(tmp_path, share):
     file = write(tmp_path)
-    answer = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path), f"--share={share}"])
+    answer = invoke(["run", str(file), "--out", str(tmp_path), f"--share={share}"])
     assert answer.exit_code == 2
     assert answer.stderr.startswith(f"hopmap: --share {share}: expected I/N")

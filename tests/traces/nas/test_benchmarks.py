@@ -67,6 +67,7 @@ def test_the_recorded_runs_that_ship_with_the_project(name):
     assert_equals_recording(DATA, name)
 
 
+@pytest.mark.slow
 def test_every_recorded_run(shared):
     names = recorded(shared / "nas")
     assert names == ["cg.S.16", "cg.S.8", "is.S.16", "mg.S.16"]

@@ -84,6 +84,7 @@ def test_the_recorded_run_that_ships_with_the_project():
     assert_equals_recording(*case)
 
 
+@pytest.mark.slow
 def test_every_recorded_run(shared):
     cases = recorded(shared / "nas")
     assert len(cases) == 6

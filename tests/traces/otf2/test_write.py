@@ -24,6 +24,7 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.trace import NO_OPERATION, RECORD_TYPES
+from support.slow import examples
 
 SHIPPED = ["edge.X.8", "is.S.16", "lu.S.4", "mg.S.16"]
 
@@ -194,7 +195,7 @@ def small_traces(draw):
 
 
 # One-sided records, which need windows, are those of test_one_sided.py.
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(trace=small_traces())
 def test_any_program_is_read_back_as_written(trace, tmp_path_factory):
     folder = tmp_path_factory.mktemp("drawn") / "out"

@@ -5,13 +5,12 @@ import tomllib
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.simulator import program_of, simulate
 from hopmap.simulator.parameters.pingpong_files import PingPongError, read_pingpong
 from hopmap.simulator.parameters.settings import SettingError, configure, parse_settings
 from hopmap.topologies import mesh
+from support.commands import invoke
 
 OSU = """# OSU MPI Latency Test v7.3
 # Datatype: MPI_CHAR.
@@ -100,7 +99,7 @@ def test_hops_are_read_where_there_is_a_column(written):
     ],
 )
 def test_a_bad_file_is_one_line(written, text, message):
-    result = CliRunner().invoke(app, ["calibrate", str(written(text))])
+    result = invoke(["calibrate", str(written(text))])
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
@@ -140,8 +139,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     }
     rows = "".join(f"{s},{t!r},{h}\n" for (s, h), t in times.items())
     out, plot = tmp_path / "fit.toml", tmp_path / "fit.svg"
-    done = CliRunner().invoke(
-        app,
+    done = invoke(
         [
             "calibrate",
             str(written("size,time,hops\n" + rows)),
@@ -169,7 +167,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
 
 
 def test_json_has_parameters_and_residuals(written):
-    done = CliRunner().invoke(app, ["calibrate", str(written(CSV)), "--json"])
+    done = invoke(["calibrate", str(written(CSV)), "--json"])
     facts = json.loads(done.output)
     assert facts["proportioned"] == ["overhead", "ends", "link"]
     assert facts["break_between"] is None

@@ -8,14 +8,12 @@ import tomllib
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import hopmap as hm
-from hopmap.scenarios.cli.app import app
 from hopmap.simulator.measured.prediction import predict
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
-from support.commands import as_json, hopmap
+from support.commands import as_json, hopmap, invoke
 from support.measured_calls import measured_of
 
 MACHINE = "torus:2x2x2"
@@ -58,7 +56,7 @@ def sets(**changed):
 
 
 def failed(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = invoke(words)
     assert result.exit_code == 2, result.output
     return result.stderr
 
