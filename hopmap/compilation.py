@@ -31,6 +31,9 @@ from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of what only compiled code calls; wrappers are most of compiling a small function."""
+
 UNUSED_DAYS = 30
 """Days after which the cache folder of a version that nobody used is removed."""
 
@@ -63,13 +66,11 @@ def subroutine(**options: Any) -> Callable[[Function], Function]: ...
 def subroutine(function: Any = None, /, **options: Any) -> Any:
     """Compile a function into the kernels that call it, and make no wrapper for Python.
 
-    Wrappers are the largest part of compiling small functions. Called from Python, the function
-    runs as Python.
+    Called from Python, the function runs as Python.
     """
     if function is None:
         return lambda function: subroutine(function, **options)
-    settings = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} | options
-    return register_jitable(**settings)(function)
+    return register_jitable(**NO_WRAPPERS | options)(function)
 
 
 def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
@@ -69,21 +69,21 @@ def _limited(run: Any) -> bool:
     return "buffer" in fields_of(run, "packets")
 
 
-@overload(queue_up, strict=False)
+@overload(queue_up, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_queue_up(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
         return lambda run, slot, now: _queue_up(run, slot, now)
     return lambda run, slot, now: False  # noqa: ARG005
 
 
-@overload(enter_buffer, strict=False)
+@overload(enter_buffer, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_enter_buffer(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
         return lambda run, slot, key, now: _enter_buffer(run, slot, key, now)
     return lambda run, slot, key, now: False  # noqa: ARG005
 
 
-@overload(make_room, strict=False)
+@overload(make_room, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_make_room(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
         return lambda run, kind, item, now: _make_room(run, kind, item, now)

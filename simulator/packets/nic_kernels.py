@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
 from hopmap.simulator.row_pointers import fields_of, nth
@@ -38,14 +38,14 @@ def _takes_turns(run: Any) -> bool:
     return "handed" in fields and "buffer" not in fields
 
 
-@overload(enter, strict=False)
+@overload(enter, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_enter(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _takes_turns(run):
         return lambda run, slot, now: _enter(run, slot, now)
     return lambda run, slot, now: False  # noqa: ARG005
 
 
-@overload(next_turn, strict=False)
+@overload(next_turn, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _takes_turns(run):
         return lambda run, number, now: _next_turn(run, number, now)
