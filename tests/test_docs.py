@@ -21,8 +21,8 @@ from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep.scenario import Scenario
 from support import ROOT
+from support.archives import archives_read_here
 from support.commands import invoke
-from support.unguarded import archives_read_here
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(\w*)\n(.*?)```", flags=re.DOTALL)

@@ -11,8 +11,8 @@ import pytest
 import hopmap as hm
 from hopmap.simulator import lower
 from support import DATA, ROOT
+from support.archives import archives_read_here
 from support.commands import as_json as command
-from support.unguarded import archives_read_here
 
 MG, TORUS = str(DATA / "mg.S.16"), "torus:4x4"
 

@@ -9,7 +9,7 @@ import pytest
 from hopmap.scenarios.figures import style
 from hopmap.scenarios.study.correlation import METRICS
 from hopmap.scenarios.study.study import Case, Entry
-from support.unguarded import archives_read_here
+from support.archives import archives_read_here
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from otf2.enums import LocationType, MetricMode, MetricType
 from hopmap.traces import Kind, Trace
 from hopmap.traces.otf2 import archive as reading
 from hopmap.traces.safety.guarded_process import guarded_all
-from support.archives import archive_of
-from support.unguarded import archives_read_here
+from support.archives import archive_of, archives_read_here
 
 
 @pytest.fixture(scope="module", autouse=True)
