@@ -31,7 +31,7 @@ from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of what only compiled code calls; wrappers are most of compiling a small function."""
 
 UNUSED_DAYS = 30
