@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,19 +42,17 @@ from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
-from hopmap.mappers.loads.congestion import congestion
 from hopmap.mappers.orders.gray import gray
 from hopmap.mappers.orders.hilbert import hilbert
 from hopmap.mappers.orders.peano import peano
 from hopmap.mappers.orders.scan import scan
 from hopmap.mappers.orders.sweep import sweep
-from hopmap.topologies import Mapping, Topology, torus, tree
+from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .auto_objectives import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bounds import lower_bound
 from .budget import Clock, Interrupted, Progress, Stop, Stopped, Watch
-from .exchanges import annealing_kernels
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
 
@@ -148,8 +145,6 @@ def portfolio(
         def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
             return portfolio(traffic, topology, rng=rng, initial=start, **part._asdict())
 
-        # Compiles what walks routes on such a network, so that no budget pays for it.
-        congestion(traffic, topology, rng=np.random.default_rng(0), moves=0)
         budget = Budget(moves, seconds, clock, progress)
         start = sweep(traffic, topology) if initial is None else initial
         if not callable(objective):

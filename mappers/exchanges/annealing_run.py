@@ -16,7 +16,7 @@ from hopmap.traces import Traffic
 
 from . import annealing_kernels
 from .annealing_kernels import Assignment
-from .assignment import assign, assignment_of, cost_of, with_table
+from .assignment import assign, assignment_of, cost_of
 
 SLICE = 1 << 16  # proposals between two looks at the clock
 LOOKS = 0.02  # part of a time budget between two looks at the clock, if that is less
@@ -141,7 +141,7 @@ class AnnealingSearch(Cooling):
         rng: np.random.Generator,
         watch: Watch,
     ) -> None:
-        model = with_table(cost_model(traffic, topology, objective), topology)
+        model = cost_model(traffic, topology, objective)
         assignment = assignment_of(model, topology, with_free_slots(initial, topology), rng)
         super().__init__(model, assignment, watch, cost_bound(model, topology))
         self.topology = topology

@@ -40,7 +40,6 @@ from hopmap.traces import Traffic
 
 from . import tabu_kernels
 from .annealing_run import AnnealingSearch
-from .assignment import with_table
 from .tabu_kernels import NEVER, TabuSearch
 
 MOST = 2048
@@ -100,7 +99,7 @@ def tabu(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     watch = Watch(seconds, progress)
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     bound = cost_bound(model, topology)
     search = begun(model, with_free_slots(initial, topology), rng)

@@ -118,5 +118,5 @@ def levels_for(name: str, topology: Topology) -> tuple[int, ...]:
 
 def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     """Ranks and the weights of their pairs."""
-    model = cost_model(traffic, topology, objective)
+    model = cost_model(traffic, topology, objective, few=True)
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
