@@ -31,6 +31,7 @@ from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.traces import Traffic, exact_sum
 
 from .cost_model import HOPS, NEAR, CostModel
+from .distances import router_of
 
 ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
 LoadName = Literal["max_link_load"]
@@ -100,8 +101,10 @@ def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
     )
 
 
-def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostModel:
-    """Traffic, distances and objective as compiled code wants them; O(ranks + pairs + slots).
+def cost_model(
+    traffic: Traffic, topology: Topology, objective: str, *, few: bool = False
+) -> CostModel:
+    """Traffic, distances and objective as compiled code wants them; `few` as in `distances`.
 
     Raises
     ------
@@ -119,7 +122,8 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
     slots = max(int(topology.slots.sum()), traffic.ranks)
     indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
     both = np.concatenate((weight, weight))[order].astype(np.int64)
-    return CostModel(topology.router, chosen.kind, indptr, peer[order], both)
+    router = router_of(topology, few=few)
+    return CostModel(router, chosen.kind, indptr, peer[order], both)
 
 
 def objective_value(

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import HOPS, CostModel
+from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing_run import SAMPLE, AnnealingSearch, Cooling
-from hopmap.mappers.exchanges.assignment import assignment_to_groups, table_router
+from hopmap.mappers.exchanges.assignment import assignment_to_groups
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
@@ -35,7 +36,6 @@ from .recursive_bisection import halves
 COARSEST = 32  # groups where coarsening stops
 MOST = 2048  # groups whose distances are kept in a table
 SCALE = 16.0  # of mean distances, which are kept as whole numbers
-FARTHEST = 32767  # in the tables
 PER_RANK = 2_000
 HOT, WARM = 0.5, 0.15  # first temperature on the coarsest level and on all others
 COLD = 0.05  # last temperature, in units of the first

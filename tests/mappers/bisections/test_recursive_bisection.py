@@ -12,7 +12,6 @@ from hopmap.mappers.bisections.halving_kernels import FEW, bisect, combine, cont
 from hopmap.mappers.bisections.recursive_bisection import bisected, clustered, halves
 from hopmap.mappers.bisections.ruin_recreate_kernels import choose, divide, grouped, recreate
 from hopmap.mappers.cost_kernels import total_cost
-from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import hierarchy, topology_from_spec
 from hopmap.traces import Traffic
@@ -26,7 +25,7 @@ def graph_of(traffic: Traffic):
 
 def halves_of(topology):
     model = cost_model(grid_traffic(2, 2), topology, "hop_bytes")
-    return halves(with_table(model, topology), topology)
+    return halves(model, topology)
 
 
 def random(seed: int):
@@ -115,7 +114,7 @@ def test_trees_are_cut_between_their_subsystems():
 def test_a_bisection_that_is_over_early_has_the_halves_that_it_got_to(monkeypatch):
     """4 x 16 ranks: after the first slice everybody is in a half, as with all the time there is."""
     topology = topology_from_spec("mesh:16x4")
-    model = with_table(cost_model(grid_traffic(16, 4), topology, "hop_bytes"), topology)
+    model = cost_model(grid_traffic(16, 4), topology, "hop_bytes")
     whole = bisected(model, topology, np.random.default_rng(1))
     monkeypatch.setattr(recursive_bisection, "SLICE", 64)
     sliced = bisected(model, topology, np.random.default_rng(1))
@@ -133,7 +132,7 @@ def test_a_bisection_without_any_time_brings_together_who_talks(spec, monkeypatc
     """Less than half of what 256 ranks of a grid in no order cost; the longer, the less."""
     monkeypatch.setattr(recursive_bisection, "SLICE", 256)
     topology = topology_from_spec(spec)
-    model = with_table(cost_model(grid_traffic(16, 16), topology, "hop_bytes"), topology)
+    model = cost_model(grid_traffic(16, 16), topology, "hop_bytes")
     costs = []
     for slices in (0, 4, 10**6):
         looks = iter([False] * slices)
