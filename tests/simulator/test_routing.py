@@ -21,7 +21,7 @@ from hopmap.topologies import topology_from_spec
 from support import free_ends
 from support.random_runs import random_runs
 from support.results import bits
-from support.slow import examples
+from support.slow import examples, slow
 
 PACKET, BANDWIDTH, LATENCY = 1000, 1e9, 0.25e-6
 TICK = PACKET / BANDWIDTH  # seconds of a packet
@@ -204,10 +204,11 @@ def outcome(program, topology, node_of, parameters, engine, **more):
     return bits(result)
 
 
+@pytest.mark.parametrize("nic", ["fifo", *slow("round_robin")])
 @examples(200)
-@given(random_runs(), ways, st.booleans(), st.sampled_from([0, 7]))
-def test_both_engines_send_packets_the_same_ways(run, way, operations, links):
-    drawn = chosen(run, way)
+@given(random_runs(), ways, st.booleans(), st.sampled_from([0, 7]), st.integers(1, 2))
+def test_both_engines_send_packets_the_same_ways(nic, run, way, operations, links, rails):
+    drawn = chosen(run, way | {"nic": nic, "nic_rails": 1 if nic == "fifo" else rails})
     one, other = (
         outcome(*drawn, engine, record_operations=operations, record_links=links)
         for engine in ("simpy", "compiled")
@@ -306,7 +307,7 @@ def test_a_packet_that_finds_its_own_link_full_takes_another(engine):
 @examples(100)
 @given(random_runs(), ways)
 def test_nothing_is_lost_and_minimal_ways_are_as_long_as_the_routes(run, way):
-    program, topology, node_of, parameters = chosen(run, way)
+    program, topology, node_of, parameters = chosen(run, way | {"nic": "fifo", "nic_rails": 1})
     fixed = replace(parameters, network_routing="deterministic")
     try:
         expected = simulate(program, topology, node_of, parameters=fixed, engine="compiled")

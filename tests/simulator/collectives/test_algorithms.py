@@ -227,7 +227,7 @@ def test_allgather_brings_every_block_to_everyone(operation, algorithm):
 
 @each("alltoall")
 def test_alltoall_sends_every_pair_its_own(operation, algorithm):
-    for members in members_of(operation, algorithm):
+    for members in {1, 2, 3, 4, 5, 7, 8, 12, 16}.intersection(members_of(operation, algorithm)):
         for source, target in np.ndindex(members, members):
             pairs = np.zeros((members, members), dtype=np.int64)
             pairs[source, target] = 1
