@@ -266,6 +266,7 @@ def test_simulate_sends_traffic_in_rounds(mapping, tmp_path):
     assert rounds["makespan"] > at_once["makespan"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_simulate_writes_the_run(mapping, tmp_path):
     files = [tmp_path / name for name in ("run.otf2", "run.json", "use.parquet", "use.svg")]
     archive, timeline, table, figure = files

@@ -128,6 +128,7 @@ def test_changed_files_are_read_or_refused(tmp_path, text):
     assert refused > 20
 
 
+@pytest.mark.usefixtures("drawn")
 def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     """From the file to parameters, from those to simulated times, on another line of nodes."""
     sizes = [0, *(2**k for k in range(21))]
@@ -161,7 +162,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
                 [("recv", 0, size), ("send", 0, size)],
             ],
         )
-        result = simulate(program, line, [0, hops], parameters=parameters, engine="compiled")
+        result = simulate(program, line, [0, hops], parameters=parameters, engine="simpy")
         assert result.makespan / 2 == pytest.approx(time, rel=1e-6)
 
 
