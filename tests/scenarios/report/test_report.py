@@ -10,15 +10,7 @@ from xml.etree import ElementTree
 import networkx as nx
 import pytest
 
-from hopmap.scenarios.quantities import (
-    change,
-    compact,
-    count,
-    data,
-    duration,
-    joules,
-    runtime,
-)
+from hopmap.scenarios.quantities import change, compact, count, data, duration, joules, runtime
 from hopmap.scenarios.report import tables as report_tables
 from hopmap.scenarios.report.published import published_tables
 from hopmap.scenarios.report.report import write_report

@@ -147,7 +147,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
             str(out),
             "--plot",
             str(plot),
-        ],
+        ]
     )
     assert done.exit_code == 0, done.output
     assert "eager limit: a break between 2,048 and 4,096 bytes" in done.output
@@ -157,10 +157,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     for (size, hops), time in times.items():
         program = program_of(
             "ping-pong",
-            [
-                [("send", 1, size), ("recv", 1, size)],
-                [("recv", 0, size), ("send", 0, size)],
-            ],
+            [[("send", 1, size), ("recv", 1, size)], [("recv", 0, size), ("send", 0, size)]],
         )
         result = simulate(program, line, [0, hops], parameters=parameters, engine="simpy")
         assert result.makespan / 2 == pytest.approx(time, rel=1e-6)

@@ -5,12 +5,7 @@ import re
 
 import pytest
 
-from hopmap.traces import (
-    Traffic,
-    load_traffic,
-    save_traffic,
-    write_trace,
-)
+from hopmap.traces import Traffic, load_traffic, save_traffic, write_trace
 from support import DATA
 from support.collective_calls import collective, trace_of_calls
 from support.commands import LU, as_json, hopmap, invoke

@@ -220,7 +220,7 @@ def test_a_wait_for_a_receive_completes_no_send(tmp_path):
     trace.call(0, 2, 4, POINT, 4).call(1, 1, 5, POINT, 1).call(1, 10, 20, POINT, 2)
     trace.talk(1, 0, 2, 3, 35, 8).talk(0, 1, 12, 13, 14, 8)
     assert kinds(write(tmp_path, trace).trace(), 0)[4:] == [
-        *("MPI_Wait", "IRECV", "MPI_Wait", "ISEND_COMPLETE"),
+        *("MPI_Wait", "IRECV", "MPI_Wait", "ISEND_COMPLETE")
     ]
 
 
