@@ -10,7 +10,7 @@ import pytest
 
 import hopmap as hm
 from hopmap.simulator import lower
-from support import DATA, ROOT
+from support import DATA, ROOT, about
 from support.archives import archives_read_here
 from support.commands import as_json as command
 
@@ -169,9 +169,8 @@ def test_results_show_themselves(placed, what):
     json.dumps(value.to_dict())
 
 
-@pytest.mark.parametrize(
-    ("ask", "said"),
-    [
+def test_whatever_is_wrong_is_one_error_that_says_so():
+    for ask, said in [
         (lambda: hm.open("lu.Z.4"), "class 'Z'"),
         (lambda: hm.topology("taurus:4"), "torus"),
         (lambda: hm.map_ranks(MG, TORUS, "minmdd"), "minmd"),
@@ -185,12 +184,11 @@ def test_results_show_themselves(placed, what):
         (lambda: hm.convert(MG, "gaol", "x"), "goal"),
         (lambda: hm.run_scenario("no_such"), "no_such"),
         (lambda: hm.load_results("/nowhere"), "nowhere"),
-    ],
-)
-def test_whatever_is_wrong_is_one_error_that_says_so(ask, said):
-    with pytest.raises(hm.HopmapError, match=said) as caught:
-        ask()
-    assert "\n" not in str(caught.value)
+    ]:
+        with about(ask, said):
+            with pytest.raises(hm.HopmapError, match=said) as caught:
+                ask()
+            assert "\n" not in str(caught.value)
 
 
 def test_what_a_user_should_know_is_a_warning(placed):

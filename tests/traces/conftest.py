@@ -63,9 +63,7 @@ def hybrid_archive(write_archive, monkeypatch) -> Path:
 
         monkeypatch.setattr(otf2.definition_writer.DefinitionWriter, "write_comm", write_bridge)
         member = a.definitions.metric_member(
-            "cycles",
-            metric_type=MetricType.PAPI,
-            metric_mode=MetricMode.ACCUMULATED_START,
+            "cycles", metric_type=MetricType.PAPI, metric_mode=MetricMode.ACCUMULATED_START
         )
         metric = a.definitions.metric_class((member,))
         for rank, master in enumerate(a.masters):

@@ -11,6 +11,7 @@ from hopmap.mappers import MAPPERS
 from hopmap.scenarios.sweep import run as sweep_run
 from hopmap.scenarios.sweep.measure import measure
 from hopmap.units import show_seconds
+from support import about
 from support.commands import LU, as_json, failed, hopmap, invoke, noted
 
 
@@ -27,9 +28,8 @@ def test_help_shows_names_in_brackets(command, table):
     assert table in hopmap(command, "--help")
 
 
-@pytest.mark.parametrize(
-    ("what", "name"),
-    [
+def test_lists_have_name_summary_source_and_parameters():
+    for what, name in [
         ("mappers", "bokhari"),
         ("topologies", "haec"),
         ("engines", "simpy"),
@@ -42,14 +42,15 @@ def test_help_shows_names_in_brackets(command, table):
         ("algorithms", "allreduce=rabenseifner"),
         ("scenarios", "first"),
         ("benchmarks", "sp"),
-    ],
-)
-def test_lists_have_name_summary_source_and_parameters(what, name):
-    entries = as_json("list", what)
-    assert all(entry.keys() == {"name", "summary", "source", "parameters"} for entry in entries)
-    assert name in [entry["name"] for entry in entries]
-    assert all(entry["summary"] for entry in entries)
-    assert f"{name}: " in hopmap("list", what)
+    ]:
+        with about(what, name):
+            entries = as_json("list", what)
+            assert all(
+                entry.keys() == {"name", "summary", "source", "parameters"} for entry in entries
+            )
+            assert name in [entry["name"] for entry in entries]
+            assert all(entry["summary"] for entry in entries)
+            assert f"{name}: " in hopmap("list", what)
 
 
 def test_every_mapper_is_listed_with_its_source():

@@ -9,10 +9,7 @@ import pytest
 
 import hopmap as hm
 from hopmap.simulator import Steady
-from hopmap.traces import (
-    nas_trace,
-    summarize,
-)
+from hopmap.traces import nas_trace, summarize
 from support.commands import LU, as_json, hopmap, noted
 from support.slow import slow
 
@@ -73,11 +70,7 @@ def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):
     ensemble = found["ensemble"]
     assert len(ensemble["makespans"]) == 20
     assert ensemble["low"] <= ensemble["median"] <= ensemble["high"]
-    assert ensemble["noise"] == {
-        "noise.compute": 0.01,
-        "noise.overhead": 0.1,
-        "noise.start": 1e-6,
-    }
+    assert ensemble["noise"] == {"noise.compute": 0.01, "noise.overhead": 0.1, "noise.start": 1e-6}
     later = as_json(*words, "--repeat", 6, "--set", "noise.seed=2")["ensemble"]
     assert later["makespans"] == ensemble["makespans"][2:8]
     own = as_json(*words, "--repeat", 6, "--set", "noise.start=1ms")
@@ -266,6 +259,7 @@ def test_simulate_sends_traffic_in_rounds(mapping, tmp_path):
     assert rounds["makespan"] > at_once["makespan"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_simulate_writes_the_run(mapping, tmp_path):
     files = [tmp_path / name for name in ("run.otf2", "run.json", "use.parquet", "use.svg")]
     archive, timeline, table, figure = files

@@ -98,6 +98,7 @@ def test_what_is_larger_than_the_limit_is_listed(written):
     assert 0 < too_large["bcast", "default-binomial"] < len(SIZES)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
     text = hopmap("validate", written, "-t", MACHINE, "--out", tmp_path / "held", *sets())
     calls = pq.read_table(tmp_path / "held" / "calls.parquet").to_pydict()
@@ -107,6 +108,7 @@ def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
     page = (tmp_path / "held" / "validation.html").read_text()
     assert "allgather default-ring, &gt;= 1 MiB" in page
     assert "data:image/svg+xml" in page
+    assert "<text " in page  # it is drawn
     assert "calls.parquet" in text
 
 

@@ -5,12 +5,7 @@ import re
 
 import pytest
 
-from hopmap.traces import (
-    Traffic,
-    load_traffic,
-    save_traffic,
-    write_trace,
-)
+from hopmap.traces import Traffic, load_traffic, save_traffic, write_trace
 from support import DATA
 from support.collective_calls import collective, trace_of_calls
 from support.commands import LU, as_json, hopmap, invoke
@@ -165,6 +160,7 @@ def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
     assert as_json("matrix", "lu.S.4", *words)["messages"] == facts["messages"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_matrix_draws_the_spy_plot(tmp_path):
     assert "written" in hopmap("matrix", LU, "--plot", tmp_path / "spy.png")
     assert (tmp_path / "spy.png").read_bytes().startswith(b"\x89PNG")
