@@ -31,7 +31,6 @@ from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.traces import Traffic, exact_sum
 
 from .cost_model import HOPS, NEAR, CostModel
-from .distances import router_of
 
 ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
 LoadName = Literal["max_link_load"]
@@ -122,6 +121,8 @@ def cost_model(
     slots = max(int(topology.slots.sum()), traffic.ranks)
     indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
     both = np.concatenate((weight, weight))[order].astype(np.int64)
+    from .distances import router_of
+
     router = router_of(topology, few=few)
     return CostModel(router, chosen.kind, indptr, peer[order], both)
 
