@@ -7,14 +7,6 @@ import sys
 import pytest
 
 from hopmap.scenarios.cli.listing import CATALOGUE
-<<<<<<< HEAD
-
-RUN = """
-import json, sys
-from hopmap.scenarios.cli.app import app
-for words in json.loads(sys.argv[1]):
-    app(words, standalone_mode=False)
-=======
 from hopmap.traces import load_traffic, save_traffic
 
 RUN = """
@@ -23,7 +15,6 @@ from typer.testing import CliRunner
 from hopmap.scenarios.cli.app import app
 for words in json.loads(sys.argv[1]):
     assert CliRunner().invoke(app, words).exit_code == 0, words
->>>>>>> startup
 heavy = "numba", "scipy", "pandas", "matplotlib", "pyarrow", "networkx", "simpy"
 print(sorted({name.partition(".")[0] for name in sys.modules} & {*heavy}))
 """
@@ -43,19 +34,10 @@ def loaded_by(*commands):
         text=True,
         check=True,
     )
-<<<<<<< HEAD
-    return done.stdout.splitlines()[-1]
-
-
-def test_commands_that_compute_nothing_load_no_compiler(files):
-    from hopmap.traces import load_traffic, save_traffic
-
-=======
     return done.stdout.strip()
 
 
 def test_commands_that_compute_nothing_load_no_compiler(files):
->>>>>>> startup
     save_traffic(files / "pairs.npz", load_traffic(files / "pairs.csv"))
     assert (
         loaded_by(
