@@ -6,16 +6,18 @@ networks one up to `TABLE` nodes; above, the network's own router answers. Memor
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.topologies import Router, Topology, hierarchy
+from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
-from hopmap.topologies.graph_kernels import GraphRouter
 from hopmap.topologies.part_kernels import PartRouter
-from hopmap.topologies.routing import distances
-from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
+
+if TYPE_CHECKING:
+    from hopmap.topologies import Router
 
 WHOLE, TABLE = 1024, 4096  # nodes up to which one table is as fast as two; that one is made for
 FEW_WHOLE, FEW_TABLE = 32, 256  # the same where few distances are asked for
@@ -35,6 +37,8 @@ def router_of(topology: Topology, *, few: bool = False) -> Router:
     few : bool
         Whether no more than some for each node are asked for, so that no large table pays.
     """
+    from hopmap.topologies.graph_kernels import GraphRouter
+
     router = topology.router
     nodes, whole, most = topology.nodes, *((FEW_WHOLE, FEW_TABLE) if few else (WHOLE, TABLE))
     size = _part_size(topology) if nodes > whole else None
@@ -66,6 +70,8 @@ def _part_size(topology: Topology) -> int | None:
 
     The first dimensions of a box, the inner levels of a hierarchy.
     """
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     router = topology.router
     if isinstance(router, BoxRouter):
         sizes = np.cumprod(router.dims)
@@ -81,6 +87,8 @@ def _part_size(topology: Topology) -> int | None:
 
 def table_of(router: Router, nodes: NDArray[np.int64]) -> NDArray[np.int16]:
     """Table of the distances between these nodes; an empty one where they do not fit."""
+    from hopmap.topologies.routing import distances
+
     table = np.empty((len(nodes), len(nodes)), dtype=np.int16)
     for i in range(len(nodes)):
         far = distances(router, np.full(i + 1, nodes[i]), nodes[: i + 1])
