@@ -69,7 +69,15 @@ def test_sections_are_read(tmp_path):
     }
 
 
-@pytest.mark.parametrize("entry", CATALOGUE["scenarios"](), ids=lambda entry: entry["name"])
+SHIPPED = [
+    pytest.param(
+        entry, id=entry["name"], marks=[pytest.mark.slow] * (entry["name"] == "allocations")
+    )
+    for entry in CATALOGUE["scenarios"]()
+]
+
+
+@pytest.mark.parametrize("entry", SHIPPED)
 def test_every_shipped_scenario_is_right(entry, request):
     """That of real allocations needs the lists of their hosts, which are not in the repository."""
     path, changes = scenario_path(entry["name"]), []
