@@ -31,6 +31,9 @@ from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of what only compiled code calls; wrappers are most of compiling a small function."""
+
 UNUSED_DAYS = 30
 """Days after which the cache folder of a version that nobody used is removed."""
 
@@ -48,7 +51,8 @@ def njit(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda function: njit(function, **options)
     with _caching_in(cache_folder_of(function)):
-        return numba.njit(cache=True, **options)(function)
+        settings = {"no_cfunc_wrapper": True} | options
+        return numba.njit(cache=True, **settings)(function)
 
 
 @overload
@@ -62,13 +66,11 @@ def subroutine(**options: Any) -> Callable[[Function], Function]: ...
 def subroutine(function: Any = None, /, **options: Any) -> Any:
     """Compile a function into the kernels that call it, and make no wrapper for Python.
 
-    Wrappers are the largest part of compiling small functions. Called from Python, the function
-    runs as Python.
+    Called from Python, the function runs as Python.
     """
     if function is None:
         return lambda function: subroutine(function, **options)
-    settings = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} | options
-    return register_jitable(**settings)(function)
+    return register_jitable(**NO_WRAPPERS | options)(function)
 
 
 def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:

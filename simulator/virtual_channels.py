@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import Topology
-from hopmap.topologies.next_hops import NO_WAY, links_of_leaves
-from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
-from hopmap.topologies.virtual_channels import (
-    channel_classes,
-    class_count,
-    classes_by_place,
-    waiting_cycle,
-)
 
 from .routing.routes import ADAPTIVE, PAR, SPRAYING, Routes
 
@@ -59,6 +51,10 @@ def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> C
     ParameterError
         Fewer than keep packets from waiting for each other in a ring.
     """
+    from hopmap.topologies.next_hops import NO_WAY
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+    from hopmap.topologies.virtual_channels import classes_by_place
+
     if not parameters.network_buffer:
         return Channels(np.zeros((1, 1), dtype=np.int16), 0, 0, 0, 1)
     most = parameters.network_virtual_channels
@@ -114,6 +110,9 @@ def no_rings(
     ParameterError
         With so few virtual channels, buffers that these paths hold and wait for form a ring.
     """
+    from hopmap.topologies.next_hops import links_of_leaves
+    from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
+
     if not parameters.network_buffer:
         return np.empty(0, dtype=np.int64), 1
     inside = servers < topology.links

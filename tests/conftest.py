@@ -1,21 +1,55 @@
 """What tests share: the recorded archives of the repository, and those that are too big for it."""
 
 import sys
+import time
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import numba
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from support import ROOT
 from support.slow import SHARE
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--draw", type=float, metavar="MINUTES", help="draw new examples for so long, and all anew"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw all examples where slow tests run; no test fails because a machine is busy."""
+    """Draw the same examples in every run; no test fails because a machine is busy."""
     SHARE["of"] = 4 if config.option.markexpr == "not slow" else 1
-    settings.register_profile("hopmap", max_examples=100 // SHARE["of"], deadline=None)
+    settings.register_profile(
+        "hopmap",
+        max_examples=100 // SHARE["of"],
+        deadline=None,
+        derandomize=config.option.draw is None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile("hopmap")
+    # Examples would have numbers of the sources loaded so far, and so depend on the tests before.
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = providers.Constants
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With --draw, go through the tests that draw examples until the time is up."""
+    if session.config.option.draw is None:
+        return None
+    drawing = [item for item in session.items if item.get_closest_marker("hypothesis")]
+    end = time.monotonic() + 60 * session.config.option.draw
+    for item, following in pairwise(cycle(drawing)):
+        if session.shouldstop or session.shouldfail or time.monotonic() > end:
+            break
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
 

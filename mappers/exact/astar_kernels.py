@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
 FAR = np.int64(1) << np.int64(61)

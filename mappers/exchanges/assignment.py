@@ -9,22 +9,22 @@ own router answers. Memory: 32 MiB at most, else linear.
 from __future__ import annotations
 
 from math import gcd
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
-from hopmap.mappers.cost_kernels import CostModel
-from hopmap.topologies import Router, Topology, hierarchy
+from hopmap.mappers.cost_model import CostModel
+from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
-from hopmap.topologies.graph_kernels import GraphRouter
 from hopmap.topologies.part_kernels import PartRouter
-from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
 
-from . import annealing_kernels
-from .annealing_kernels import Assignment
-from .bokhari_kernels import NodeAssignment
+if TYPE_CHECKING:
+    from hopmap.topologies import Router
+
+    from .annealing_kernels import Assignment
+    from .bokhari_kernels import NodeAssignment
 
 TABLE = 4096
 WHOLE = 1024  # nodes up to which one table is as fast as two
@@ -40,6 +40,10 @@ def with_table(model: CostModel, topology: Topology) -> CostModel:
 
     Where neither will do, or a distance is beyond 32,767, the network's own router stays.
     """
+    from hopmap.topologies.graph_kernels import GraphRouter
+
+    from . import annealing_kernels
+
     used = np.flatnonzero(topology.slots)  # nobody can be elsewhere
     size = _part_size(topology)
     if size is not None:
@@ -73,6 +77,8 @@ def _part_size(topology: Topology) -> int | None:
     The first dimensions of a box, the inner levels of a hierarchy. Of few nodes one table is
     faster.
     """
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     if topology.nodes <= WHOLE:
         return None
     router = topology.router
@@ -125,6 +131,8 @@ def _assignment(
     places: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Assignment:
+    from .annealing_kernels import Assignment
+
     indptr = np.concatenate(([0], np.cumsum(slots))).astype(np.int64)
     near_indptr, near = _near_slots(*pairs, indptr)
     assignment = Assignment(
@@ -154,6 +162,8 @@ def assign(
     model: CostModel, assignment: Assignment | NodeAssignment, places: NDArray[np.int64]
 ) -> None:
     """Assign everybody anew, in place."""
+    from hopmap.mappers import cost_kernels
+
     assignment.places[:] = places
     assignment.item_at[:], assignment.slot_of[:] = in_slots(places)
     assignment.own[:] = cost_kernels.own_costs(model, places)
@@ -189,6 +199,8 @@ def _linked_nodes(
 
 def _group_of_many(topology: Topology) -> int | None:
     """Nodes of the smallest subsystem that holds all that are near; None where it is large."""
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     if not isinstance(topology.router, TreeRouter | FatTreeRouter):
         return None
     spans = np.cumprod(hierarchy(topology) or ())
@@ -203,6 +215,8 @@ def _near_nodes(
 
     Where all nodes are free and every group of `span` is like the first, that one is looked at.
     """
+    from . import annealing_kernels
+
     count = len(free)
     if count == 1:
         return free, free

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
 from hopmap.topologies import (
@@ -55,8 +55,6 @@ from hopmap.topologies import (
     partial_cube,
 )
 from hopmap.traces import Traffic
-
-from .timer_kernels import swapped, values
 
 LARGEST = 2**31  # digits of all labels together, 256 MiB
 
@@ -117,6 +115,8 @@ def timer(
     MappingError
         The topology is no partial cube, or the labels take more than `LARGEST` digits.
     """
+    from .timer_kernels import swapped, values
+
     try:
         cube = partial_cube(topology)
     except TopologyError as error:

@@ -11,7 +11,6 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .minmd import centre
-from .most_connected_kernels import place
 
 MANY = 2**15
 
@@ -48,6 +47,8 @@ def most_connected_first(
     name: str, rule: int, traffic: Traffic, topology: Topology, weight: str
 ) -> Mapping:
     """Place rank after rank by a rule of `most_connected_kernels`."""
+    from .most_connected_kernels import place
+
     announce_quadratic(name, traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)

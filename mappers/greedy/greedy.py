@@ -25,7 +25,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import first_node
-from .greedy_kernels import embed
 
 
 @mapper("greedy", source="Hoefler, Snir 2011")
@@ -52,6 +51,8 @@ def greedy_embedding(
     MappingError
         No such node.
     """
+    from .greedy_kernels import embed
+
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     embed(model, topology.slots, first_node("greedy", topology, start), node_of)

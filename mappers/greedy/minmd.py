@@ -38,7 +38,6 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from . import minmd_kernels
 from .maplib_order import links_as_visited, pairs_as_popped
 
 ALIKE = 1.5
@@ -75,6 +74,8 @@ def minmd(
     MappingError
         order=maplib with rule=connected, which has no such order.
     """
+    from . import minmd_kernels
+
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
         if order == "maplib":

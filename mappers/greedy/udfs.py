@@ -23,7 +23,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import first_node
-from .udfs_kernels import walk
 
 
 @mapper("udfs", source="MapLib")
@@ -50,6 +49,8 @@ def udfs(
     MappingError
         No such node.
     """
+    from .udfs_kernels import walk
+
     model = cost_model(traffic, topology, f"hop_{weight}")
     source = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
     heaviest = np.lexsort((model.peer, -model.weight, source))

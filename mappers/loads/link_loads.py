@@ -7,21 +7,27 @@ until somebody sets them; a simulated time does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.mappers.exchanges.assignment import assignment_of, with_table
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .link_loads_kernels import LinkLoads
+if TYPE_CHECKING:
+    from hopmap.mappers.exchanges.annealing_kernels import Assignment
+
+    from .link_loads_kernels import LinkLoads
 
 
 def loads_and_assignment(
     traffic: Traffic, topology: Topology, initial: Mapping, rng: np.random.Generator
 ) -> tuple[LinkLoads, Assignment]:
     """Lay out what searches over link loads work on; O(pairs * hops + ranks + links)."""
+    from .link_loads_kernels import LinkLoads
+
     directed = traffic.without_self()
     model = with_table(cost_model(directed, topology, "hop_bytes"), topology)
     slots = len(model.indptr) - 1

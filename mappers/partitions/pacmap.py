@@ -29,9 +29,7 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .pacmap_kernels import centre_rank, expand
 from .partition import partition
-from .partition_kernels import Graph, contracted
 
 CENTRES = 4096
 
@@ -63,6 +61,9 @@ def pacmap(
     MappingError
         No such node.
     """
+    from .pacmap_kernels import centre_rank, expand
+    from .partition_kernels import Graph, contracted
+
     announce_quadratic("pacmap", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     graph = Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)

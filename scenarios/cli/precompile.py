@@ -59,7 +59,7 @@ def precompile(as_json: AsJson = False) -> None:
 
 def run_quietly(words: str) -> None:
     """Run a command on the trace that comes with hopmap, in a temporary folder."""
-    from hopmap.scenarios.sweep.scenario_files import SHIPPED
+    from hopmap.scenarios.sweep.shipped import SHIPPED
 
     from .app import app
 

@@ -54,8 +54,8 @@ def unguarded():
         yield
 
 
-DRAW = {"svg_text": style.svg_text, "png_bytes": style.png_bytes}
-OUTLINE = {"svg_text": '<svg xmlns="http://www.w3.org/2000/svg"/>', "png_bytes": b"\x89PNG"}
+DRAW = {"svg_text": style.svg_text}
+OUTLINE = {"svg_text": '<svg xmlns="http://www.w3.org/2000/svg"/>'}
 
 
 @pytest.fixture(scope="module", autouse=True)

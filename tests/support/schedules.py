@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator
-from copy import deepcopy
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def played(schedule: Any, held: list[Any]) -> Generator[tuple[Any, int, int], No
         for i in moving:  # all that can begin a step do, before any of them ends it
             begun[i] = True
             for k in sends[i, ahead[i][-1]]:
-                flying[k] = deepcopy(held[i]), level[i] + 1
+                flying[k] = copy(held[i]), level[i] + 1
         ready = [
             i
             for i in range(len(held))

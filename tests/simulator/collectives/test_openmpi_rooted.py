@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -76,24 +78,19 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("root", ROOTS)
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("operation", "name"), SEGMENTED | PLAIN)
-def test_calls_of_every_rank(operation, name, size, root):
-    root %= size
-    whole = operation in ("bcast", "reduce")
-    volume = np.array([COUNT]) if whole else np.full(size, COUNT)
+def test_calls_of_every_rank(operation, name):
     name, *option = name.split()
     options = {{"chain": "fanout", "knomial": "radix"}[name]: int(each) for each in option}
     key = (operation, " ".join((name, *option)))
+    segments, expected = ((0, 300, 499, 500, 501, 1000, 2000), SEGMENTED.get(key))
     if key in PLAIN:
-        assert_same_scripts(
-            ALGORITHMS[operation][name](size, root, volume), PLAIN[key](size, root, 0)
-        )
-        return
-    for segment in (0, 300, 499, 500, 501, 1000, 2000):
-        schedule = ALGORITHMS[operation][name](size, root, volume, segment=segment, **options)
-        assert_same_scripts(schedule, SEGMENTED[key](size, root, segment))
+        segments, expected = (None,), PLAIN[key]
+    for size, root, segment in product(SIZES, ROOTS, segments):
+        volume = np.array([COUNT]) if operation in ("bcast", "reduce") else np.full(size, COUNT)
+        given = options if segment is None else options | {"segment": segment}
+        ours = ALGORITHMS[operation][name](size, root % size, volume, **given)
+        assert_same_scripts(ours, expected(size, root % size, segment))
 
 
 def test_the_trees_of_eight_members_are_those_that_the_source_draws():

@@ -31,99 +31,76 @@ def schedule(operation, name, dims, root, volume, **options):
 
 
 @shapes
-@pytest.mark.parametrize("segment", [5000, 700, 1000])
-@pytest.mark.parametrize("root", [0, 3])
-def test_trees_with_whole_buffers(dims, root, segment):
-    size, count = int(np.prod(dims)), 2500
-    root %= size
-    for name, of in (("bcast", c.bcast), ("reduce", c.reduce)):
-        ours = schedule(name, "bine", dims, root, np.array([count]), segment=segment)
-        assert_same_scripts(ours, ranks(size, of, root, count, 0, dims, segment))
-
-
-@shapes
-@pytest.mark.parametrize("root", [0, 3])
-def test_trees_with_blocks(dims, root):
+def test_trees(dims):
     size = int(np.prod(dims))
-    root %= size
     counts = 2 ** np.arange(size)
-    for operation, name, of, decreasing in (
-        ("gather", "bine", c.gather, True),
-        ("gather", "bine_increasing", c.gather, False),
-        ("scatter", "bine", c.scatter, False),
-        ("scatter", "bine_decreasing", c.scatter, True),
-    ):
-        expected = ranks(size, of, root, counts.tolist(), 0, dims, decreasing)
-        assert_same_scripts(schedule(operation, name, dims, root, counts), expected)
+    for root in {0, 3 % size}:
+        for segment in (5000, 700, 1000):
+            for name, of in (("bcast", c.bcast), ("reduce", c.reduce)):
+                ours = schedule(name, "bine", dims, root, np.array([2500]), segment=segment)
+                assert_same_scripts(ours, ranks(size, of, root, 2500, 0, dims, segment))
+        for operation, name, of, decreasing in (
+            ("gather", "bine", c.gather, True),
+            ("gather", "bine_increasing", c.gather, False),
+            ("scatter", "bine", c.scatter, False),
+            ("scatter", "bine_decreasing", c.scatter, True),
+        ):
+            expected = ranks(size, of, root, counts.tolist(), 0, dims, decreasing)
+            assert_same_scripts(schedule(operation, name, dims, root, counts), expected)
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("root", [0, 4, 6])
-def test_trees_with_ranges_of_blocks(size, root):
+def test_trees_with_ranges_of_blocks(root):
     """The authors' functions over MPI, which know one dimension alone; odd roots mix up blocks."""
-    root %= size
-    counts = 2 ** np.arange(size)
-    for operation, of in (("gather", c.gather_mpi), ("scatter", c.scatter_mpi)):
-        ours = ALGORITHMS[operation]["bine_ranges"](size, root, counts)
-        assert_same_scripts(ours, ranks(size, of, root, counts.tolist()))
+    for size in (1, 2, 4, 8, 16, 32):
+        counts, top = 2 ** np.arange(size), root % size
+        for operation, of in (("gather", c.gather_mpi), ("scatter", c.scatter_mpi)):
+            ours = ALGORITHMS[operation]["bine_ranges"](size, top, counts)
+            assert_same_scripts(ours, ranks(size, of, top, counts.tolist()))
 
 
 @shapes
-@pytest.mark.parametrize(
-    ("operation", "name", "of"),
-    [
+def test_exchanges(dims):
+    size = int(np.prod(dims))
+    for operation, name, of in (
         ("allgather", "bine", c.allgather_permute),
         ("allgather", "bine_sending", c.allgather_send),
         ("reduce_scatter", "bine", c.reduce_scatter),
-    ],
-)
-def test_equal_blocks(dims, operation, name, of):
-    size = int(np.prod(dims))
-    ours = schedule(operation, name, dims, 0, np.full(size, BLOCK))
-    assert_same_scripts(ours, ranks(size, of, BLOCK, dims))
-
-
-@shapes
-@pytest.mark.parametrize("count", [512, 1024, 4096])
-def test_allreduces(dims, count):
-    size = int(np.prod(dims))
-    for name, of, recdoub in (
-        ("bine", c.allreduce_l, False),
-        ("torus_doubling", c.allreduce_l, True),
-        ("bine_halving", c.allreduce_b_cont, False),
-        ("torus_halving", c.allreduce_b_cont, True),
     ):
-        ours = schedule("allreduce", name, dims, 0, np.array([count]))
-        assert_same_scripts(ours, ranks(size, of, count, dims, recdoub))
-
-
-@shapes
-def test_alltoall(dims):
-    size = int(np.prod(dims))
+        ours = schedule(operation, name, dims, 0, np.full(size, BLOCK))
+        assert_same_scripts(ours, ranks(size, of, BLOCK, dims))
+    for count in (512, 1024, 4096):
+        for name, of, recdoub in (
+            ("bine", c.allreduce_l, False),
+            ("torus_doubling", c.allreduce_l, True),
+            ("bine_halving", c.allreduce_b_cont, False),
+            ("torus_halving", c.allreduce_b_cont, True),
+        ):
+            ours = schedule("allreduce", name, dims, 0, np.array([count]))
+            assert_same_scripts(ours, ranks(size, of, count, dims, recdoub))
     ours = schedule("alltoall", "bine", dims, 0, np.full((size, size), BLOCK))
     assert_same_scripts(ours, ranks(size, c.alltoall, BLOCK, dims))
 
 
-@pytest.mark.parametrize("size", range(2, 18))
-def test_the_authors_bruck(size):
-    ours = ALGORITHMS["alltoall"]["bruck_by_blocks"](size, 0, np.full((size, size), BLOCK))
-    assert_same_scripts(ours, ranks(size, c.bruck_alltoall, size, BLOCK))
+def test_the_authors_bruck():
+    for size in range(2, 18):
+        ours = ALGORITHMS["alltoall"]["bruck_by_blocks"](size, 0, np.full((size, size), BLOCK))
+        assert_same_scripts(ours, ranks(size, c.bruck_alltoall, size, BLOCK))
 
 
 @pytest.mark.parametrize("dims", [(8,), (4, 4), (2, 2, 2), (4, 2, 2)])
-@pytest.mark.parametrize("ports", [2, 3, 6])
-def test_every_port_has_a_tree_of_its_own(dims, ports):
+def test_every_port_has_a_tree_of_its_own(dims):
     size, count = int(np.prod(dims)), 6000
-    ours = schedule("bcast", "bine_with_buffer", dims, 1, np.array([count]), ports=ports)
-    sent = Counter(zip(ours.src.tolist(), ours.dst.tolist(), ours.size.tolist(), strict=True))
-    trees = [c.Tree(1, port, dims, decreasing=True) for port in range(ports)]
-    expected = Counter(
-        (tree.parent[rank], rank, count // ports)
-        for tree in trees
-        for rank in range(size)
-        if rank != 1
-    )
-    assert sent == expected
+    for ports in (2, 3, 6):
+        ours = schedule("bcast", "bine_with_buffer", dims, 1, np.array([count]), ports=ports)
+        sent = Counter(zip(ours.src.tolist(), ours.dst.tolist(), ours.size.tolist(), strict=True))
+        trees = [c.Tree(1, port, dims, decreasing=True) for port in range(ports)]
+        assert sent == Counter(
+            (tree.parent[rank], rank, count // ports)
+            for tree in trees
+            for rank in range(size)
+            if rank != 1
+        )
 
 
 def test_the_authors_blocks_are_sent_one_by_one():
@@ -162,20 +139,26 @@ def test_lengths_have_to_be_powers_of_two_and_make_the_members():
             ALGORITHMS["bcast"]["bine"](members, 0, np.array([1]), dims=dims)
 
 
-@pytest.mark.parametrize("ports", [1, 3])
-@pytest.mark.parametrize("operation", [key for key in ALGORITHMS if "bine" in ALGORITHMS[key]])
+BINE = {
+    function: (operation, name)
+    for operation, table in ALGORITHMS.items()
+    for name, function in table.items()
+    if name.startswith(("bine", "torus"))
+}
+
+
+@pytest.mark.parametrize(("operation", "name"), BINE.values())
 def test_nothing_gets_stuck_where_parts_are_longer_than_a_put_and_wait_for_receives(
-    operation, ports
+    operation, name
 ):
     """Without puts every message here is a rendezvous."""
     size, parameters = 40_000_000, Parameters(eager_limit=0, packet_size=2**30)
+    algorithm = ALGORITHMS[operation][name]
     volume = {
         **dict.fromkeys(("alltoall", "alltoallv", "alltoallw"), np.full((8, 8), size)),
         **dict.fromkeys(("bcast", "reduce", "allreduce"), np.array([8 * size])),
     }.get(operation, np.full(8, size))
-    for name, algorithm in ALGORITHMS[operation].items():
-        if not name.startswith(("bine", "torus")):
-            continue
+    for ports in (1, 3):
         if (operation, name, ports) == ("reduce", "bine", 3):
             with pytest.raises(AlgorithmError, match="expected puts=1 with several ports"):
                 algorithm(8, 0, volume, ports=ports)
@@ -184,4 +167,4 @@ def test_nothing_gets_stuck_where_parts_are_longer_than_a_put_and_wait_for_recei
         given = {key: options[key] for key in options if key in signature(algorithm).parameters}
         program = as_program(algorithm(8, 0, volume, **given), 8)
         result = simulate(program, torus((2, 2, 2)), range(8), parameters=parameters)
-        assert result.messages == len(program.sends()), name
+        assert result.messages == len(program.sends()), ports
