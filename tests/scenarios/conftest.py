@@ -54,21 +54,19 @@ def unguarded():
         yield
 
 
-DRAW = {"svg_text": style.svg_text}
-OUTLINE = {"svg_text": '<svg xmlns="http://www.w3.org/2000/svg"/>'}
+DRAWN = style.svg_text
+EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 
 
 @pytest.fixture(scope="module", autouse=True)
 def outlined():
     """Have reports made with empty pictures: figures have tests of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, empty in OUTLINE.items():
-            patch.setattr(style, name, lambda _figure, empty=empty: empty)
+        patch.setattr(style, "svg_text", lambda _: EMPTY)
         yield
 
 
 @pytest.fixture
 def drawn(monkeypatch):
     """Have the pictures of reports drawn."""
-    for name, draw in DRAW.items():
-        monkeypatch.setattr(style, name, draw)
+    monkeypatch.setattr(style, "svg_text", DRAWN)

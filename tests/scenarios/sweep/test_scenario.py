@@ -69,9 +69,19 @@ def test_sections_are_read(tmp_path):
     }
 
 
-@pytest.mark.parametrize("entry", CATALOGUE["scenarios"](), ids=lambda entry: entry["name"])
+def lists_of_hosts(name):
+    """Those of real allocations are not in the repository."""
+    return [pytest.mark.slow] if name == "allocations" else []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, id=entry["name"], marks=lists_of_hosts(entry["name"]))
+        for entry in CATALOGUE["scenarios"]()
+    ],
+)
 def test_every_shipped_scenario_is_right(entry, request):
-    """That of real allocations needs the lists of their hosts, which are not in the repository."""
     path, changes = scenario_path(entry["name"]), []
     if entry["name"] == "allocations":
         changes = [f"folder={request.getfixturevalue('shared') / 'measured' / 'jobs'}"]

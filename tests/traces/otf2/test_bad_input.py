@@ -12,7 +12,6 @@ from hopmap.traces import TraceError, read_summary, read_trace
 from support import ROOT
 from support.slow import SHARE, slow
 
-pytestmark = pytest.mark.usefixtures("guarded")
 READERS = (read_trace, read_summary)
 
 
@@ -107,7 +106,9 @@ def claim_large_chunks(archive):
         (cut("traces.otf2", 7), "traces.otf2: "),
     ],
 )  # fmt: skip
-def test_damage_is_named(archive, damage, expected, capfd):
+def test_damage_is_named(archive, damage, expected, capfd, request):
+    if damage in (claim_many_properties, shift_strings, claim_large_chunks):  # libotf2 may loop
+        request.getfixturevalue("guarded")
     damage(archive)
     for read in READERS:
         assert expected in complaint(read, archive)
