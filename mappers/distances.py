@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 WHOLE, TABLE = 1024, 4096  # nodes up to which one table is as fast as two; that one is made for
 FEW_WHOLE, FEW_TABLE = 32, 256  # the same where few distances are asked for
 FARTHEST = 32767  # in a table
+ROWS = 32  # computed at once
 NO_GROUPS = np.zeros((1, 1), dtype=np.int16)
 
 
@@ -90,11 +91,14 @@ def table_of(router: Router, nodes: NDArray[np.int64]) -> NDArray[np.int16]:
     from hopmap.topologies.routing import distances
 
     table = np.empty((len(nodes), len(nodes)), dtype=np.int16)
-    for i in range(len(nodes)):
-        far = distances(router, np.full(i + 1, nodes[i]), nodes[: i + 1])
+    for first in range(0, len(nodes), ROWS):
+        rows, columns = nodes[first : first + ROWS], nodes[: first + ROWS]
+        far = distances(router, np.repeat(rows, len(columns)), np.tile(columns, len(rows)))
         if far.max() > FARTHEST:
             return table[:0, :0]
-        table[i, : i + 1] = table[: i + 1, i] = far
+        far = far.reshape(len(rows), len(columns))
+        table[first : first + ROWS, : len(columns)] = far
+        table[: len(columns), first : first + ROWS] = far.T
     return table
 
 
