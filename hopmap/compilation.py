@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -94,28 +93,21 @@ def _caching_in(folder: Path) -> Iterator[None]:
         config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
-class _Waits(event.Listener):
-    """What compiling, and reading what was compiled before, has taken of each thread."""
+class _Waits(event.Listener, threading.local):
+    """What compiling, and reading what was compiled before, has taken of this thread."""
 
-    def __init__(self) -> None:
-        self.depth: defaultdict[int, int] = defaultdict(int)
-        self.begun: dict[int, tuple[float, float]] = {}
-        self.wall: defaultdict[int, float] = defaultdict(float)
-        self.cpu: defaultdict[int, float] = defaultdict(float)
+    depth, wall, cpu, begin = 0, 0.0, 0.0, (0.0, 0.0)
 
     def on_start(self, _: object) -> None:
-        thread = threading.get_ident()
-        self.depth[thread] += 1
-        if self.depth[thread] == 1:
-            self.begun[thread] = time.perf_counter(), time.process_time()
+        self.depth += 1
+        if self.depth == 1:  # functions are compiled for functions that are being compiled
+            self.begin = time.perf_counter(), time.process_time()
 
     def on_end(self, _: object) -> None:
-        thread = threading.get_ident()
-        self.depth[thread] -= 1
-        if self.depth[thread] == 0:
-            wall, cpu = self.begun[thread]
-            self.wall[thread] += time.perf_counter() - wall
-            self.cpu[thread] += time.process_time() - cpu
+        self.depth -= 1
+        if self.depth == 0:
+            self.wall += time.perf_counter() - self.begin[0]
+            self.cpu += time.process_time() - self.begin[1]
 
 
 @cache
@@ -127,14 +119,12 @@ def _waits() -> _Waits:
 
 def wall() -> float:
     """Return seconds of a clock that stands while this thread waits for the compiler."""
-    waited = _waits().wall[threading.get_ident()]
-    return time.perf_counter() - waited
+    return time.perf_counter() - _waits().wall
 
 
 def cpu() -> float:
     """Return seconds of the processor, but for those of the compiler in this thread."""
-    waited = _waits().cpu[threading.get_ident()]
-    return time.process_time() - waited
+    return time.process_time() - _waits().cpu
 
 
 @cache
