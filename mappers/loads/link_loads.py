@@ -13,12 +13,13 @@ import numpy as np
 
 from hopmap.mappers.exchanges.assignment import assignment_of
 from hopmap.mappers.objectives import cost_model, with_free_slots
-from hopmap.topologies import Mapping, Router, Topology
+from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
     from hopmap.mappers.exchanges.annealing_kernels import Assignment
+    from hopmap.topologies import Router
 
     from .link_loads_kernels import LinkLoads
 
