@@ -153,7 +153,7 @@ def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
 
 
 def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeypatch, tmp_path):
-    monkeypatch.setattr("hopmap.scenarios.replays.Steady", partial(Steady, hops=0))
+    monkeypatch.setattr("hopmap.simulator.Steady", partial(Steady, hops=0))
     words = ("simulate", "lu.S.4", tmp_path / "m.csv", "-t", "mesh:2x2")
     hopmap("map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", tmp_path / "m.csv")
     whole, told = as_json(*words, "--exact"), as_json(*words)
