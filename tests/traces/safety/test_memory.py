@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,7 @@ from hopmap.traces import (
     require_memory,
     write_trace,
 )
-from hopmap.traces.safety import guarded_process, memory
+from hopmap.traces.safety import guarded_process
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def free(monkeypatch):
 
     def set_to(available):
         machine = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=available))
-        monkeypatch.setattr(memory, "psutil", machine)
+        monkeypatch.setitem(sys.modules, "psutil", machine)
 
     return set_to
 
