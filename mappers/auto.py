@@ -42,7 +42,6 @@ from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
-from hopmap.mappers.loads.congestion import congestion
 from hopmap.mappers.orders.gray import gray
 from hopmap.mappers.orders.hilbert import hilbert
 from hopmap.mappers.orders.peano import peano
@@ -146,8 +145,6 @@ def portfolio(
         def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
             return portfolio(traffic, topology, rng=rng, initial=start, **part._asdict())
 
-        # Compiles what walks routes on such a network, so that no budget pays for it.
-        congestion(traffic, topology, rng=np.random.default_rng(0), moves=0)
         budget = Budget(moves, seconds, clock, progress)
         start = sweep(traffic, topology) if initial is None else initial
         if not callable(objective):

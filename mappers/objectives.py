@@ -100,8 +100,10 @@ def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
     )
 
 
-def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostModel:
-    """Traffic, distances and objective as compiled code wants them; O(ranks + pairs + slots).
+def cost_model(
+    traffic: Traffic, topology: Topology, objective: str, *, few: bool = False
+) -> CostModel:
+    """Traffic, distances and objective as compiled code wants them; `few` as in `distances`.
 
     Raises
     ------
@@ -119,7 +121,10 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
     slots = max(int(topology.slots.sum()), traffic.ranks)
     indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
     both = np.concatenate((weight, weight))[order].astype(np.int64)
-    return CostModel(topology.router, chosen.kind, indptr, peer[order], both)
+    from .distances import router_of
+
+    router = router_of(topology, few=few)
+    return CostModel(router, chosen.kind, indptr, peer[order], both)
 
 
 def objective_value(

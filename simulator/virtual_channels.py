@@ -51,12 +51,12 @@ def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> C
     ParameterError
         Fewer than keep packets from waiting for each other in a ring.
     """
+    if not parameters.network_buffer:
+        return Channels(np.zeros((1, 1), dtype=np.int16), 0, 0, 0, 1)
     from hopmap.topologies.next_hops import NO_WAY
     from hopmap.topologies.switch_kernels import FatTreeRouter
     from hopmap.topologies.virtual_channels import classes_by_place
 
-    if not parameters.network_buffer:
-        return Channels(np.zeros((1, 1), dtype=np.int16), 0, 0, 0, 1)
     most = parameters.network_virtual_channels
     algorithm, spec = parameters.network_routing, topology.spec
     if (routes.hops.port == NO_WAY).any():
@@ -110,11 +110,11 @@ def no_rings(
     ParameterError
         With so few virtual channels, buffers that these paths hold and wait for form a ring.
     """
+    if not parameters.network_buffer:
+        return np.empty(0, dtype=np.int64), 1
     from hopmap.topologies.next_hops import links_of_leaves
     from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
 
-    if not parameters.network_buffer:
-        return np.empty(0, dtype=np.int64), 1
     inside = servers < topology.links
     starts = np.concatenate(([0], np.cumsum(inside)))[indptr]
     links = servers[inside]

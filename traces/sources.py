@@ -84,10 +84,10 @@ class Source:
     @property
     def algorithms(self) -> dict[str, str]:
         """Algorithms that it names, by operation."""
-        from hopmap.traces.patterns.collectives import parse_collective
-
         if self.kind != "collective":
             return {}
+        from hopmap.traces.patterns.collectives import parse_collective
+
         call = parse_collective(self.name.removeprefix(COLLECTIVE))
         return {call.operation: call.algorithm}
 

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import HOPS, CostModel
+from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing_run import SAMPLE, AnnealingSearch, Cooling
-from hopmap.mappers.exchanges.assignment import assignment_to_groups, table_router
+from hopmap.mappers.exchanges.assignment import assignment_to_groups
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
@@ -35,7 +36,6 @@ from .recursive_bisection import halves
 COARSEST = 32  # groups where coarsening stops
 MOST = 2048  # groups whose distances are kept in a table
 SCALE = 16.0  # of mean distances, which are kept as whole numbers
-FARTHEST = 32767  # in the tables
 PER_RANK = 2_000
 HOT, WARM = 0.5, 0.15  # first temperature on the coarsest level and on all others
 COLD = 0.05  # last temperature, in units of the first
@@ -211,7 +211,7 @@ def _coarsen(
     from . import halving_kernels
 
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    indptr, peer, weight = model.indptr, model.peer, model.weight
+    indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
     size = np.ones(len(indptr) - 1, dtype=np.int64)
     levels: list[Level] = []
     for starts in layers[-2::-1]:
@@ -219,16 +219,18 @@ def _coarsen(
         if groups < COARSEST:
             break
         group_of = _grouped(indptr, peer, weight, size, groups, random)
-        indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group_of, groups)
+        indptr, peer, weight = halving_kernels.contract(
+            indptr, peer, weight, group_of.astype(np.int32), groups
+        )
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
-        levels.append(Level(starts, group_of, indptr, peer, weight))
+        levels.append(Level(starts, group_of, indptr, peer, weight.astype(np.int64)))
     return levels[::-1]
 
 
 def _grouped(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
+    weight: NDArray[np.float64],
     size: NDArray[np.int64],
     groups: int,
     random: NDArray[np.uint64],

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.mapper import Count, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.topologies import Mapping, Topology, hierarchy
@@ -48,7 +47,7 @@ def recursive_bisection(
     tries : int
         Bisections of which the best is taken, at every step.
     """
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     return bisected(model, topology, rng, tries)[: traffic.ranks]
 
 

@@ -54,7 +54,8 @@ def ruin_and_recreate(
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     end = None if seconds is None else now() + seconds
     above, spans = topology.nodes, spans_of(topology)
-    heat = hot * float(model.weight.mean()) if len(model.weight) else 0.0
+    weight = model.weight.astype(np.float64)
+    heat = hot * float(weight.mean()) if len(weight) else 0.0
     for span in spans:
         block = search.assignment.places // span
         groups = topology.nodes // span
@@ -67,7 +68,7 @@ def ruin_and_recreate(
         made, part = 0, 0.0
         while part < 1 and not search.done():
             ruin_recreate_kernels.recreate(
-                model.indptr, model.peer, model.weight, block, parent, most, some,
+                model.indptr, model.peer, weight, block, parent, most, some,
                 heat * (1 - part), random,
             )  # fmt: skip
             made += some

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.mapper import Count, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
@@ -54,7 +53,7 @@ def fold(
     tries : int
         Most folds to look at.
     """
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     folded = best_fold(traffic, topology, model, objective, tries)
     return bisected(model, topology, rng)[: traffic.ranks] if folded is None else folded
 

@@ -16,7 +16,7 @@ from hopmap.mappers.objectives import cost_bound, cost_model, objective_named, w
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .assignment import assign, assignment_of, cost_of, with_table
+from .assignment import assign, assignment_of, cost_of
 
 if TYPE_CHECKING:
     from .annealing_kernels import Assignment
@@ -148,7 +148,7 @@ class AnnealingSearch(Cooling):
         rng: np.random.Generator,
         watch: Watch,
     ) -> None:
-        model = with_table(cost_model(traffic, topology, objective), topology)
+        model = cost_model(traffic, topology, objective)
         assignment = assignment_of(model, topology, with_free_slots(initial, topology), rng)
         super().__init__(model, assignment, watch, cost_bound(model, topology))
         self.topology = topology

@@ -40,7 +40,7 @@ from hopmap.mappers.orders.sweep import sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .assignment import assignment_of, with_table
+from .assignment import assignment_of
 
 if TYPE_CHECKING:
     from .annealing_kernels import Assignment
@@ -176,7 +176,7 @@ def climb(
     rng: np.random.Generator,
 ) -> None:
     """Exchange ranks, beginning with a mapping of that value, until the budget is used up."""
-    model = with_table(cost_model(traffic, topology, "hop_bytes"), topology)
+    model = cost_model(traffic, topology, "hop_bytes")
     assignment = assignment_of(model, topology, with_free_slots(start, topology), rng)
     places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
     if not len(assignment.active) or (places == places[0]).all():

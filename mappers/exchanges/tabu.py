@@ -39,7 +39,6 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .annealing_run import AnnealingSearch
-from .assignment import with_table
 
 if TYPE_CHECKING:
     from .tabu_kernels import TabuSearch
@@ -103,7 +102,7 @@ def tabu(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     watch = Watch(seconds, progress)
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     bound = cost_bound(model, topology)
     search = begun(model, with_free_slots(initial, topology), rng)

@@ -123,7 +123,7 @@ def timer(
         raise MappingError(f"mapper timer: {error}") from None
     node_of = with_free_slots(initial, topology) if free_slots else initial
     labels, label_of = extended(cube, node_of)
-    model = cost_model(traffic, topology, objective)
+    model = cost_model(traffic, topology, objective, few=True)
     indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
 
     def valued(owned: NDArray[np.int64]) -> tuple[int, int]:

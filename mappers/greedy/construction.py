@@ -50,7 +50,7 @@ def most_connected_first(
     from .most_connected_kernels import place
 
     announce_quadratic(name, traffic.ranks)
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     place(model, topology.slots, centre(topology), rule, node_of)
     return node_of

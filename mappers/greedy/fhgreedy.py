@@ -64,7 +64,7 @@ def fhgreedy(
     from .fhgreedy_kernels import grow
 
     announce_quadratic("fhgreedy", traffic.ranks)
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     begin = first_node("fhgreedy", topology, start)
     made = []
     for count in (0, 1) if seeds is None else (seeds,):

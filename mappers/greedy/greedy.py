@@ -53,7 +53,7 @@ def greedy_embedding(
     """
     from .greedy_kernels import embed
 
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     embed(model, topology.slots, first_node("greedy", topology, start), node_of)
     return node_of

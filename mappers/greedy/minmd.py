@@ -80,7 +80,7 @@ def minmd(
     if rule == "connected":
         if order == "maplib":
             raise MappingError("mapper minmd: order=maplib: expected it without rule=connected")
-        model = cost_model(traffic, topology, f"hop_{weight}")
+        model = cost_model(traffic, topology, f"hop_{weight}", few=True)
         model = model._replace(weight=alike(model.weight))
         minmd_kernels.place_connected(model, topology.slots, node_of)
         return node_of

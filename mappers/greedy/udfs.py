@@ -51,7 +51,7 @@ def udfs(
     """
     from .udfs_kernels import walk
 
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     source = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
     heaviest = np.lexsort((model.peer, -model.weight, source))
     model = model._replace(peer=model.peer[heaviest], weight=model.weight[heaviest])

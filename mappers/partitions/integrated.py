@@ -86,7 +86,7 @@ def integrated(
 
     few_nodes("integrated", traffic, topology)
     watch = Watch(seconds, progress, clock)
-    model = cost_model(traffic, topology, objective)
+    model = cost_model(traffic, topology, objective, few=True)
     graph, machine = _vertices(model, traffic.ranks), machine_of(model, topology)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     number = np.full(topology.nodes, -1, dtype=np.int32)

@@ -125,5 +125,5 @@ def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     """Ranks and the weights of their pairs."""
     from .partition_kernels import Graph
 
-    model = cost_model(traffic, topology, objective)
+    model = cost_model(traffic, topology, objective, few=True)
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)

@@ -97,10 +97,6 @@ def program_of_source(
     TraceError
         As `Source.calls` and `program_of_traffic`.
     """
-    from .from_schedule import program_of_schedule
-    from .from_trace import lower
-    from .from_traffic import program_of_traffic
-
     algorithms = _named(source, algorithms)
     if steps is not None and source.kind != "benchmark":
         raise ParameterError(
@@ -110,11 +106,17 @@ def program_of_source(
         if rounds is not None:
             raise ParameterError(f"rounds {rounds}: only for traffic, {source.name} is a trace")
         if source.kind == "schedule":
+            from .from_schedule import program_of_schedule
+
             return SourceProgram(program_of_schedule(source.schedule()), None)
+        from .from_trace import lower
+
         calls = source.trace(steps) if written_out else source.calls(steps)
         return SourceProgram(lower(calls, algorithms), calls)
     if rounds is None and source.kind == "stencil":
         rounds = 1
+    from .from_traffic import program_of_traffic
+
     return SourceProgram(
         program_of_traffic(source.traffic(), rounds=rounds, name=source.name), None
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -70,13 +70,16 @@ def test_a_place_is_taken_again_after_a_packet_and_two_latencies(engine, buffer,
 
 
 @engines
-@pytest.mark.parametrize("buffer", [1, 2])
-@pytest.mark.parametrize("flit", [1, 100, PACKET - 1, PACKET, 2 * PACKET])
 @pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
 def test_with_credits_of_flits_a_place_is_taken_again_a_flit_and_two_latencies_after_it_is_left(
-    engine, buffer, flit, switching
+    engine, switching
 ):
     """Wormhole: the next packet follows flit by flit, once the link is idle."""
+    for buffer, flit in product([1, 2], [1, 100, PACKET - 1, PACKET, 2 * PACKET]):
+        follow_flit_by_flit(engine, switching, buffer, flit)
+
+
+def follow_flit_by_flit(engine, switching, buffer, flit):
     packets, hops = 9, 3
     found = one_message(
         packets, hops, engine, network_buffer=buffer, network_flit=flit, switching=switching

@@ -135,7 +135,7 @@ def test_they_agree_where_many_packets_meet(switching, eager_limit):
     parameters = Parameters(
         packet_size=500, eager_limit=eager_limit, switching=switching, control_bytes=1200
     )
-    program, topology = exchange(12, 6_400, 2), torus((3, 2, 2))
+    program, topology = exchange(12, 6_400, 1), torus((3, 2, 2))
     said = agree(
         *(program, topology, np.arange(12), parameters), record_operations=True, record_links=50
     )
@@ -153,7 +153,7 @@ def test_they_agree_where_packets_wait_for_room(arbitration, eager_limit):
         network_virtual_channels=4,
         network_arbitration=arbitration,
     )
-    program, topology = exchange(15, 6_400, 2), torus((5, 3))
+    program, topology = exchange(15, 3_200, 1), torus((5, 3))
     said = agree(
         *(program, topology, np.arange(15), parameters), record_operations=True, record_links=50
     )

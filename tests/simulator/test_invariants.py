@@ -98,10 +98,58 @@ def columns(result):
 @pytest.mark.parametrize("engine", ENGINES)
 @EXAMPLES
 @given(run=runs(gaps=True))
-def test_operations_account_for_every_second_of_every_rank(engine, run):
-    lists, *_, parameters = run
+def test_what_holds_of_every_run(engine, run):
+    lists, _, topology, node_of, parameters = run
     program = program_of("any", lists)
-    result = replayed(run, engine=engine, record_operations=True)
+    result, again = (
+        simulate(
+            program,
+            topology,
+            node_of,
+            parameters=parameters,
+            engine=engine,
+            record_operations=True,
+        )
+        for _ in range(2)
+    )
+    the_same_run_twice_gives_the_same_bytes(result, again)
+    the_time_of_a_rank_is_computing_overhead_and_waiting(result)
+    links_carry_what_the_static_metric_says(result, program, topology, node_of)
+    operations_account_for_every_second_of_every_rank(result, program, parameters)
+    receives_are_matched_one_to_one_on_their_channel(program)
+
+
+def the_same_run_twice_gives_the_same_bytes(*results):
+    one, other = map(columns, results)
+    assert [column.tobytes() for column in one] == [column.tobytes() for column in other]
+
+
+def the_time_of_a_rank_is_computing_overhead_and_waiting(result):
+    parts = result.compute + result.communicate + result.wait
+    assert np.allclose(result.finish, parts, rtol=1e-12, atol=0)
+    assert (result.wait >= 0).all()
+
+
+def links_carry_what_the_static_metric_says(result, program, topology, node_of):
+    traffic = program.traffic()
+    source, target = node_of[traffic.src], node_of[traffic.dst]
+    assert np.array_equal(result.link_messages, topology.loads(source, target, traffic.messages))
+    assert np.array_equal(result.link_bytes, topology.loads(source, target, traffic.bytes))
+    away = source != target
+    for servers, place, used in (
+        (result.injection, source, away),
+        (result.ejection, target, away),
+        (result.memory, source, ~away),
+    ):
+        for counted, weight in (
+            (servers.messages, traffic.messages),
+            (servers.bytes, traffic.bytes),
+        ):
+            expected = np.bincount(place[used], weight[used], minlength=topology.nodes)
+            assert np.array_equal(counted, expected)
+
+
+def operations_account_for_every_second_of_every_rank(result, program, parameters):
     ops, times = result.operations, result.message_times
     kind = program.kind[ops.row]
     assert (np.diff(ops.row) == 1).all()  # no loops: every row once
@@ -149,47 +197,15 @@ def test_operations_account_for_every_second_of_every_rank(engine, run):
         assert (before <= after).all()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@EXAMPLES
-@given(run=runs(gaps=True))
-def test_links_carry_what_the_static_metric_says(engine, run):
-    lists, _, topology, node_of, _ = run
-    result = replayed(run, engine=engine)
-    traffic = program_of("any", lists).traffic()
-    source, target = node_of[traffic.src], node_of[traffic.dst]
-    assert np.array_equal(result.link_messages, topology.loads(source, target, traffic.messages))
-    assert np.array_equal(result.link_bytes, topology.loads(source, target, traffic.bytes))
-    away = source != target
-    for servers, place, used in (
-        (result.injection, source, away),
-        (result.ejection, target, away),
-        (result.memory, source, ~away),
-    ):
-        for counted, weight in (
-            (servers.messages, traffic.messages),
-            (servers.bytes, traffic.bytes),
-        ):
-            expected = np.bincount(place[used], weight[used], minlength=topology.nodes)
-            assert np.array_equal(counted, expected)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@EXAMPLES
-@given(run=runs(gaps=True))
-def test_the_same_run_twice_gives_the_same_bytes(engine, run):
-    one, other = (columns(replayed(run, engine=engine, record_messages=True)) for _ in range(2))
-    assert [column.tobytes() for column in one] == [column.tobytes() for column in other]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@EXAMPLES
-@given(run=runs(gaps=True))
-def test_the_time_of_a_rank_is_computing_overhead_and_waiting(engine, run):
-    result = replayed(run, engine=engine)
-    assert np.allclose(
-        result.finish, result.compute + result.communicate + result.wait, rtol=1e-12, atol=0
-    )
-    assert (result.wait >= 0).all()
+def receives_are_matched_one_to_one_on_their_channel(program):
+    rank = program.rank_of_row()
+    sends, takes = program.sends(), program.receives()
+    assert (takes >= 0).all()
+    assert len(set(takes.tolist())) == len(takes)
+    assert np.array_equal(rank[sends], program.peer[takes])
+    assert np.array_equal(program.peer[sends], rank[takes])
+    assert np.array_equal(program.tag[sends], program.tag[takes])
+    assert set(program.kind[takes].tolist()) <= {Op.RECV, Op.IRECV}
 
 
 @EXAMPLES
@@ -339,21 +355,6 @@ def test_eager_messages_of_a_pair_do_not_overtake_each_other(run):
             pair = (times.source == source) & (times.target == target)
             assert (np.diff(times.sent[pair]) >= 0).all()
             assert (np.diff(times.delivered[pair]) >= 0).all()
-
-
-@EXAMPLES
-@given(runs())
-def test_receives_are_matched_one_to_one_on_their_channel(run):
-    lists, _, _, _, _ = run
-    program = program_of("any", lists)
-    rank = program.rank_of_row()
-    sends, takes = program.sends(), program.receives()
-    assert (takes >= 0).all()
-    assert len(set(takes.tolist())) == len(takes)
-    assert np.array_equal(rank[sends], program.peer[takes])
-    assert np.array_equal(program.peer[sends], rank[takes])
-    assert np.array_equal(program.tag[sends], program.tag[takes])
-    assert set(program.kind[takes].tolist()) <= {Op.RECV, Op.IRECV}
 
 
 def test_packets_tend_to_fair_shares_as_they_shrink():

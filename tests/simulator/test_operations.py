@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.simulator import ENGINES, Op, Parameters, lower, program_of, simulate
+from hopmap.simulator import ENGINES, Op, Parameters, program_of, simulate
 from hopmap.topologies import mesh
-from hopmap.traces import read_trace
 
 # Over one link, one byte a second and no latency but the link's: seconds are easy to add up.
 SECONDS = Parameters(
@@ -81,8 +80,8 @@ def test_loops_are_written_out_and_a_wait_is_for_the_latest():
 
 
 @pytest.mark.parametrize("name", ["edge.X.8", "is.S.16", "mg.S.16"])
-def test_a_background_strand_begins_at_its_start_and_ends_what_waits_for_it(name, data):
-    program = lower(read_trace(data / name))
+def test_a_background_strand_begins_at_its_start_and_ends_what_waits_for_it(name, lowered):
+    program = lowered(name)
     result = simulate(
         program,
         mesh((4, 4)),

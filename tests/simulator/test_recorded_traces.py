@@ -19,16 +19,17 @@ SHARED = ["lu.S.16", "cg.S.16", "sp.S.9", "bt.S.9", "ft.S.16"]
 TOPOLOGIES = ["mesh:4x4", "torus:4x2x2", "haec:2x2x4"]
 
 
+@cache
 def archive(name):
     for folder in (ROOT / "tests" / "data", ROOT.parent / "shared" / "nas"):
         if (folder / name).is_dir():
-            return folder / name
+            return read_trace(folder / name)
     pytest.skip(f"{name} is not here (needs ../shared/nas)")
 
 
 @pytest.fixture(scope="module", params=SHIPPED + SHARED)
 def recorded(request):
-    trace = read_trace(archive(request.param))
+    trace = archive(request.param)
     return trace, lower(trace)
 
 
@@ -36,11 +37,6 @@ def mappings(ranks, nodes):
     yield np.arange(ranks)
     yield nodes - 1 - np.arange(ranks)
     yield np.random.default_rng(7).permutation(nodes)[:ranks]
-
-
-@cache
-def large():
-    return lower(read_trace(archive("lu.W-it20.64")))
 
 
 def test_the_programs_own_messages_are_the_recorded_ones(recorded):
@@ -71,16 +67,16 @@ def test_replay_carries_over_every_link_what_the_static_metric_says(recorded, sp
         assert bits(compiled) == bits(result)
 
 
-@pytest.mark.parametrize("spec", ["torus:4x4x4", *slow("mesh:8x8", "haec:4x4x4")])
+@pytest.mark.parametrize("spec", slow("torus:4x4x4", "mesh:8x8", "haec:4x4x4"))
 def test_engines_agree_on_the_largest_recorded_run(spec):
-    program, topology = large(), topology_from_spec(spec)
+    program, topology = lower(archive("lu.W-it20.64")), topology_from_spec(spec)
     node_of = np.random.default_rng(7).permutation(64)
     one, other = (simulate(program, topology, node_of, engine=e) for e in ("simpy", "compiled"))
     assert bits(one) == bits(other)
 
 
 def test_small_eager_limits_and_recorded_computation_work_too():
-    program = lower(read_trace(archive("edge.X.8")))
+    program = lower(archive("edge.X.8"))
     topology = topology_from_spec("torus:2x2*2")
     node_of = np.arange(8) // 2
     result = simulate(program, topology, node_of, parameters=Parameters(eager_limit=16))
@@ -92,7 +88,7 @@ def test_small_eager_limits_and_recorded_computation_work_too():
 
 @pytest.mark.parametrize("ranks", [4, 16])
 def test_the_generated_lu_takes_exactly_as_long_as_the_recorded_one(ranks):
-    programs = lower(read_trace(archive(f"lu.S.{ranks}"))), lower(nas_trace(f"lu.S.{ranks}"))
+    programs = lower(archive(f"lu.S.{ranks}")), lower(nas_trace(f"lu.S.{ranks}"))
     topology = topology_from_spec("torus:4x4")
     one, other = (
         simulate(program, topology, np.arange(ranks), parameters=Parameters(compute_scale=0))

@@ -21,7 +21,7 @@ from hopmap.topologies import topology_from_spec
 from support import free_ends
 from support.random_runs import random_runs
 from support.results import bits
-from support.slow import examples
+from support.slow import examples, slow
 
 PACKET, BANDWIDTH, LATENCY = 1000, 1e9, 0.25e-6
 TICK = PACKET / BANDWIDTH  # seconds of a packet
@@ -204,10 +204,11 @@ def outcome(program, topology, node_of, parameters, engine, **more):
     return bits(result)
 
 
+@pytest.mark.parametrize("nic", ["fifo", *slow("round_robin")])
 @examples(200)
-@given(random_runs(), ways, st.booleans(), st.sampled_from([0, 7]))
-def test_both_engines_send_packets_the_same_ways(run, way, operations, links):
-    drawn = chosen(run, way)
+@given(random_runs(), ways, st.booleans(), st.sampled_from([0, 7]), st.integers(1, 2))
+def test_both_engines_send_packets_the_same_ways(nic, run, way, operations, links, rails):
+    drawn = chosen(run, way | {"nic": nic, "nic_rails": 1 if nic == "fifo" else rails})
     one, other = (
         outcome(*drawn, engine, record_operations=operations, record_links=links)
         for engine in ("simpy", "compiled")
@@ -261,7 +262,6 @@ def everyone(ranks, packets):
 
 
 @engines
-@pytest.mark.parametrize("routing", ROUTING[1:])
 @pytest.mark.parametrize(
     ("spec", "needed"),
     [
@@ -274,20 +274,17 @@ def everyone(ranks, packets):
         ),
     ],
 )
-def test_with_one_place_a_channel_nothing_stands_still_and_nothing_is_lost(
-    spec, needed, routing, engine
-):
-    if routing not in needed:
-        return
+def test_with_one_place_a_channel_nothing_stands_still_and_nothing_is_lost(spec, needed, engine):
     nodes = topology_from_spec(spec).nodes
     lists = everyone(nodes, 3)
-    few = {"network_buffer": 1, "network_virtual_channels": needed[routing]}
-    run = replayed(lists, spec, range(nodes), routing, engine, **few)
-    assert run.ejection.bytes.sum() == nodes * (nodes - 1) * 3 * PACKET
-    if needed[routing] > 1:
-        few["network_virtual_channels"] -= 1
-        with pytest.raises(ParameterError, match=rf"in a ring: expected {needed[routing]} at"):
-            replayed(lists, spec, range(nodes), routing, engine, **few)
+    for routing, channels in needed.items():
+        few = {"network_buffer": 1, "network_virtual_channels": channels}
+        run = replayed(lists, spec, range(nodes), routing, engine, **few)
+        assert run.ejection.bytes.sum() == nodes * (nodes - 1) * 3 * PACKET, routing
+        if channels > 1:
+            few["network_virtual_channels"] -= 1
+            with pytest.raises(ParameterError, match=rf"in a ring: expected {channels} at"):
+                replayed(lists, spec, range(nodes), routing, engine, **few)
 
 
 @engines
@@ -306,7 +303,7 @@ def test_a_packet_that_finds_its_own_link_full_takes_another(engine):
 @examples(100)
 @given(random_runs(), ways)
 def test_nothing_is_lost_and_minimal_ways_are_as_long_as_the_routes(run, way):
-    program, topology, node_of, parameters = chosen(run, way)
+    program, topology, node_of, parameters = chosen(run, way | {"nic": "fifo", "nic_rails": 1})
     fixed = replace(parameters, network_routing="deterministic")
     try:
         expected = simulate(program, topology, node_of, parameters=fixed, engine="compiled")

@@ -79,12 +79,12 @@ def scripts(schedule: Any, members: int) -> list[list[Event]]:
     return [settled([event for _, event in sorted(mine)]) for mine in rows]
 
 
-def assert_same_scripts(schedule: Any, expected: list[Script]) -> None:
-    """Compare rank by rank, saying what differs first."""
+def assert_same_scripts(schedule: Any, expected: list[Script], *about: object) -> None:
+    """Compare rank by rank, saying what differs first, and what the call is about."""
     for rank, (ours, theirs) in enumerate(
         zip(scripts(schedule, len(expected)), map(settled, expected), strict=True)
     ):
-        assert ours == theirs, f"rank {rank} of {len(expected)}"
+        assert ours == theirs, f"rank {rank} of {len(expected)} {about}"
 
 
 def blocks_of(members: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -83,7 +83,7 @@ def test_rabenseifners_reduction():
     for size in SIZES:
         for root in range(min(size, 6)):
             expected = [r.reduce_redscat_gather(rank, size, root, COUNT) for rank in range(size)]
-            assert_same_scripts(algorithm(size, root, np.array([COUNT])), expected)
+            assert_same_scripts(algorithm(size, root, np.array([COUNT])), expected, root)
 
 
 @pytest.mark.parametrize("name", BARRIERS)
@@ -104,4 +104,4 @@ def test_alltoalls():
             ("linear_sync", pairs, ranks(size, c.alltoall_basic_linear, given)),
             ("bruck", equal, ranks(size, c.alltoall_bruck, 7)),
         ):
-            assert_same_scripts(table[name](size, 0, volume), expected)
+            assert_same_scripts(table[name](size, 0, volume), expected, name)

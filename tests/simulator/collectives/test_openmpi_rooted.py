@@ -90,7 +90,7 @@ def test_calls_of_every_rank(operation, name):
         volume = np.array([COUNT]) if operation in ("bcast", "reduce") else np.full(size, COUNT)
         given = options if segment is None else options | {"segment": segment}
         ours = ALGORITHMS[operation][name](size, root % size, volume, **given)
-        assert_same_scripts(ours, expected(size, root % size, segment))
+        assert_same_scripts(ours, expected(size, root % size, segment), root, segment)
 
 
 def test_the_trees_of_eight_members_are_those_that_the_source_draws():

@@ -24,7 +24,7 @@ from hopmap.simulator import (
 from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import mesh, topology_from_spec, torus
-from hopmap.traces import nas_folded, read_trace
+from hopmap.traces import nas_folded
 from support.free_ends import as_fast_as
 from support.random_loops import any_runs
 from support.slow import examples
@@ -331,8 +331,8 @@ def test_end_points_are_on_the_path():
 
 @pytest.mark.parametrize("spec", ["mesh:4x2x2", "torus:4x4", "haec:2x2x2*2", "fattree:4x4"])
 @pytest.mark.parametrize("eager_limit", [0, 64_000])
-def test_the_path_of_a_recorded_run_adds_up(data, spec, eager_limit):
-    program = lower(read_trace(data / "mg.S.16"))
+def test_the_path_of_a_recorded_run_adds_up(lowered, spec, eager_limit):
+    program = lowered("mg.S.16")
     topology = topology_from_spec(spec)
     node_of = np.arange(16) // topology.slots[0]
     parameters = Parameters(eager_limit=eager_limit, compute_scale=1e-3)

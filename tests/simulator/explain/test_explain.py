@@ -23,14 +23,13 @@ from hopmap.simulator import (
     simulate,
 )
 from hopmap.topologies import haec, mesh, torus
-from hopmap.traces import read_trace
 from support.collective_calls import collective, trace_of_calls
 from support.random_loops import any_runs
 
 
-@pytest.fixture(scope="module")
-def mg(data):
-    return lower(read_trace(data / "mg.S.16"))
+@pytest.fixture
+def mg(lowered):
+    return lowered("mg.S.16")
 
 
 def test_where_all_links_are_alike_the_links_that_need_longest_are_the_hot_ones(mg):

@@ -15,7 +15,7 @@ from hopmap.errors import HopmapWarning
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.goal import loggops_options, write_goal
 from hopmap.topologies import cluster
-from hopmap.traces import Traffic, read_trace
+from hopmap.traces import Traffic
 from hopmap.traces.nas.benchmarks import nas_folded
 
 OPERATION = re.compile(r"(\w+): (?:(calc) (\d+)|(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+))")
@@ -97,9 +97,9 @@ c7 requires l6
 
 
 @pytest.mark.parametrize("name", ["edge.X.8", "lu.S.4", "is.S.16", "mg.S.16"])
-def test_a_recorded_trace_sends_the_same_and_computes_the_same(tmp_path, data, name):
+def test_a_recorded_trace_sends_the_same_and_computes_the_same(tmp_path, lowered, name):
     """Non-blocking collectives (edge.X.8) included; the empty message has a byte."""
-    program = lower(read_trace(data / name))
+    program = lowered(name)
     write_goal(tmp_path / "x.goal", program, compute_scale=0.5)
     ranks, traffic = read_goal(tmp_path / "x.goal"), program.traffic()
     written = traffic_of_goal(ranks)
@@ -203,9 +203,9 @@ def test_loggopsim_has_the_times_of_its_readme(tmp_path):
 @pytest.mark.parametrize(
     ("name", "apart"), [("edge.X.8", 3e-4), ("lu.S.4", 0.032), ("mg.S.16", 0.013)]
 )
-def test_loggopsim_and_hopmap_are_close_on_recorded_traces(tmp_path, data, name, apart):
+def test_loggopsim_and_hopmap_are_close_on_recorded_traces(tmp_path, lowered, name, apart):
     """LogGOPSim's receivers are busy until the last byte, hopmap's are not: it is never faster."""
-    program, parameters = lower(read_trace(data / name)), Parameters(**LOGGP)
+    program, parameters = lowered(name), Parameters(**LOGGP)
     network = cluster([1] * program.ranks).with_links(bandwidth=1e300, latency=0)
     mine = simulate(
         program, network, range(program.ranks), parameters=parameters, engine="analytic"

@@ -13,7 +13,7 @@ from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export import perfetto
 from hopmap.simulator.export.perfetto import ViewerError, write_perfetto
 from hopmap.topologies import mesh, topology_from_spec
-from hopmap.traces import TraceError, nas_folded, read_trace
+from hopmap.traces import TraceError, nas_folded
 
 # Duffy, Sinclair: Trace Event Format, Google, 2016
 # (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): the JSON object
@@ -97,9 +97,9 @@ def threads(events):
 
 
 @pytest.mark.parametrize("name", ["edge.X.8", "lu.S.8"])
-def test_slices_nest_and_arrows_begin_and_end_in_them(data, tmp_path, name):
+def test_slices_nest_and_arrows_begin_and_end_in_them(lowered, tmp_path, name):
     recorded = name == "edge.X.8"
-    program = lower(read_trace(data / name) if recorded else nas_folded(name, steps=1))
+    program = lowered(name) if recorded else lower(nas_folded(name, steps=1))
     result, events = timeline(tmp_path, program, links=20, compute_scale=0.1)
     slices = threads(events)
     for of_thread in slices.values():

@@ -78,9 +78,8 @@ def messages_of(trace):
 
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("scale", [0.0, 1.0])
-def test_traffic_collectives_and_all_else_are_the_recordings(data, name, scale):
-    trace = read_trace(data / name)
-    program = lower(trace)
+def test_traffic_collectives_and_all_else_are_the_recordings(recording, lowered, name, scale):
+    trace, program = recording(name), lowered(name)
     result = replayed(program, compute_scale=scale)
     run = retimed(trace, program, result)
     assert traffic_of(run).same_as(traffic_of(trace))
@@ -96,9 +95,8 @@ def test_traffic_collectives_and_all_else_are_the_recordings(data, name, scale):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.16"])
-def test_nothing_is_received_before_it_is_sent(data, name, engine):
-    trace = read_trace(data / name)
-    program = lower(trace)
+def test_nothing_is_received_before_it_is_sent(recording, lowered, name, engine):
+    trace, program = recording(name), lowered(name)
     result = replayed(program, engine, compute_scale=0.0)
     sent, received = messages_of(retimed(trace, program, result))
     assert len(received) == len(sent) > 100
@@ -157,9 +155,8 @@ def test_a_send_by_hand_between_user_regions():
 
 
 @pytest.mark.parametrize("name", ["edge.X.8", "lu.S.4"])
-def test_written_archives_are_read_again(data, tmp_path, name):
-    trace = read_trace(data / name)
-    program = lower(trace)
+def test_written_archives_are_read_again(recording, lowered, tmp_path, name):
+    trace, program = recording(name), lowered(name)
     result = replayed(program)
     run = retimed(trace, program, result)
     write_trace(run, tmp_path / "run", node_of=np.arange(program.ranks))
@@ -172,9 +169,8 @@ def test_written_archives_are_read_again(data, tmp_path, name):
 
 
 @pytest.mark.skipif(not shutil.which("otf2-print"), reason="no otf2-print on this machine")
-def test_otf2_print_reads_it_and_its_last_timestamp_is_the_makespan(data, tmp_path):
-    trace = read_trace(data / "is.S.16")
-    program = lower(trace)
+def test_otf2_print_reads_it_and_its_last_timestamp_is_the_makespan(recording, lowered, tmp_path):
+    trace, program = recording("is.S.16"), lowered("is.S.16")
     result = replayed(program, compute_scale=0.0)
     write_trace(retimed(trace, program, result), tmp_path / "run")
     printed = subprocess.run(
@@ -230,8 +226,8 @@ def test_loops_of_a_program_are_written_out():
     assert (run.kind == Kind.RECV).sum() == 10
 
 
-def test_what_does_not_belong_together_is_refused(data):
-    trace, other = read_trace(data / "lu.S.4"), nas_trace("lu.S.4", steps=1)
+def test_what_does_not_belong_together_is_refused(recording):
+    trace, other = recording("lu.S.4"), nas_trace("lu.S.4", steps=1)
     program = lower(trace)
     silent = simulate(program, torus((4, 4)), range(4), engine="compiled")
     with pytest.raises(TraceError, match=r"expected simulate\(record_operations=True\)"):

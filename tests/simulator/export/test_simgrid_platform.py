@@ -12,13 +12,12 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from hopmap.simulator import Op, Parameters, lower, program_of, simulate
+from hopmap.simulator import Op, Parameters, program_of, simulate
 from hopmap.simulator.export.simgrid_platform import ENVELOPE, platform_xml, smpirun_options
 from hopmap.simulator.export.time_independent import write_tit
 from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.run_plan import paths, speeds
 from hopmap.topologies import TopologyError, haec, mesh, topology_from_spec, torus
-from hopmap.traces import read_trace
 
 # Where the models coincide: eager messages, no overheads, nothing but links that SimGrid has.
 ALIKE = Parameters(
@@ -242,8 +241,8 @@ def test_a_rendezvous_of_simgrid_has_no_handshake(tmp_path):
 
 
 @needs_smpirun
-def test_they_agree_on_a_recorded_trace_and_on_a_torus_of_simgrid(tmp_path, data):
-    program, topology = lower(read_trace(data / "lu.S.4")), torus((3, 2))
+def test_they_agree_on_a_recorded_trace_and_on_a_torus_of_simgrid(tmp_path, lowered):
+    program, topology = lowered("lu.S.4"), torus((3, 2))
     node_of = [4, 0, 5, 1]
     mine = ours(program, topology, node_of)
     for zone in ("routes", "torus"):

@@ -11,7 +11,7 @@ from hopmap.errors import HopmapWarning
 from hopmap.simulator import Op, Parameters, lower, program_of, simulate
 from hopmap.simulator.export.time_independent import FLOPS, write_tit
 from hopmap.topologies import mesh
-from hopmap.traces import TraceError, read_trace
+from hopmap.traces import TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
 from support.made_traces import fence, put, window_trace
 from support.slow import examples
@@ -139,8 +139,8 @@ def test_what_is_read_back_replays_alike(tmp_path_factory, lists, eager):
 
 
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.16", "is.S.16"])
-def test_a_recorded_trace_keeps_all_its_messages(tmp_path, data, name):
-    program = lower(read_trace(data / name))
+def test_a_recorded_trace_keeps_all_its_messages(tmp_path, lowered, name):
+    program = lowered(name)
     write_tit(tmp_path / "out", program)
     again = program_of(name, read_tit(tmp_path / "out"))
     for matrix in ("src", "dst", "messages", "bytes"):
@@ -165,8 +165,8 @@ def test_compute_is_scaled_and_left_out_at_zero(tmp_path):
         assert bool(found) == (scale > 0)
 
 
-def test_what_goes_on_in_the_background_cannot_be_said(tmp_path, data):
-    program = lower(read_trace(data / "edge.X.8"))
+def test_what_goes_on_in_the_background_cannot_be_said(tmp_path, lowered):
+    program = lowered("edge.X.8")
     assert (program.kind == Op.START).any()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "kept").write_text("as it was")

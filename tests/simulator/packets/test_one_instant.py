@@ -99,7 +99,7 @@ AT_ONCE = (  # requests, grants and data of four empty messages
 )
 
 
-@examples(800)
+@examples(400)
 @example(AT_ONCE)
 @given(runs())
 def test_both_engines_handle_what_meets_at_one_instant_in_the_same_order(run):

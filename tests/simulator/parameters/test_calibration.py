@@ -56,7 +56,7 @@ def machines(draw):
     return parameters, {"bandwidth": bandwidth, "latency": draw(figure(2e-8, 1e-6))}
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=5)
 @given(machines())
 def test_with_several_hops_and_a_break_every_parameter_comes_back(machine):
     parameters, link = machine
@@ -73,7 +73,7 @@ def test_with_several_hops_and_a_break_every_parameter_comes_back(machine):
     assert found_link == pytest.approx(link, rel=1e-4)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=8)
 @given(machines(), st.booleans())
 def test_simulated_with_the_fit_a_single_ping_pong_has_the_measured_times(machine, eager):
     """What cannot be told apart is in the right sum."""
@@ -92,7 +92,7 @@ def test_simulated_with_the_fit_a_single_ping_pong_has_the_measured_times(machin
     assert (fit.break_between is None) == eager
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=8)
 @given(machines(), st.integers(0, 2**32 - 1))
 def test_noise_and_wild_values_are_bounded(machine, seed):
     """Two per cent of noise, and of every tenth measurement many times the time."""
@@ -108,7 +108,7 @@ def test_noise_and_wild_values_are_bounded(machine, seed):
 
 
 def test_of_hundreds_of_sizes_the_break_is_found():
-    sizes = np.arange(0, 40_000, 64)
+    sizes = np.arange(0, 20_000, 64)
     late = np.where(sizes >= 12_800, 3, 1)
     fit = calibrate(PingPong(sizes, 1e-6 + late * 5e-7 + sizes / 1e10, np.ones_like(sizes)))
     assert fit.break_between == (12_736, 12_800)

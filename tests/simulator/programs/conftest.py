@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from support.archives import archive_of
@@ -17,3 +19,9 @@ def filled(tmp_path):
         return tmp_path / "made"
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def unguarded(monkeypatch):
+    """Archives that are filled in by hand harm nobody: no fork guards this process."""
+    monkeypatch.delattr(os, "fork")

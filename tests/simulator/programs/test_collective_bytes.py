@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hopmap.simulator import lower
@@ -12,6 +12,7 @@ from hopmap.simulator.programs.from_collectives import NOT_IN_PLACE
 from hopmap.traces import Collective, read_trace, write_trace
 from support.collective_calls import collective, trace_of_calls
 from support.scorep_bytes import WITH_ROOT, recorded
+from support.slow import examples
 
 # Bytes of all members together, p of them, for a buffer or block of b.
 BYTES = {
@@ -49,7 +50,7 @@ def calls_of(operation, sizes, members, root, in_place):
 
 
 @pytest.mark.parametrize(("operation", "algorithm"), BYTES, ids=" by ".join)
-@settings(deadline=None)
+@examples(40, least=10)
 @given(
     members=st.integers(2, 9),
     sizes=st.lists(st.integers(1, 10**9), min_size=1, max_size=3),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator.programs.nas_rate import fit_rate
-from hopmap.traces import TraceError, nas_trace, read_trace
+from hopmap.traces import TraceError, nas_trace
 
 
 @pytest.mark.parametrize("name", ["lu.S.4", "lu.S.9", "cg.S.8", "cg.W.4", "mg.W.16", "ep.S.3"])
@@ -43,8 +43,8 @@ def test_start_up_does_not_count():
 
 
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.16", "is.S.16"])
-def test_recorded_runs_have_a_rate(name, data):
-    fit = fit_rate(read_trace(data / name), name.split(".")[0])
+def test_recorded_runs_have_a_rate(name, recording):
+    fit = fit_rate(recording(name), name.split(".")[0])
     assert fit.name == name
     assert 1e6 < fit.flops < 1e11
     assert fit.by_rank.min() <= fit.flops <= fit.by_rank.max()

@@ -36,7 +36,7 @@ def said(program, topology, node_of, parameters, engine):
     return bits(replace(result, operations=operations))
 
 
-@examples(200)
+@examples(100)
 @given(random_loop_runs())
 def test_loops_are_what_they_are_written_out(run):
     program, *place = run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,8 +27,8 @@ def free(monkeypatch):
     """Set how much memory is free, for those who ask hopmap."""
 
     def set_to(available):
-        machine = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=available))
-        monkeypatch.setitem(sys.modules, "psutil", machine)
+        free = SimpleNamespace(available=available)
+        monkeypatch.setattr("psutil.virtual_memory", lambda: free)
 
     return set_to
 
