@@ -80,7 +80,11 @@ def test_every_file_is_in_a_package_or_named_as_its_data():
         file
         for package, patterns in named["package-data"].items()
         for pattern in patterns
-        for file in (ROOT / package.replace(".", "/")).glob(pattern)
+        for file in (
+            (file for part in PARTS for file in (ROOT / part).rglob(pattern))
+            if package == "*"
+            else (ROOT / package.replace(".", "/")).glob(pattern)
+        )
     }
     known |= {file.resolve() for file in known}
     for file in [file for part in PARTS for file in (ROOT / part).rglob("*") if file.is_file()]:
