@@ -11,6 +11,7 @@ equally far from each other and from any third, as in a hierarchy.
 from __future__ import annotations
 
 from math import log
+
 import numpy as np
 from numpy.typing import NDArray
 

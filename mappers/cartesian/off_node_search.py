@@ -111,7 +111,7 @@ def ruin_and_recreate(
     rng: np.random.Generator,
 ) -> None:
     """Split the ranks of a few nodes anew, ever colder, for so long; `places` change in place."""
-    weight = peers.sent + peers.got
+    weight = (peers.sent + peers.got).astype(np.float64)
     if nodes < 2 or not len(weight):
         return
     heat, parent = HEAT * float(weight.mean()), np.zeros(nodes, dtype=np.int64)
