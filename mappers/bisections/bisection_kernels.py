@@ -6,16 +6,20 @@ dummies that are there in any order. Domains are split breadth first, all of one
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_model import CostModel
+from hopmap.mappers.sort_kernels import sort_by
 from hopmap.topologies.routing import Router, distance
 
 from .halving_kernels import TRIES, evolve
 
-SAMPLES, MORE_SAMPLES = np.int64(4), np.int64(8)  # nodes that stand for a domain, or a half of one
+SAMPLES: Any = np.int64(4)  # nodes that stand for a domain where distances are averaged
+OF_HALVES: Any = np.int64(8)  # the same for a half
 MANY, SMALL = 4096, 128  # with so many slots domains of few, most of the work, are grown once
 
 
@@ -67,9 +71,9 @@ def _apart(
     hi: int,
 ) -> float:
     """How much farther apart the halves are than what is within them."""
-    within = mean_hops(router, nodes, lo, mid, lo, mid, MORE_SAMPLES)
-    within += mean_hops(router, nodes, mid, hi, mid, hi, MORE_SAMPLES)
-    return mean_hops(router, nodes, lo, mid, mid, hi, MORE_SAMPLES) - within / 2
+    within = mean_hops(router, nodes, lo, mid, lo, mid, OF_HALVES)
+    within += mean_hops(router, nodes, mid, hi, mid, hi, OF_HALVES)
+    return mean_hops(router, nodes, lo, mid, mid, hi, OF_HALVES) - within / 2
 
 
 @subroutine
@@ -99,31 +103,6 @@ def _with_slots(slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
             nodes[count] = node
             count += 1
     return nodes[:count], count
-
-
-@subroutine
-def sort_by(key: NDArray[np.int64], items: NDArray[np.int64], spare: NDArray[np.int64]) -> None:
-    """Sort items by their keys in place, equal ones as they are, by merging runs."""
-    n = len(items)
-    width = 1
-    while width < n:
-        for lo in range(0, n - width, 2 * width):
-            mid, hi = lo + width, min(lo + 2 * width, n)
-            if key[items[mid - 1]] <= key[items[mid]]:
-                continue
-            for i in range(lo, mid):
-                spare[i] = items[i]
-            left, right = lo, mid
-            for i in range(lo, hi):
-                if left == mid:
-                    break
-                if right < hi and key[items[right]] < key[spare[left]]:
-                    items[i] = items[right]
-                    right += 1
-                else:
-                    items[i] = spare[left]
-                    left += 1
-        width *= 2
 
 
 @njit

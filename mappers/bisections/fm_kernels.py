@@ -7,13 +7,15 @@ that is how external pairs pull (terminal propagation). O(pairs * log(vertices))
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import subroutine
 
 PASSES = 4
-FIRST = np.int64(0)  # of a heap; numba compiles a function anew for a literal
+FIRST: Any = np.int64(0)  # of a heap; numba compiles a function anew for a literal
 
 
 @subroutine
@@ -157,7 +159,7 @@ def refine(
             count += 1
             for i in range(indptr[u], indptr[u + 1]):
                 v = peer[i]
-                k = np.int64(at[v])
+                k: Any = np.int64(at[v])
                 if side[v] == s:
                     gain[v] += 2 * weight[i]
                     if k > 0 and gain[heap[(k - 1) >> 1]] < gain[v]:
@@ -215,7 +217,7 @@ def grow(
         total += size[u]
         for i in range(indptr[u], indptr[u + 1]):
             v = peer[i]
-            k = np.int64(at[v])
+            k: Any = np.int64(at[v])
             if k >= 0:
                 gain[v] += 2 * weight[i]
                 if k > 0 and gain[heap[(k - 1) >> 1]] < gain[v]:

@@ -220,4 +220,5 @@ def evolve(
     for i in range(1, fresh):
         if costs[i] < costs[best]:
             best = i
-    return sides[best]
+    found: NDArray[np.int8] = sides[best]
+    return found

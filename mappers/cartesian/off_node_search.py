@@ -115,7 +115,7 @@ def ruin_and_recreate(
     """Split the ranks of a few nodes anew, ever colder, for so long; `places` change in place."""
     from hopmap.mappers.bisections.ruin_recreate_kernels import recreate
 
-    weight = peers.sent + peers.got
+    weight = (peers.sent + peers.got).astype(np.float64)
     if nodes < 2 or not len(weight):
         return
     heat, parent = HEAT * float(weight.mean()), np.zeros(nodes, dtype=np.int64)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hopmap.mappers.cost_kernels import CostModel
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -31,6 +33,12 @@ def first_node(name: str, topology: Topology, start: int | None) -> int:
             f"0 to {topology.nodes - 1}"
         )
     return start
+
+
+def heaviest_first(model: CostModel, ranks: int) -> NDArray[np.int64]:
+    """Ranks by their traffic, the most first, equal ones in order."""
+    before = np.concatenate(([0], np.cumsum(model.weight)))
+    return np.argsort(-np.diff(before[model.indptr[: ranks + 1]]), kind="stable")
 
 
 def announce_quadratic(name: str, ranks: int) -> None:

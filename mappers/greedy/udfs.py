@@ -22,7 +22,7 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .construction import first_node
+from .construction import first_node, heaviest_first
 
 
 @mapper("udfs", source="MapLib")
@@ -57,5 +57,5 @@ def udfs(
     model = model._replace(peer=model.peer[heaviest], weight=model.weight[heaviest])
     begin = first_node("udfs", topology, topology.nodes // 2 if start is None else start)
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
-    walk(model, topology.slots, begin, node_of)
+    walk(model, topology.slots, heaviest_first(model, traffic.ranks), begin, node_of)
     return node_of
