@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
