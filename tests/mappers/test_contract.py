@@ -14,7 +14,9 @@ from hopmap.topologies import (
     topology_from_spec,
 )
 from hopmap.traces import Traffic, stencil_traffic
+from support.cases import case
 from support.pairs import all_pairs
+from support.slow import slow
 
 # One or two of each kind; a line, a single node, lengths that are odd and that differ.
 SPECS = [
@@ -108,21 +110,22 @@ def fits(one, other) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "given", "ranks", "slots", "kind"),
-    [
-        *all_pairs(list(MAPPERS), SPECS, GIVEN, RANKS, SLOTS, TRAFFIC, fits=fits),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in all_pairs(
-                sorted(MAPPERS.keys() - BOXES), MORE, GIVEN, RANKS, SLOTS, TRAFFIC
-            )
-        ),
-    ],
-)
-def test_the_mapping_is_valid_on_any_nodes_for_any_number_of_ranks(
-    name, spec, given, ranks, slots, kind
-):
+CASES = {
+    "few": all_pairs(list(MAPPERS), SPECS, GIVEN, RANKS, SLOTS, TRAFFIC, fits=fits),
+    "more": all_pairs(sorted(MAPPERS.keys() - BOXES), MORE, GIVEN, RANKS, SLOTS, TRAFFIC),
+}
+
+
+@pytest.mark.parametrize("cases", ["few", *slow("more")])
+@pytest.mark.parametrize("name", MAPPERS)
+def test_the_mapping_is_valid_on_any_nodes_for_any_number_of_ranks(name, cases):
+    for mapper, *values in CASES[cases]:
+        if mapper == name:
+            with case(*values):
+                expect_valid(name, *values)
+
+
+def expect_valid(name, spec, given, ranks, slots, kind) -> None:
     topology = topology_from_spec(spec + slots)
     nodes = np.arange(topology.nodes)
     some = np.intersect1d(nodes, [0, 1, 3, 6, 7, 9, 10, 15])
@@ -139,15 +142,17 @@ def test_the_mapping_is_valid_on_any_nodes_for_any_number_of_ranks(
         check_mapping(node_of, topology, ranks)
 
 
-@pytest.mark.parametrize("spec", SPECS + MORE)
 @pytest.mark.parametrize("name", MAPPERS)
-def test_a_machine_of_another_kind_is_refused_in_one_line(name, spec):
-    topology = topology_from_spec(spec)
-    if makes_sense(name, topology):
-        return  # mapped: the test above
-    with pytest.raises(MappingError, match=rf"^mapper {name}: .*expected") as refused:
-        map_ranks(random_traffic(int(topology.slots.sum())), topology, pipeline(name))
-    assert "\n" not in str(refused.value)
+def test_a_machine_of_another_kind_is_refused_in_one_line(name):
+    for topology in map(topology_from_spec, SPECS + MORE):
+        if makes_sense(name, topology):
+            continue  # mapped: the test above
+        with (
+            case(topology.spec),
+            pytest.raises(MappingError, match=rf"^mapper {name}: .*expected") as refused,
+        ):
+            map_ranks(random_traffic(int(topology.slots.sum())), topology, pipeline(name))
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", sorted(CARTESIAN))
@@ -177,11 +182,19 @@ def may_improve(one, other) -> bool:
     return fits(one, other) and (one not in AIMS or other in SPECS or other in AIMS[one])
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "objective"),
-    all_pairs([n for n in AIMS if AIMS[n]], SPECS, [*OBJECTIVES, LOAD], fits=may_improve),
-)
-def test_what_starts_from_a_mapping_never_worsens_its_objective(name, spec, objective):
+IMPROVERS = [name for name in AIMS if AIMS[name]]
+IMPROVED = all_pairs(IMPROVERS, SPECS, [*OBJECTIVES, LOAD], fits=may_improve)
+
+
+@pytest.mark.parametrize("name", IMPROVERS)
+def test_what_starts_from_a_mapping_never_worsens_its_objective(name):
+    for mapper, spec, objective in IMPROVED:
+        if mapper == name:
+            with case(spec, objective):
+                expect_no_worse(name, spec, objective)
+
+
+def expect_no_worse(name, spec, objective) -> None:
     topology = topology_from_spec(spec)
     ranks = max(1, int(topology.slots.sum()) - 1)
     traffic = random_traffic(ranks, seed=3)
@@ -202,11 +215,10 @@ def test_a_spent_time_budget_still_gives_a_valid_mapping(name):
     check_mapping(node_of, topology, 60)
 
 
-@pytest.mark.parametrize("name", MAPPERS)
-def test_every_mapper_says_what_it_is_and_where_it_comes_from(name):
-    info = MAPPERS[name]
-    assert info.summary.endswith(".")
-    assert info.source
+def test_every_mapper_says_what_it_is_and_where_it_comes_from():
+    for name, info in MAPPERS.items():
+        assert info.summary.endswith("."), name
+        assert info.source, name
 
 
 @pytest.mark.parametrize("name", [n for n, info in MAPPERS.items() if info.has("seconds")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 import numpy as np
@@ -29,13 +28,12 @@ def measures(traffic, topology, mapper, amount="bytes"):
 
 def by_all_partitions(traffic, slots):
     """Least sum and least worst node among all mappings that fit."""
-    peers = peers_of(traffic, "bytes", traffic.ranks)
-    loads = [
-        leaving(peers, np.array(node_of), len(slots))
-        for node_of in product(range(len(slots)), repeat=traffic.ranks)
-        if all(np.bincount(node_of, minlength=len(slots)) <= slots)
-    ]
-    return min(int(load.sum()) for load in loads), min(int(load.max()) for load in loads)
+    nodes = np.arange(len(slots))[:, None, None]
+    node_of = np.indices((len(slots),) * traffic.ranks, dtype=np.int8).reshape(traffic.ranks, -1)
+    node_of = node_of[:, (slots >= (node_of == nodes).sum(axis=1).T).all(axis=1)]
+    src, dst = node_of[traffic.src], node_of[traffic.dst]
+    load = np.where((src == nodes) & (src != dst), traffic.bytes[:, None], 0).sum(axis=1)
+    return int(load.sum(axis=0).min()), int(load.max(axis=0).min())
 
 
 def in_rows(traffic, peers):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.loads import link_loads
 from hopmap.mappers.loads.congestion_kernels import anneal_loads, highest
 from hopmap.mappers.loads.link_loads import load_bound, loads_and_assignment
 from hopmap.mappers.loads.link_loads_kernels import crossing, forget, reroute, settle
@@ -53,9 +54,18 @@ def loads_of(topology, traffic, places) -> np.ndarray:
 
 @pytest.mark.parametrize("spec", SPECS)
 @settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 99), free=st.integers(0, 3), data=st.data())
-def test_loads_after_any_exchanges_are_those_of_a_full_count(spec, seed, free, data):
-    topology, traffic, loads, assignment = laid_out(spec, free, seed)
+@given(
+    seed=st.integers(0, 99),
+    free=st.integers(0, 3),
+    listed=st.sampled_from([0, link_loads.LISTED]),
+    data=st.data(),
+)
+def test_loads_after_any_exchanges_are_those_of_a_full_count(spec, seed, free, listed, data):
+    """With routes that are listed, and with those of the network."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link_loads, "LISTED", listed)
+        topology, traffic, loads, assignment = laid_out(spec, free, seed)
+    assert (loads.router is topology.router) == (listed == 0)
     places = assignment.places
     slot = st.integers(0, len(places) - 1)
     for _ in range(5):
