@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -30,6 +29,9 @@ from numba.extending import register_jitable
 from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of what only compiled code calls; wrappers are most of compiling a small function."""
 
 UNUSED_DAYS = 30
 """Days after which the cache folder of a version that nobody used is removed."""
@@ -48,7 +50,8 @@ def njit(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda function: njit(function, **options)
     with _caching_in(cache_folder_of(function)):
-        return numba.njit(cache=True, **options)(function)
+        settings = {"no_cfunc_wrapper": True} | options
+        return numba.njit(cache=True, **settings)(function)
 
 
 @overload
@@ -62,13 +65,11 @@ def subroutine(**options: Any) -> Callable[[Function], Function]: ...
 def subroutine(function: Any = None, /, **options: Any) -> Any:
     """Compile a function into the kernels that call it, and make no wrapper for Python.
 
-    Wrappers are the largest part of compiling small functions. Called from Python, the function
-    runs as Python.
+    Called from Python, the function runs as Python.
     """
     if function is None:
         return lambda function: subroutine(function, **options)
-    settings = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} | options
-    return register_jitable(**settings)(function)
+    return register_jitable(**NO_WRAPPERS | options)(function)
 
 
 def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -92,28 +93,21 @@ def _caching_in(folder: Path) -> Iterator[None]:
         config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
-class _Waits(event.Listener):
-    """What compiling, and reading what was compiled before, has taken of each thread."""
+class _Waits(event.Listener, threading.local):
+    """What compiling, and reading what was compiled before, has taken of this thread."""
 
-    def __init__(self) -> None:
-        self.depth: defaultdict[int, int] = defaultdict(int)
-        self.begun: dict[int, tuple[float, float]] = {}
-        self.wall: defaultdict[int, float] = defaultdict(float)
-        self.cpu: defaultdict[int, float] = defaultdict(float)
+    depth, wall, cpu, begin = 0, 0.0, 0.0, (0.0, 0.0)
 
     def on_start(self, _: object) -> None:
-        thread = threading.get_ident()
-        self.depth[thread] += 1
-        if self.depth[thread] == 1:
-            self.begun[thread] = time.perf_counter(), time.process_time()
+        self.depth += 1
+        if self.depth == 1:  # functions are compiled for functions that are being compiled
+            self.begin = time.perf_counter(), time.process_time()
 
     def on_end(self, _: object) -> None:
-        thread = threading.get_ident()
-        self.depth[thread] -= 1
-        if self.depth[thread] == 0:
-            wall, cpu = self.begun[thread]
-            self.wall[thread] += time.perf_counter() - wall
-            self.cpu[thread] += time.process_time() - cpu
+        self.depth -= 1
+        if self.depth == 0:
+            self.wall += time.perf_counter() - self.begin[0]
+            self.cpu += time.process_time() - self.begin[1]
 
 
 @cache
@@ -125,14 +119,12 @@ def _waits() -> _Waits:
 
 def wall() -> float:
     """Return seconds of a clock that stands while this thread waits for the compiler."""
-    waited = _waits().wall[threading.get_ident()]
-    return time.perf_counter() - waited
+    return time.perf_counter() - _waits().wall
 
 
 def cpu() -> float:
     """Return seconds of the processor, but for those of the compiler in this thread."""
-    waited = _waits().cpu[threading.get_ident()]
-    return time.process_time() - waited
+    return time.process_time() - _waits().cpu
 
 
 @cache

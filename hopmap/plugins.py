@@ -17,7 +17,6 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +70,8 @@ def load_entry_points(group: str, enter: Callable[[str, Any], None]) -> None:
     enter : callable
         Takes the name of each and what it stands for.
     """
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=group):
         try:
             enter(point.name, point.load())

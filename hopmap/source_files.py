@@ -71,7 +71,7 @@ def _imported(file: Path, whole: bool) -> list[Path]:
             if (alone := target / f"{name}.py").is_file():
                 found.append(alone)
             elif whole:
-                found += _handed_on(target / "__init__.py").get(name, [])
+                found += _handed_on(target / "__init__.pyi").get(name, [])
     return found
 
 

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,19 +42,17 @@ from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
-from hopmap.mappers.loads.congestion import congestion
 from hopmap.mappers.orders.gray import gray
 from hopmap.mappers.orders.hilbert import hilbert
 from hopmap.mappers.orders.peano import peano
 from hopmap.mappers.orders.scan import scan
 from hopmap.mappers.orders.sweep import sweep
-from hopmap.topologies import Mapping, Topology, torus, tree
+from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .auto_objectives import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bounds import lower_bound
 from .budget import Clock, Interrupted, Progress, Stop, Stopped, Watch
-from .exchanges import annealing_kernels
 from .mapper import CountOrZero, MapperFunction, Seconds, mapper
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
 
@@ -143,15 +140,11 @@ def portfolio(
     progress: Progress | None = None,
 ) -> Portfolio:
     """See `auto`; with the steps."""
-    _compile(bool(spans_of(topology)))
-    annealing_kernels.all_hops(topology.router, np.zeros(1, dtype=np.int64))
     if callable(objective) or objective == LOAD:
 
         def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
             return portfolio(traffic, topology, rng=rng, initial=start, **part._asdict())
 
-        # Compiles what walks routes on such a network, so that no budget pays for it.
-        congestion(traffic, topology, rng=np.random.default_rng(0), moves=0)
         budget = Budget(moves, seconds, clock, progress)
         start = sweep(traffic, topology) if initial is None else initial
         if not callable(objective):
@@ -323,17 +316,3 @@ def _hot(per_rank: float, fresh: bool) -> float:
     if per_rank < ROUND or not fresh:
         return 0.2
     return 0.35
-
-
-@cache
-def _compile(levels: bool) -> None:
-    """Compile what it runs on hierarchies, or elsewhere, so that no budget pays for it."""
-    ranks, rng = np.arange(16), np.random.default_rng(0)
-    for size in (1, 2**32):  # of numbers of 32 and of 64 bits, see `tabu_kernels`
-        ring = Traffic.from_pairs(16, ranks, (ranks + 1) % 16, ranks + 1, size * (ranks + 1))
-        search = AnnealingSearch(
-            ring, tree([4, 4]) if levels else torus([2, 2, 4]), ranks, "hop_bytes", rng, Watch()
-        )
-        search.bound = None
-        for _ in _members(search, ring, ranks, None, "hop_bytes", 1000, rng):
-            pass

@@ -18,12 +18,9 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
-from hopmap.topologies.routing import distance
-from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
 
-from . import cost_kernels
-from .cost_kernels import CostModel
+from .cost_model import HOPS, NEAR, CostModel
 from .objectives import cost_bound, nearest
 
 
@@ -39,7 +36,7 @@ def lower_bound(model: CostModel, topology: Topology, cells: NDArray[np.int64] |
         Coordinates of the ranks, where they are a grid.
     """
     bounds = [cost_bound(model, topology), _near_slots(model, topology)]
-    if cells is not None and model.kind == cost_kernels.HOPS:
+    if cells is not None and model.kind == HOPS:
         bounds.append(_grid(model, topology, cells))
     return max(bounds)
 
@@ -50,7 +47,7 @@ def _near_slots(model: CostModel, topology: Topology) -> int:
     degree = np.diff(model.indptr)
     if hops is None or not len(model.peer):
         return -(2**62)
-    if model.kind == cost_kernels.NEAR:
+    if model.kind == NEAR:
         hops = np.where(hops <= 1, -1, 0)
     rank = np.repeat(np.arange(len(degree)), degree)
     heaviest_first = np.lexsort((-model.weight, rank))
@@ -60,6 +57,8 @@ def _near_slots(model: CostModel, topology: Topology) -> int:
 
 def _fewest_hops(topology: Topology) -> NDArray[np.int64] | None:
     """Distance of the nearest other slot, of the second nearest, ..., from where most are near."""
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     router, far = topology.router, np.zeros(1, dtype=np.int64)
     if isinstance(router, BoxRouter) and router.family == GRID:
         for length, wraps in zip(router.dims, router.wraps, strict=True):
@@ -76,6 +75,8 @@ def _fewest_hops(topology: Topology) -> NDArray[np.int64] | None:
 
 def _levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Nodes of a node, of a lowest subsystem, ..., and how far those are that just do not fit."""
+    from hopmap.topologies.routing import distance
+
     spans = np.cumprod((1, *(hierarchy(topology) or ())))
     spans = spans[spans < topology.nodes]  # a highest level of one subsystem has no others
     costs = [0] + [distance(topology.router, 0, int(span)) for span in spans]
@@ -84,6 +85,8 @@ def _levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _grid(model: CostModel, topology: Topology, cells: NDArray[np.int64]) -> int:
     """Sum over the levels of what must leave its nodes or subsystems, times what that costs."""
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     src = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
     if len(src) == 0 or (np.abs(cells[src] - cells[model.peer]).sum(axis=1) != 1).any():
         return 0  # not only neighbours talk

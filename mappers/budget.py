@@ -9,16 +9,12 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from hopmap.compilation import cpu, wall
 from hopmap.progress import Progress as Progress
 from hopmap.topologies import Mapping
 
 Clock = Literal["wall", "cpu"]
 Stop = Literal["optimal", "stagnated", "budget"]
 Stopped = Callable[[Stop], None]
-
-
-CLOCKS: dict[Clock, Callable[[], float]] = {"wall": wall, "cpu": cpu}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -53,7 +49,9 @@ class Watch:
         progress: Progress | None = None,
         clock: Clock = "wall",
     ) -> None:
-        self.now = CLOCKS[clock]
+        from hopmap.compilation import cpu, wall
+
+        self.now = {"wall": wall, "cpu": cpu}[clock]
         self.begin = self.now()
         self.end = None if seconds is None else self.begin + seconds
         self.total: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Any
 
 from hopmap.plugins import load_entry_points, load_plugins, source_file
@@ -13,7 +14,7 @@ GROUP = "hopmap.mappers"
 """Entry points: a module that enters mappers, or a function to enter under the point's name."""
 
 
-def all_mappers() -> dict[str, MapperInfo]:
+def all_mappers() -> MutableMapping[str, MapperInfo]:
     """Return all mappers, those of plugins and installed packages among them.
 
     Raises

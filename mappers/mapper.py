@@ -21,9 +21,11 @@ as well.
 from __future__ import annotations
 
 import inspect
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
@@ -31,6 +33,7 @@ from hopmap.plugins import place_of, same_function
 from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
+from .modules import MODULES
 from .objectives import Function, LoadName, ObjectiveName
 from .options import AtLeast, converted, type_text
 
@@ -147,7 +150,18 @@ class MapperInfo:
         return self.presets[name]
 
 
-MAPPERS: dict[str, MapperInfo] = {}
+class Registry(UserDict[str, Any]):
+    """Mappers by name; hopmap's own are names of modules until they are used."""
+
+    def __getitem__(self, name: str) -> MapperInfo:
+        """Return a mapper; one of hopmap's own enters itself as its module is imported."""
+        if isinstance(module := self.data[name], str):
+            import_module(module)
+        info: MapperInfo = self.data[name]
+        return info
+
+
+MAPPERS = Registry({name: f"hopmap.mappers.{module}" for name, module in MODULES.items()})
 
 
 def mapper(
@@ -182,7 +196,8 @@ def mapper(
     """
 
     def register(function: F) -> F:
-        known = MAPPERS.get(name)
+        is_loading = MAPPERS.data.get(name) == function.__module__
+        known = None if is_loading else MAPPERS.get(name)
         if known is not None and not same_function(known.function, function):
             raise MappingError(
                 f"two mappers are called {name!r}: {place_of(known.function)} and "

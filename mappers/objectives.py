@@ -30,8 +30,7 @@ from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, di
 from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.traces import Traffic, exact_sum
 
-from . import cost_kernels
-from .cost_kernels import CostModel
+from .cost_model import HOPS, NEAR, CostModel
 
 ObjectiveName = Literal["cardinality", "hop_messages", "hop_bytes"]
 LoadName = Literal["max_link_load"]
@@ -75,14 +74,12 @@ OBJECTIVES: dict[str, Objective] = {
         Objective(
             "cardinality",
             "rank pairs that talk and sit at most one hop apart",
-            cost_kernels.NEAR,
+            NEAR,
             lambda pairs: np.ones(pairs.pairs, dtype=np.int64),
             maximised=True,
         ),
-        Objective(
-            "hop_messages", "messages times hops", cost_kernels.HOPS, lambda pairs: pairs.messages
-        ),
-        Objective("hop_bytes", "bytes times hops", cost_kernels.HOPS, lambda pairs: pairs.bytes),
+        Objective("hop_messages", "messages times hops", HOPS, lambda pairs: pairs.messages),
+        Objective("hop_bytes", "bytes times hops", HOPS, lambda pairs: pairs.bytes),
     )
 }
 assert set(OBJECTIVES) == set(get_args(ObjectiveName))
@@ -103,8 +100,10 @@ def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
     )
 
 
-def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostModel:
-    """Traffic, distances and objective as compiled code wants them; O(ranks + pairs + slots).
+def cost_model(
+    traffic: Traffic, topology: Topology, objective: str, *, few: bool = False
+) -> CostModel:
+    """Traffic, distances and objective as compiled code wants them; `few` as in `distances`.
 
     Raises
     ------
@@ -114,7 +113,7 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     weight = chosen.weigh(pairs)
-    if chosen.kind == cost_kernels.HOPS:
+    if chosen.kind == HOPS:
         _check_sums(chosen.name, int(weight.sum()), topology)
     source = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
     peer = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
@@ -122,7 +121,10 @@ def cost_model(traffic: Traffic, topology: Topology, objective: str) -> CostMode
     slots = max(int(topology.slots.sum()), traffic.ranks)
     indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
     both = np.concatenate((weight, weight))[order].astype(np.int64)
-    return CostModel(topology.router, chosen.kind, indptr, peer[order], both)
+    from .distances import router_of
+
+    router = router_of(topology, few=few)
+    return CostModel(router, chosen.kind, indptr, peer[order], both)
 
 
 def objective_value(
@@ -155,7 +157,7 @@ def objective_value(
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     far = topology.distance(mapping[pairs.dst], mapping[pairs.src])
-    if chosen.kind == cost_kernels.NEAR:
+    if chosen.kind == NEAR:
         return int((far <= 1).sum())
     return exact_sum(chosen.weigh(pairs), far)
 
@@ -198,4 +200,4 @@ def nearest(topology: Topology) -> int:
 def cost_bound(model: CostModel, topology: Topology) -> int:
     """Cost that no mapping can undercut: every pair as close as two slots can be."""
     weight = int(model.weight.sum()) // 2
-    return -weight if model.kind == cost_kernels.NEAR else weight * nearest(topology)
+    return -weight if model.kind == NEAR else weight * nearest(topology)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.compilation import wall
 from hopmap.errors import HopmapError
 from hopmap.plugins import described, is_own
 from hopmap.topologies import (
@@ -153,6 +152,8 @@ def map_ranks(
         objective that is unknown or that no mapper of the pipeline works for, or whatever a mapper
         of somebody else's raises.
     """
+    from hopmap.compilation import wall
+
     stages, mapping = prepared(
         traffic, topology, pipeline, seed=seed, seconds=seconds, initial=initial,
         objective=objective,
@@ -188,6 +189,8 @@ def time_mapping(
     traffic: Traffic, topology: Topology, pipeline: str | Sequence[Stage], **options: Any
 ) -> tuple[Mapping, float]:
     """Place the ranks as `map_ranks` does; return the mapping and its seconds, compiling apart."""
+    from hopmap.compilation import wall
+
     begin = wall()
     node_of = map_ranks(traffic, topology, pipeline, keep_interrupted=False, **options)
     return node_of, wall() - begin

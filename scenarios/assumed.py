@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.simulator import Result
 from hopmap.simulator.noise import USUAL
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.topologies import PRESETS, Topology, provenance
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Result
 
 
 def assumed(

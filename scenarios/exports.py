@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopmap.errors import HopmapError
-from hopmap.simulator.export.goal import loggops_options, write_goal
-from hopmap.simulator.export.simgrid_platform import platform_xml, smpirun_options
-from hopmap.simulator.export.time_independent import INDEX, fill_tit
 from hopmap.simulator.parameters.keys import unknown
-from hopmap.simulator.run_plan import computed
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 
@@ -253,6 +249,11 @@ def convert(
     TraceError, TopologyError, MappingError, SettingError, ParameterError, OSError
         What is given makes no sense, or the place cannot be written.
     """
+    from hopmap.simulator.export.goal import loggops_options, write_goal
+    from hopmap.simulator.export.simgrid_platform import smpirun_options
+    from hopmap.simulator.export.time_independent import INDEX, fill_tit
+    from hopmap.simulator.run_plan import computed
+
     out = Path(out)
     if to not in SIMULATORS:
         raise ExportError(unknown("simulator", to, SIMULATORS))
@@ -280,6 +281,8 @@ def convert(
 
 
 def _write_platform(folder: Path, run: ReplayInput, mapping: GivenMapping, zone: str) -> None:
+    from hopmap.simulator.export.simgrid_platform import platform_xml
+
     network = run.network
     node_of = mapping_given(mapping, network, run.program.ranks)
     with (folder / PLATFORM).open("w", encoding="ascii") as file:

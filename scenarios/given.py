@@ -11,30 +11,19 @@ import warnings
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from hopmap.errors import HopmapWarning
 from hopmap.scenarios.launchers.mapping_files import network_of, read_mapping
-from hopmap.simulator import ParameterError, Parameters, Program, lower, program_of_traffic
+from hopmap.simulator import ParameterError, Parameters
 from hopmap.simulator.parameters.settings import (
     SettingError,
     Value,
     algorithms_from,
     check_settings,
     configure,
-)
-from hopmap.simulator.programs.from_collectives import PAIRS_COUNTED, SOME_MEMBERS
-from hopmap.simulator.programs.from_source import (
-    SourceProgram,
-    SourceTraffic,
-    check_collectives,
-    check_rma,
-    expanded,
-    outweighed,
-    program_of_source,
-    traffic_of_source,
 )
 from hopmap.topologies import (
     Mapping,
@@ -43,17 +32,21 @@ from hopmap.topologies import (
     check_mapping,
     topology_from_spec,
 )
-from hopmap.traces import Folded, Trace, TraceError, Traffic, summarize
+from hopmap.traces import TraceError
 from hopmap.traces.sources import Source, open_source
 
 from .mistaken import MAPPING, NETWORK, TRACE, expect, sort_of
 
-Given: TypeAlias = str | Path | Source | Trace | Folded | Program | Traffic
+if TYPE_CHECKING:
+    from hopmap.simulator import Program
+    from hopmap.simulator.programs.from_source import SourceProgram, SourceTraffic
+    from hopmap.traces import Folded, Trace, Traffic
+
+Given: TypeAlias = "str | Path | Source | Trace | Folded | Program | Traffic"
 GivenTopology: TypeAlias = str | Topology
 GivenMapping: TypeAlias = str | Path | ArrayLike
 GivenSettings: TypeAlias = MappingOf[str, Value] | None
 
-_NO_DOUBT = (PAIRS_COUNTED, SOME_MEMBERS)  # notes that leave nobody's traffic open
 
 open = open_source  # noqa: A001 - what the front door calls it
 
@@ -85,6 +78,8 @@ class ReplayInput:
 
 def name_of(given: Given) -> str:
     """Return what reports call it."""
+    from hopmap.traces import Folded, Traffic
+
     expect(TRACE, given)
     if isinstance(given, str | Path):
         return open_source(given).name
@@ -159,6 +154,15 @@ def traffic_given(
     ParameterError, TraceError
         See `traffic_of_source`.
     """
+    from hopmap.simulator.programs.from_collectives import PAIRS_COUNTED, SOME_MEMBERS
+    from hopmap.simulator.programs.from_source import (
+        SourceTraffic,
+        check_collectives,
+        check_rma,
+        traffic_of_source,
+    )
+    from hopmap.traces import Traffic
+
     expect(TRACE, given)
     check_collectives(collectives, algorithms)
     check_rma(rma)
@@ -175,7 +179,8 @@ def traffic_given(
         if collectives == "auto" and found.outweighed:
             found = _expanded(given, None, rma)._replace(outweighed=found.outweighed)
     tell_of_traffic(name_of(given), found, rma)
-    open_ = [f"{what}: {n:,}" for what, n in found.notes.items() if what not in _NO_DOUBT]
+    no_doubt = (PAIRS_COUNTED, SOME_MEMBERS)  # notes that leave nobody's traffic open
+    open_ = [f"{what}: {n:,}" for what, n in found.notes.items() if what not in no_doubt]
     if open_:
         warnings.warn(f"{name_of(given)}: {'; '.join(open_)}", HopmapWarning, stacklevel=2)
     return found
@@ -183,6 +188,10 @@ def traffic_given(
 
 def _messages_of(given: Trace | Folded | Program | Traffic, rma: str) -> SourceTraffic:
     """Return point-to-point traffic, and whether collectives outweigh it."""
+    from hopmap.simulator import Program, lower
+    from hopmap.simulator.programs.from_source import SourceTraffic, outweighed
+    from hopmap.traces import Trace, summarize
+
     if isinstance(given, Trace):
         summary = summarize(given)
         messages, left_out = summary.traffic, summary.collective_bytes
@@ -198,6 +207,10 @@ def _messages_of(given: Trace | Folded | Program | Traffic, rma: str) -> SourceT
 def _expanded(
     given: Trace | Folded | Program | Traffic, algorithms: MappingOf[str, str] | None, rma: str
 ) -> SourceTraffic:
+    from hopmap.simulator import Program
+    from hopmap.simulator.programs.from_source import SourceTraffic, expanded
+    from hopmap.traces import Traffic
+
     if isinstance(given, Traffic):
         raise TraceError(
             "traffic: it has no collectives apart: expected a trace, or to ignore them"
@@ -240,6 +253,8 @@ def replay_given(
     written_out: bool = False,
 ) -> ReplayInput:
     """Return what is replayed, on what; see `program_of_source` for the parameters."""
+    from hopmap.simulator.programs.from_source import program_of_source
+
     expect(TRACE, given)
     built, parameters = configured(network, settings)
     if isinstance(given, str | Path):
@@ -264,6 +279,10 @@ def _program_of(
     rounds: int | None,
     parameters: Parameters,
 ) -> SourceProgram:
+    from hopmap.simulator import Program, lower, program_of_traffic
+    from hopmap.simulator.programs.from_source import SourceProgram
+    from hopmap.traces import Traffic
+
     if steps is not None:
         raise ParameterError(f"steps {steps}: only of a benchmark by its name, like lu.C.64")
     if isinstance(given, Traffic):

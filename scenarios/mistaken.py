@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopmap.scenarios.launchers.text import MAPPING as COMMENT
-from hopmap.simulator import Program
-from hopmap.topologies import FAMILIES, MappingError, Topology, TopologyError
-from hopmap.traces import Folded, Trace, TraceError, Traffic
-from hopmap.traces.formats.files import FORMATS
-from hopmap.traces.nas.benchmarks import is_nas_name
-from hopmap.traces.sources import COLLECTIVE, STENCIL, Source
-
 TRACE, NETWORK, MAPPING = "trace or traffic", "network", "mapping"
-ERRORS = {TRACE: TraceError, NETWORK: TopologyError, MAPPING: MappingError}
+KINDS = dict.fromkeys(("Source", "Trace", "Folded", "Program", "Traffic"), TRACE)
+KINDS["Topology"] = NETWORK  # by the names of classes, most of which nobody has imported
+GENERATED = ("stencil:", "collective:")
+COMMENT = "# hopmap mapping on "
 LIKE = {
     TRACE: "a path or lu.C.64",
     NETWORK: "torus:4x4x4",
@@ -32,9 +27,13 @@ def expect(sort: str, given: object) -> None:
     found = sort_of(given)
     if found == sort or (found is None and isinstance(given, str | Path)):
         return
+    from hopmap.topologies import MappingError, TopologyError
+    from hopmap.traces import TraceError
+
+    errors = {TRACE: TraceError, NETWORK: TopologyError, MAPPING: MappingError}
     shown = given if isinstance(given, str | Path) else getattr(given, "spec", None)
     what = "" if found is None else f"a {found}, "
-    raise ERRORS[sort](
+    raise errors[sort](
         f"{shown or type(given).__name__}: {what}where a {sort} is expected, like {LIKE[sort]}"
     )
 
@@ -43,10 +42,9 @@ def sort_of(given: object) -> str | None:
     """Return which of the three something is, None where it may be any, or is none."""
     if isinstance(given, str | Path):
         return _sort_of_file(Path(given)) if _is_there(given) else _sort_of_name(str(given))
-    if isinstance(given, Source | Trace | Folded | Program | Traffic):
-        return TRACE
-    if isinstance(given, Topology):
-        return NETWORK
+    for each in type(given).__mro__:
+        if each.__name__ in KINDS and each.__module__.startswith("hopmap."):
+            return KINDS[each.__name__]
     placed = isinstance(given, Sequence) or hasattr(given, "__array__")
     return MAPPING if placed else None
 
@@ -59,7 +57,10 @@ def _is_there(name: str | Path) -> bool:
 
 
 def _sort_of_name(name: str) -> str | None:
-    if is_nas_name(name) or name.startswith((STENCIL, COLLECTIVE)):
+    from hopmap.topologies import FAMILIES
+    from hopmap.traces import is_nas_name
+
+    if is_nas_name(name) or name.startswith(GENERATED):
         return TRACE
     family, colon, _ = name.partition(":")
     return NETWORK if colon and family in FAMILIES else None
@@ -76,5 +77,7 @@ def _sort_of_file(path: Path) -> str | None:
     table = next((line.replace(" ", "") for line in lines if line and line[0] != "#"), "")
     if table == "rank,node" or any(line.startswith(COMMENT) for line in lines):
         return MAPPING
+    from hopmap.traces import FORMATS
+
     known = path.name.lower().endswith(tuple({*FORMATS} - {".csv"}))
     return TRACE if known or table.startswith("src,dst") else None

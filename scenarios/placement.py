@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hopmap.notebook import Shown
-from hopmap.simulator import Metrics, evaluate
 from hopmap.topologies import Mapping, Topology
-from hopmap.traces import Traffic
 from hopmap.units import show_seconds
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Metrics
+    from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,10 +80,14 @@ class Placement(Shown):
 
     def metrics(self) -> Metrics:
         """Measure it; see `evaluate`."""
+        from hopmap.simulator import evaluate
+
         return evaluate(self.traffic, self.topology, self.node_of)
 
     def metrics_as_launched(self) -> Metrics | None:
         """Measure the order as launched."""
+        from hopmap.simulator import evaluate
+
         if self.launched is None:
             return None
         return evaluate(self.traffic, self.topology, self.launched)

@@ -9,23 +9,20 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hopmap.errors import HopmapWarning
 from hopmap.mappers import LOAD, MAPPERS, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
-from hopmap.mappers.budget import Interrupted
 from hopmap.mappers.objectives import objective_value, unknown_objective
-from hopmap.mappers.partitions.integrated import MOST
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress
 from hopmap.scenarios.launchers.node_names import on_job
-from hopmap.simulator import DEFAULT_ENGINE, Metrics, ParameterError
-from hopmap.simulator import evaluate as measure
+from hopmap.simulator import DEFAULT_ENGINE, ParameterError
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, with_room
-from hopmap.traces import Traffic
 
 from .given import (
     Given,
@@ -40,12 +37,15 @@ from .given import (
     replay_given,
     traffic_given,
 )
-from .jobs.asked import Job
-from .jobs.neighbours import around, neighbours
 from .mistaken import TRACE, expect
 from .placement import Placement
 from .replays import expect_engine
-from .simulated_objective import BOUND, SIMULATED, Simulated, bound_of, simulated
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Metrics
+    from hopmap.traces import Traffic
+
+    from .jobs.asked import Job
 
 LAUNCHED = "identity"
 """The mapper that places ranks as launchers do when nobody asks."""
@@ -142,6 +142,11 @@ def map_ranks(
     >>> len(placement)
     16
     """
+    from hopmap.mappers.budget import Interrupted
+
+    from .jobs.neighbours import around, neighbours
+    from .simulated_objective import BOUND, SIMULATED, Simulated, bound_of, simulated
+
     expect(TRACE, given)
     pipeline = parse_pipeline(mapper)
     if initial is not None and pipeline[0].info.initial == "ignored":
@@ -244,6 +249,8 @@ def _beside(objective: str | Function | None, free: bool) -> str | Function | No
 
     `free` is whether the mapper takes any and names none.
     """
+    from .simulated_objective import SIMULATED
+
     if objective is None and free:
         return LOAD
     if objective != LOAD and not callable(objective) and objective not in SIMULATED:
@@ -260,6 +267,8 @@ def _of_many(
     mapper: str, goal: str | Function | None, network: Topology, ranks: int, imbalance: float
 ) -> str:
     """Let `auto` be the mapper of graphs with many vertices a node, where that one can do it."""
+    from hopmap.mappers.partitions.integrated import MOST
+
     many = mapper.strip() == "auto" and ranks >= VERTICES and imbalance >= LOOSE
     few = np.count_nonzero(network.slots) <= MOST
     return (
@@ -300,6 +309,8 @@ def evaluate(
     MappingError, TraceError, TopologyError, SettingError, MetricsError
         What is given makes no sense, or does not fit.
     """
+    from hopmap.simulator import evaluate as measure
+
     expect(TRACE, given)
     named, mapping = on_network(topology, mapping)
     network, _ = configured(named)

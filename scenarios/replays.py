@@ -7,19 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hopmap.progress import Progress
-from hopmap.simulator import DEFAULT_ENGINE, ENGINES, Explanation, ParameterError, Result, Steady
-from hopmap.simulator import explain as why
-from hopmap.simulator import simulate as replay
-from hopmap.simulator.parameters.calibration import Fit, PingPong
-from hopmap.simulator.parameters.calibration import calibrate as fitted
+from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 from hopmap.simulator.parameters.keys import unknown
-from hopmap.simulator.parameters.pingpong_files import read_pingpong
 from hopmap.topologies import Mapping
-from hopmap.traces import Trace
 
-from .assumed import assumed
 from .given import (
     Given,
     GivenMapping,
@@ -32,7 +26,12 @@ from .given import (
     replay_given,
 )
 from .mistaken import TRACE, expect
-from .run_files import RunFiles
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Explanation, Result
+    from hopmap.simulator.parameters.calibration import Fit, PingPong
+
+    from .run_files import RunFiles
 
 BINS = 256
 """Time steps of the use of links, at most, unless told otherwise."""
@@ -89,6 +88,8 @@ def simulate(
     DeadlockError
         The run gets stuck.
     """
+    from .run_files import RunFiles
+
     several = links if isinstance(links, tuple) else (links,)
     files = RunFiles(_path(otf2), _path(perfetto), tuple(map(Path, several)))
     files.check()
@@ -126,6 +127,12 @@ def replayed(
     progress: Progress | None = None,
 ) -> Result:
     """Replay what is ready, and write the files that are asked for; see `simulate`."""
+    from hopmap.simulator import Steady
+    from hopmap.simulator import simulate as replay
+    from hopmap.traces import Trace
+
+    from .assumed import assumed
+
     files.expect_writable(run.program)
     result = replay(
         run.program,
@@ -174,6 +181,8 @@ def explain(
     MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
         See `simulate`.
     """
+    from hopmap.simulator import explain as why
+
     expect(TRACE, given)
     network, mapping = on_network(topology, mapping)
     mapping_given(mapping, configured(network)[0], None)
@@ -212,6 +221,10 @@ def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: boo
     PingPongError, ParameterError
         A file that cannot be read so, or measurements that nothing can be fitted to.
     """
+    from hopmap.simulator.parameters.calibration import PingPong
+    from hopmap.simulator.parameters.calibration import calibrate as fitted
+    from hopmap.simulator.parameters.pingpong_files import read_pingpong
+
     if isinstance(pingpong, PingPong):
         return fitted(pingpong)
     return fitted(read_pingpong(pingpong, hops=hops, round_trip=round_trip), str(pingpong))

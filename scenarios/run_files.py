@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hopmap.errors import HopmapError
-from hopmap.simulator import Program, Result
 from hopmap.topologies import Mapping, Topology
-from hopmap.traces import Trace
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Program, Result
+    from hopmap.traces import Trace
 
 FIGURES = (".svg", ".png", ".pdf")
 

@@ -1,51 +1,5 @@
 """What a mapping costs: static metrics, and replays over the network."""
 
-from hopmap.simulator.collectives.algorithms import ALGORITHMS as ALGORITHMS
-from hopmap.simulator.explain.bottlenecks import Bottleneck as Bottleneck
-from hopmap.simulator.explain.bottlenecks import bottlenecks as bottlenecks
-from hopmap.simulator.explain.bounds import Bound as Bound
-from hopmap.simulator.explain.bounds import lower_bounds as lower_bounds
-from hopmap.simulator.explain.composition import Composition as Composition
-from hopmap.simulator.explain.composition import composition as composition
-from hopmap.simulator.explain.critical_path import CriticalPath as CriticalPath
-from hopmap.simulator.explain.critical_path import Segment as Segment
-from hopmap.simulator.explain.critical_path import critical_path as critical_path
-from hopmap.simulator.explain.explain import Explanation as Explanation
-from hopmap.simulator.explain.explain import explain as explain
-from hopmap.simulator.explain.makespan_bound import MakespanBound as MakespanBound
-from hopmap.simulator.explain.sensitivity import Doubling as Doubling
-from hopmap.simulator.explain.sensitivity import sensitivity as sensitivity
-from hopmap.simulator.export.program_trace import trace_of_program as trace_of_program
-from hopmap.simulator.export.retimed_trace import retimed as retimed
-from hopmap.simulator.metrics.metrics import CONVENTIONS as CONVENTIONS
-from hopmap.simulator.metrics.metrics import HotLink as HotLink
-from hopmap.simulator.metrics.metrics import Metrics as Metrics
-from hopmap.simulator.metrics.metrics import MetricsError as MetricsError
-from hopmap.simulator.metrics.metrics import evaluate as evaluate
-from hopmap.simulator.metrics.metrics import hot_links as hot_links
-from hopmap.simulator.metrics.metrics import link_loads as link_loads
-from hopmap.simulator.parameters.energy import Energy as Energy
-from hopmap.simulator.parameters.keys import KEYS as KEYS
-from hopmap.simulator.parameters.keys import ParameterError as ParameterError
-from hopmap.simulator.parameters.keys import key_of as key_of
-from hopmap.simulator.parameters.parameters import Parameters as Parameters
-from hopmap.simulator.parameters.parameters import parameters_from as parameters_from
-from hopmap.simulator.programs.from_trace import lower as lower
-from hopmap.simulator.programs.from_traffic import program_of_traffic as program_of_traffic
-from hopmap.simulator.programs.left_out import left_out as left_out
-from hopmap.simulator.programs.program import Op as Op
-from hopmap.simulator.programs.program import Program as Program
-from hopmap.simulator.programs.program import program_of as program_of
-from hopmap.simulator.steady.watch import Steady as Steady
+import lazy_loader
 
-from .deadlock import DeadlockError as DeadlockError
-from .link_use import LinkUse as LinkUse
-from .operations import Operations as Operations
-from .result import Extrapolated as Extrapolated
-from .result import MessageTimes as MessageTimes
-from .result import Result as Result
-from .result import Servers as Servers
-from .simulate import DEFAULT_ENGINE as DEFAULT_ENGINE
-from .simulate import ENGINES as ENGINES
-from .simulate import Engine as Engine
-from .simulate import simulate as simulate
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

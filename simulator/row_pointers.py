@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import lower_builtin, overload, type_callable
+from numba.extending import lower_builtin, type_callable
 
 wide: Any = np.int64
 """Of a number from a narrower column, so that a function is compiled for one type of it only."""
@@ -34,24 +34,6 @@ def fields_of(tables: Any, name: str) -> Collection[str]:
     """Columns of one of the tables of a type of run, when code is compiled."""
     fields: Collection[str] = tables.types[tables.fields.index(name)].fields
     return fields
-
-
-def recording(first: Any) -> bool:
-    """Whether the table whose row 0 is `first` is one that a run which records something has.
-
-    It is known when code is compiled, so that runs which record nothing pay nothing for it.
-    """
-    return "unrecorded" not in first.dtype.names
-
-
-@overload(recording)
-def _recording(first: Any) -> Any:
-    records = "unrecorded" not in first.fields
-
-    def answer(first: Any) -> bool:  # noqa: ARG001 (its type has said it)
-        return records
-
-    return answer
 
 
 @type_callable(nth)

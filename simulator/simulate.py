@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.compilation import wall
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
 from hopmap.simulator.parameters.keys import (
@@ -26,15 +23,13 @@ from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
+from .engines import DEFAULT_ENGINE, ENGINES
 from .ensembles.ensemble import Ensemble
 from .ensembles.intervals import LEAST
-from .flows import message_engine
 from .link_use import fitted
 from .noise import levels, with_noise, without_noise
 from .operations import operations_of
-from .packets import compiled_engine
 from .record import NOTHING, Record
-from .reference import simpy_engine
 from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
 from .steady.main_loop import main_loop, packet_hops
@@ -44,36 +39,6 @@ from .steady.watch import Steady, Watch
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
 BYTES_PER_MESSAGE = 80  # that is kept, measured
 BYTES_PER_OPERATION = 180  # that is kept, measured
-
-
-class Engine(NamedTuple):
-    """A way to run a plan.
-
-    Attributes
-    ----------
-    run : callable
-        ``(plan, record, progress) -> Outcome``; of packets also with a `Watch` behind them.
-    summary : str
-        One line for ``hopmap list engines``.
-    packets : bool
-        Whether links serve packets one after the other, so that their use over time is known; and
-        what repeats stands in memory once, so that it can be watched.
-    """
-
-    run: Callable[..., Outcome]
-    summary: str
-    packets: bool = False
-
-
-ENGINES: Mapping[str, Engine] = {
-    "simpy": Engine(simpy_engine.run, "packets on SimPy's event queue, the reference", True),
-    "compiled": Engine(compiled_engine.run, "the same packets and times, compiled", True),
-    "flow": Engine(message_engine.run_flow, "messages as flows that share links max-min fairly"),
-    "analytic": Engine(message_engine.run_analytic, "messages that never meet: no contention"),
-}
-
-
-DEFAULT_ENGINE = "compiled"
 
 
 def simulate(
@@ -131,16 +96,19 @@ def simulate(
     OutOfMemoryError
         The tables of the run would not fit; what is in flight comes on top and is not known before.
     """
+    from hopmap.compilation import wall
+
     given = parameters or Parameters()
     parameters = without_noise(given) if repeat else given
     if repeat and repeat < LEAST:
         raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
     record = Record(record_messages or record_operations, record_operations, record_links)
     ready = prepared(program, topology, node_of, parameters, engine, record)
+    run = ENGINES[engine].run
     begin, begin_running = time.perf_counter(), wall()
     watch, whole = _watch(ready, steady, engine, record)
     extrapolated = None
-    outcome = ENGINES[engine].run(ready, record, progress, *([watch] if watch else []))
+    outcome = run(ready, record, progress, *([watch] if watch else []))
     if watch and watch.left:
         (outcome, extrapolated), whole = watch.extended(ready, outcome), ""
     seconds = wall() - begin_running

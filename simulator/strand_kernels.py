@@ -14,7 +14,7 @@ from hopmap.simulator import model
 from hopmap.simulator.model import BUFFERED, DATA, GRANT, HARDWARE, QUANTILES, REQUEST, RESUME
 from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.row_pointers import nth, wide
 
 SEND, ISEND, RECV, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
 WAIT, START, FINISH, REPEAT = int(Op.WAIT), int(Op.START), int(Op.FINISH), int(Op.REPEAT)
@@ -95,7 +95,7 @@ def strand_machine(
             sending = kind in (SEND, ISEND)
             if phase == COMPUTED:
                 phase = READY
-                if recording(run.operation_times) and loop["record_operations"]:
+                if loop["record_operations"]:
                     nth(run.operation_times, strand["entry"])["ready"] = now
                 pause = loop["overhead_send"]
                 if sending:
@@ -132,7 +132,7 @@ def strand_machine(
                     continue
                 elif kind == START:
                     nth(run.strands, row["target"])["begun_by"] = at
-                    wake(run, row["target"], now)
+                    wake(run, wide(row["target"]), now)
                 elif kind == FINISH:
                     strand["stuck"] = -1
                     strand["finish"] = now
@@ -175,7 +175,7 @@ def strand_machine(
         if row["trips"] != trip:
             return
         row["done"] = True
-        number = row["waiter"]
+        number = wide(row["waiter"])
         if number >= 0:
             row["waiter"] = -1
             strand = nth(run.strands, number)
@@ -183,7 +183,7 @@ def strand_machine(
             if strand["begun_by"] >= 0 and row["mode"] != HARDWARE:
                 now = in_call(now, nth(run.ranks, strand["rank"])["until"])
             strand["wait"] += now - strand["since"]
-            if recording(run.operation_times) and run.loop["record_operations"]:
+            if run.loop["record_operations"]:
                 nth(run.operation_times, strand["entry"])["woken"] = now
             wake(run, number, now + strand["overhead"])
 
@@ -193,7 +193,7 @@ def strand_machine(
 @subroutine
 def _leave_operation(run: Any, strand: Any, now: float) -> None:
     """Record that a strand leaves the operation that it is at."""
-    if recording(run.operation_times) and run.loop["record_operations"]:
+    if run.loop["record_operations"]:
         nth(run.operation_times, strand["entry"])["ended"] = now
         strand["entry"] += 1
 
@@ -235,7 +235,7 @@ def pass_end_point(run: Any, rank: int, size: int, now: float) -> float:
 @subroutine
 def record_arrival(run: Any, number: int, cargo: int, now: float) -> None:
     """Record that a message, or a control message of it, has arrived at its target."""
-    if recording(run.operation_times) and run.loop["record_messages"]:
+    if run.loop["record_messages"]:
         times = nth(run.message_times, number)
         if cargo == DATA:
             times["delivered"] = now

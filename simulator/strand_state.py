@@ -78,8 +78,6 @@ FACTOR = np.dtype([("factor", np.float64)])  # of pauses
 RANK = np.dtype([("free", np.float64), ("until", np.float64)])
 MESSAGE_TIMES = np.dtype([(name, np.float64) for name in MessageTimestamps._fields])
 OPERATION_TIMES = np.dtype([(name, np.float64) for name in OperationTimestamps._fields])
-# Of a run that records nothing at all: `recording` tells it by the type, when it is compiled.
-UNRECORDED = np.dtype([*OPERATION_TIMES.descr, ("unrecorded", np.float64)])
 
 
 def loop_table(plan: RunPlan, record: Record, own: Columns) -> Table:
@@ -140,11 +138,9 @@ def message_times(plan: RunPlan, record: Record) -> Table:
     return _unhappened(MESSAGE_TIMES, plan.messages * record.messages)
 
 
-def operation_times(
-    plan: RunPlan, record: Record, dtype: np.dtype[np.void] = OPERATION_TIMES
-) -> Table:
+def operation_times(plan: RunPlan, record: Record) -> Table:
     """Return the times of the operations, if they are kept: none has been."""
-    return _unhappened(dtype, _operations(plan) * record.operations)
+    return _unhappened(OPERATION_TIMES, _operations(plan) * record.operations)
 
 
 def _operations(plan: RunPlan) -> int:

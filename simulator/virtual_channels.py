@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import Topology
-from hopmap.topologies.next_hops import NO_WAY, links_of_leaves
-from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
-from hopmap.topologies.virtual_channels import (
-    channel_classes,
-    class_count,
-    classes_by_place,
-    waiting_cycle,
-)
 
 from .routing.routes import ADAPTIVE, PAR, SPRAYING, Routes
 
@@ -61,6 +53,10 @@ def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> C
     """
     if not parameters.network_buffer:
         return Channels(np.zeros((1, 1), dtype=np.int16), 0, 0, 0, 1)
+    from hopmap.topologies.next_hops import NO_WAY
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+    from hopmap.topologies.virtual_channels import classes_by_place
+
     most = parameters.network_virtual_channels
     algorithm, spec = parameters.network_routing, topology.spec
     if (routes.hops.port == NO_WAY).any():
@@ -116,6 +112,9 @@ def no_rings(
     """
     if not parameters.network_buffer:
         return np.empty(0, dtype=np.int64), 1
+    from hopmap.topologies.next_hops import links_of_leaves
+    from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
+
     inside = servers < topology.links
     starts = np.concatenate(([0], np.cumsum(inside)))[indptr]
     links = servers[inside]

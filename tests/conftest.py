@@ -1,5 +1,7 @@
 """What tests share: the recorded archives of the repository, and those that are too big for it."""
 
+import importlib
+import pkgutil
 import sys
 import time
 from itertools import cycle, pairwise
@@ -8,8 +10,8 @@ from pathlib import Path
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
+import hopmap
 from support import ROOT
 from support.slow import SHARE
 
@@ -33,9 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("hopmap")
-    # Examples would have numbers of the sources loaded so far, and so depend on the tests before.
-    if hasattr(providers, "_get_local_constants"):
-        providers._get_local_constants = providers.Constants
+    # Hypothesis draws constants of the sources that are loaded. So load all, whatever runs first.
+    if not getattr(config.option, "numprocesses", None):
+        for module in pkgutil.walk_packages(hopmap.__path__, "hopmap."):
+            if module.name != "hopmap.__main__":
+                importlib.import_module(module.name)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep.scenario import Scenario
 from support import ROOT
+from support.archives import archives_read_here
+from support.commands import invoke
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(\w*)\n(.*?)```", flags=re.DOTALL)
@@ -51,7 +52,7 @@ def output_of(command):
         return subprocess.run(
             ["bash", "-c", command], check=True, capture_output=True, text=True, env=here
         ).stdout
-    result = CliRunner().invoke(app, words[1:])
+    result = invoke(words[1:])
     assert result.exit_code == 0, f"{command}: {result.stderr}"
     return result.stdout
 
@@ -68,13 +69,19 @@ def test_no_command_of_a_page_stands_where_it_is_not_run():
     assert missed == []
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unguarded():
+    """Read archives in this process."""
+    with archives_read_here():
+        yield
+
+
 WITH_COMMANDS = [page for page in PAGES if any(steps(page))]
 
 
 def marks_of(page):
-    """The pages whose commands or scripts take 10 s and more."""
-    long = ("GUIDES", "NEW_MAPPER", "PYTHON", "GALLERY_STUDY")
-    return pytest.mark.slow if page.stem in long else ()
+    """What the README shows always runs; what docs/ show, which is much, in the whole suite."""
+    return () if page.stem == "README" else pytest.mark.slow
 
 
 @pytest.mark.parametrize(
@@ -106,10 +113,10 @@ def test_the_scenarios_of_the_pages_have_known_keys_only():
     assert found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_links_of_a_page_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), (page.name, target)
 
 
 DOOR = "import hopmap as hm"
@@ -131,14 +138,11 @@ SCRIPTS = [(page, place) for page in PAGES for place in range(len(python_of(page
         for page, place in SCRIPTS
     ],
 )
-def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path):
+def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
-    script = python_of(page)[place]
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    exec(compile(python_of(page)[place], page.name, "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out
     made = {file.name for file in tmp_path.glob("*.svg")}
     if page.stem.startswith("GALLERY"):
         shown = set(re.findall(r"\]\((\w+\.svg)\)", page.read_text(encoding="utf-8")))
@@ -156,6 +160,7 @@ def test_every_command_is_in_the_readmes_table():
     assert sorted(named) == sorted(get_command(app).commands)
 
 
+@pytest.mark.slow
 def test_the_pages_build(tmp_path):
     pytest.importorskip("mkdocs", reason="needs the extra docs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]

@@ -2,27 +2,26 @@
 
 import json
 import re
-import subprocess
-import sys
 import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import hopmap as hm
-from hopmap.scenarios.cli.app import app
 from hopmap.simulator import lower
-from support import DATA, ROOT
+from support import DATA, ROOT, about
+from support.archives import archives_read_here
+from support.commands import as_json as command
 
 MG, TORUS = str(DATA / "mg.S.16"), "torus:4x4"
 
 
-def command(*words):
-    done = CliRunner().invoke(app, [*map(str, words), "--json"])
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module", autouse=True)
+def unguarded():
+    """Read archives in this process."""
+    with archives_read_here():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -30,33 +29,12 @@ def placed():
     return hm.map_ranks(MG, TORUS, "minmd", seed=3)
 
 
-def test_replays_do_not_wait_for_what_only_reports_need():
-    """Importing scipy.stats takes as long as all the rest."""
-    code = "import sys, hopmap.simulator; print('scipy.stats' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-def test_importing_it_costs_next_to_nothing():
-    """Nothing heavy is loaded before it is used; an interpreter's start apart, below 0.1 s."""
-    code = (
-        "import sys, time; begin = time.process_time(); import hopmap;"
-        "print(time.process_time() - begin);"
-        "print([m for m in ('numpy', 'numba', 'matplotlib', 'pandas') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seconds, loaded = done.stdout.splitlines()
-    assert loaded == "[]"
-    assert float(seconds) < 0.1
-
-
-@pytest.mark.parametrize("name", hm.__all__)
-def test_every_name_is_there_with_a_docstring_and_in_the_reference(name):
-    value = getattr(hm, name)
+def test_every_name_is_there_with_a_docstring_and_in_the_reference():
     page = (ROOT / "docs" / "REFERENCE.md").read_text(encoding="utf-8")
-    assert re.search(rf"(::: |`)hopmap\.{name}\b|members: \[.*\b{name}\b", page)
-    if name != "__version__":
-        assert value.__doc__
+    for name in hm.__all__:
+        value = getattr(hm, name)
+        assert re.search(rf"(::: |`)hopmap\.{name}\b|members: \[.*\b{name}\b", page), name
+        assert name == "__version__" or value.__doc__, name
 
 
 def test_questions_answer_what_commands_print(tmp_path, placed):
@@ -191,9 +169,8 @@ def test_results_show_themselves(placed, what):
     json.dumps(value.to_dict())
 
 
-@pytest.mark.parametrize(
-    ("ask", "said"),
-    [
+def test_whatever_is_wrong_is_one_error_that_says_so():
+    for ask, said in [
         (lambda: hm.open("lu.Z.4"), "class 'Z'"),
         (lambda: hm.topology("taurus:4"), "torus"),
         (lambda: hm.map_ranks(MG, TORUS, "minmdd"), "minmd"),
@@ -207,12 +184,11 @@ def test_results_show_themselves(placed, what):
         (lambda: hm.convert(MG, "gaol", "x"), "goal"),
         (lambda: hm.run_scenario("no_such"), "no_such"),
         (lambda: hm.load_results("/nowhere"), "nowhere"),
-    ],
-)
-def test_whatever_is_wrong_is_one_error_that_says_so(ask, said):
-    with pytest.raises(hm.HopmapError, match=said) as caught:
-        ask()
-    assert "\n" not in str(caught.value)
+    ]:
+        with about(ask, said):
+            with pytest.raises(hm.HopmapError, match=said) as caught:
+                ask()
+            assert "\n" not in str(caught.value)
 
 
 def test_what_a_user_should_know_is_a_warning(placed):

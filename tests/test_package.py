@@ -3,12 +3,13 @@
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.sweep.scenario_files import SHIPPED
+from hopmap.scenarios.sweep.shipped import SHIPPED
 from support import ROOT
 
 PARTS = ("traces", "topologies", "mappers", "simulator", "scenarios")
@@ -27,10 +28,12 @@ def wheel(tmp_path_factory):
     return wheel
 
 
+@pytest.mark.slow
 def test_a_wheel_is_for_any_machine(wheel):
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_module_and_data_file(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -44,12 +47,14 @@ def test_the_wheel_holds_every_module_and_data_file(wheel):
     assert names >= expected, sorted(expected - names)
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         roots = {name.split("/")[0] for name in archive.namelist()}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"hopmap"}
 
 
+@pytest.mark.slow
 def test_the_version_says_from_which_commit(wheel):
     """The one of a tag; after it, or before the first, it ends in the commit, and is no tag's."""
     if not (ROOT / ".git").exists():
@@ -68,12 +73,36 @@ def test_the_version_says_from_which_commit(wheel):
         assert f"v{version}" in git("tag", "--points-at", "HEAD")
 
 
+def test_every_file_is_in_a_package_or_named_as_its_data():
+    """As far as that shows without building: setuptools takes packages, and files by pattern."""
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    known = {
+        file
+        for package, patterns in named["package-data"].items()
+        for pattern in patterns
+        for file in (
+            (file for part in PARTS for file in (ROOT / part).rglob(pattern))
+            if package == "*"
+            else (ROOT / package.replace(".", "/")).glob(pattern)
+        )
+    }
+    known |= {file.resolve() for file in known}
+    for file in [file for part in PARTS for file in (ROOT / part).rglob("*") if file.is_file()]:
+        if "__pycache__" in file.parts:
+            continue
+        if file.suffix == ".py":
+            assert (file.parent / "__init__.py").is_file(), file
+        else:
+            assert file in known, file
+
+
 def test_who_cites_names_the_version_of_the_last_entry_of_the_changes():
     latest, *_ = re.findall(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited == latest
 
 
+@pytest.mark.slow
 def test_the_wheel_works_on_its_own(wheel, tmp_path):
     """Imported from the wheel alone, with a folder called traces in the way."""
     with zipfile.ZipFile(wheel) as archive:

@@ -4,13 +4,12 @@ import json
 import os
 
 import pytest
-from typer.testing import CliRunner
 
 from hopmap.mappers import mapper_named, mapper_source
 from hopmap.plugins import VARIABLE, load_entry_points
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep.slurm import write_slurm_array
 from hopmap.topologies import MappingError, topology_from_spec
+from support.commands import hopmap, invoke
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 
@@ -39,12 +38,6 @@ def plugin(tmp_path):
     return file
 
 
-def hopmap(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
-
-
 def test_a_file_brings_a_mapper_and_a_topology(plugin, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "map.csv"
@@ -60,7 +53,7 @@ def test_a_file_brings_a_mapper_and_a_topology(plugin, tmp_path, monkeypatch):
 def test_a_mistake_in_a_mapper_of_ones_own_is_not_hopmaps(plugin, tmp_path):
     (tmp_path / "own_numbers.py").write_text("def down(first):\n    return first / 0\n")
     words = ["map", "stencil:2x2,5pt", "-t", "torus:4", "--mapper", "mine"]
-    result = CliRunner().invoke(app, ["--plugin", str(plugin), *words])
+    result = invoke(["--plugin", str(plugin), *words])
     assert result.exit_code == 2
     said = f"mapper mine, {plugin}, line 9: ZeroDivisionError: division by zero"
     assert said in result.stderr
@@ -114,14 +107,14 @@ def test_a_plugin_that_cannot_be_loaded_is_one_line(text, said, tmp_path):
     (tmp_path / "own_numbers.py").write_text(NUMBERS)
     if text is not None:
         file.write_text(text)
-    result = CliRunner().invoke(app, ["--plugin", str(file), "list", "mappers"])
+    result = invoke(["--plugin", str(file), "list", "mappers"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"hopmap: plugin {file}")
     assert result.stderr.count("\n") == 1
     assert said in result.stderr
     file.write_text(OWN.format(name="mended"))
     assert "mended" in hopmap("--plugin", file, "list", "mappers")
-    missing = CliRunner().invoke(app, ["--plugin", "own_nowhere", "list", "mappers"])
+    missing = invoke(["--plugin", "own_nowhere", "list", "mappers"])
     assert "No module named 'own_nowhere'" in missing.stderr
     assert missing.exit_code == 2
 

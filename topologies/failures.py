@@ -29,8 +29,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from .detour_kernels import DetourRouter
-from .failure_kernels import routes_met, ways_round
 from .topology import LinkKind, Topology, TopologyError
 
 Ints = NDArray[np.int64]
@@ -301,6 +299,9 @@ def rerouted(topology: Topology, down: NDArray[np.bool_], where: str) -> Topolog
     TopologyError
         A node that is cut off, or too many nodes.
     """
+    from .detour_kernels import DetourRouter
+    from .failure_kernels import routes_met, ways_round
+
     nodes = topology.nodes
     if nodes > MOST:
         raise TopologyError(

@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit
+from hopmap.compilation import NO_WRAPPERS, njit
 
 from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
 from .detour_kernels import DetourRouter, detour
@@ -111,17 +111,17 @@ def next_link(router: Router, here: int, target: int, source: int) -> int:
     return ROUTING[type(router)][1](router, here, target, source)
 
 
-@overload(distance, jit_options={"error_model": "numpy"}, strict=False)
+@overload(distance, jit_options=NO_WRAPPERS | {"error_model": "numpy"}, strict=False)
 def _distance(router: types.NamedTuple, source: types.Integer, target: types.Integer) -> Any:
     return ROUTING[router.instance_class][0]
 
 
-@overload(hops, jit_options={"error_model": "numpy"}, strict=False)
+@overload(hops, jit_options=NO_WRAPPERS | {"error_model": "numpy"}, strict=False)
 def _hops(router: types.NamedTuple, source: types.Integer, target: types.Integer) -> Any:
     return _hops_of(router.instance_class)
 
 
-@overload(next_link, jit_options={"error_model": "numpy"}, strict=False)
+@overload(next_link, jit_options=NO_WRAPPERS | {"error_model": "numpy"}, strict=False)
 def _next_link(
     router: types.NamedTuple,
     here: types.Integer,

@@ -9,19 +9,18 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from operator import index
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.errors import HopmapError
 
-from . import routing
 from .box_kernels import HAEC, BoxRouter
-from .graph_kernels import GraphRouter
-from .routing import Router
-from .switch_kernels import DragonflyRouter, FatTreeRouter
 from .tree_kernels import TreeRouter
+
+if TYPE_CHECKING:
+    from .routing import Router
 
 # Beyond these a spec is a slip of the pen, and building it would take all memory.
 MOST_NODES, MOST_SLOTS = 2**24, 2**26
@@ -192,11 +191,15 @@ class Topology:
 
     def distance(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Hops from each source to each target node, or the cost in a hierarchy, shape (pairs,)."""
+        from . import routing
+
         u, v = self._node_pairs(source, target)
         return routing.distances(self.router, u, v)
 
     def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Links on the route from each source to each target node, shape (pairs,)."""
+        from . import routing
+
         u, v = self._node_pairs(source, target)
         return routing.route_lengths(self.router, u, v)
 
@@ -211,6 +214,8 @@ class Topology:
         links : ndarray(int32, shape=(total hops,))
             Pair i takes ``links[indptr[i]:indptr[i + 1]]``, in order.
         """
+        from . import routing
+
         u, v = self._node_pairs(source, target)
         indptr = np.zeros(len(u) + 1, dtype=np.int64)
         np.cumsum(routing.route_lengths(self.router, u, v), out=indptr[1:])
@@ -232,6 +237,8 @@ class Topology:
         -------
         ndarray(int64), shape (links,) or (kinds, links)
         """
+        from . import routing
+
         u, v = self._node_pairs(source, target)
         weights = np.asarray(weight, dtype=np.int64)
         rows = np.ascontiguousarray(np.atleast_2d(weights).T)
@@ -241,6 +248,8 @@ class Topology:
 
     def diameter(self) -> int:
         """Longest distance between two nodes."""
+        from .graph_kernels import GraphRouter
+
         router = self.router
         if isinstance(router, BoxRouter):
             longest = np.where(router.wraps, router.dims // 2, router.dims - 1)
@@ -254,6 +263,8 @@ class Topology:
 
     def representatives(self) -> range:
         """Nodes that, by symmetry, stand for all others in their distances; where unknown, all."""
+        from .switch_kernels import DragonflyRouter, FatTreeRouter
+
         router = self.router
         if isinstance(router, FatTreeRouter | TreeRouter):
             return range(1)

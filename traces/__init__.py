@@ -1,55 +1,5 @@
 """What the application does: traces, programs and traffic."""
 
-from hopmap.traces.folding.fold import fold as fold
-from hopmap.traces.formats.files import FORMATS as FORMATS
-from hopmap.traces.formats.files import load_traffic as load_traffic
-from hopmap.traces.formats.files import save_traffic as save_traffic
-from hopmap.traces.nas.benchmarks import is_nas_name as is_nas_name
-from hopmap.traces.nas.benchmarks import nas_folded as nas_folded
-from hopmap.traces.nas.benchmarks import nas_trace as nas_trace
-from hopmap.traces.nas.benchmarks import nas_traffic as nas_traffic
-from hopmap.traces.nas.lu import lu_folded as lu_folded
-from hopmap.traces.nas.lu import lu_trace as lu_trace
-from hopmap.traces.nas.lu import lu_traffic as lu_traffic
-from hopmap.traces.otf2.read import read_trace as read_trace
-from hopmap.traces.otf2.totals import read_summary as read_summary
-from hopmap.traces.otf2.totals import read_traffic as read_traffic
-from hopmap.traces.otf2.write import write_trace as write_trace
-from hopmap.traces.patterns.hypergraph import Hypergraph as Hypergraph
-from hopmap.traces.patterns.hypergraph import partition_hypergraph as partition_hypergraph
-from hopmap.traces.patterns.spmv import hypergraph_of as hypergraph_of
-from hopmap.traces.patterns.spmv import pattern_of as pattern_of
-from hopmap.traces.patterns.spmv import read_pattern as read_pattern
-from hopmap.traces.patterns.spmv import spmv_traffic as spmv_traffic
-from hopmap.traces.patterns.stencils import STENCILS as STENCILS
-from hopmap.traces.patterns.stencils import Stencil as Stencil
-from hopmap.traces.patterns.stencils import parse_stencil as parse_stencil
-from hopmap.traces.patterns.stencils import stencil_traffic as stencil_traffic
-from hopmap.traces.patterns.stencils import traffic_of_stencil as traffic_of_stencil
-from hopmap.traces.patterns.synthetic import PATTERNS as PATTERNS
-from hopmap.traces.patterns.synthetic import synthetic_traffic as synthetic_traffic
-from hopmap.traces.safety.memory import OutOfMemoryError as OutOfMemoryError
-from hopmap.traces.safety.memory import require_memory as require_memory
+import lazy_loader
 
-from .folded import Folded as Folded
-from .folded import unfolded as unfolded
-from .left_out import LeftOut as LeftOut
-from .pair_counts import read_pair_counts as read_pair_counts
-from .pair_counts import write_pair_counts as write_pair_counts
-from .regions import Role as Role
-from .regions import mpi_name as mpi_name
-from .summary import Summary as Summary
-from .summary import summarize as summarize
-from .trace import Collective as Collective
-from .trace import Kind as Kind
-from .trace import PairCounts as PairCounts
-from .trace import Records as Records
-from .trace import Span as Span
-from .trace import Spans as Spans
-from .trace import Trace as Trace
-from .trace import TraceError as TraceError
-from .traffic import Traffic as Traffic
-from .traffic import exact_sum as exact_sum
-from .traffic import largest_product as largest_product
-from .traffic import summed as summed
-from .traffic import traffic_of as traffic_of
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,35 +8,19 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hopmap.errors import HopmapWarning
-from hopmap.traces.folding.fold import fold
-from hopmap.traces.foreign.goal.read import read_goal
-from hopmap.traces.foreign.kinds import Recording, read_recording, recording_of
-from hopmap.traces.foreign.schedule import Schedule
 from hopmap.traces.formats.files import FORMATS, files_of, load_traffic
-from hopmap.traces.nas.benchmarks import (
-    BENCHMARKS,
-    check_nas_name,
-    is_nas_name,
-    nas_folded,
-    nas_trace,
-    nas_traffic,
-)
-from hopmap.traces.patterns.collectives import collective_trace, parse_collective
-from hopmap.traces.patterns.stencils import parse_stencil, traffic_of_stencil
-from hopmap.traces.patterns.training import (
-    parse_training,
-    training_folded,
-    training_trace,
-    training_traffic,
-)
-from hopmap.traces.scaled.extrapolate import Scaled, scaled, traffic_of_folded
 
 from .folded import Folded, unfolded
 from .trace import Trace, TraceError
 from .traffic import Traffic, traffic_of
+
+if TYPE_CHECKING:
+    from hopmap.traces.foreign.kinds import Recording
+    from hopmap.traces.foreign.schedule import Schedule
+    from hopmap.traces.scaled.extrapolate import Scaled
 
 STENCIL, COLLECTIVE, TRAINING = "stencil:", "collective:", "training:"
 SCALED, FOLDED = "scaled:", "folded:"
@@ -102,6 +86,8 @@ class Source:
         """Algorithms that it names, by operation."""
         if self.kind != "collective":
             return {}
+        from hopmap.traces.patterns.collectives import parse_collective
+
         call = parse_collective(self.name.removeprefix(COLLECTIVE))
         return {call.operation: call.algorithm}
 
@@ -114,15 +100,25 @@ class Source:
             Unreadable, inconsistent or foreign file; a benchmark that does not exist.
         """
         if self.kind == "benchmark":
+            from hopmap.traces.nas.benchmarks import nas_traffic
+
             return nas_traffic(self.name)
         if self.kind == "stencil":
+            from hopmap.traces.patterns.stencils import parse_stencil, traffic_of_stencil
+
             return traffic_of_stencil(parse_stencil(self.name.removeprefix(STENCIL)))
         if self.kind == "collective":
+            from hopmap.traces.patterns.collectives import parse_collective
+
             call = parse_collective(self.name.removeprefix(COLLECTIVE))
             return Traffic.from_pairs(call.ranks, [], [], [], [])
         if self.kind == "training":
+            from hopmap.traces.patterns.training import parse_training, training_traffic
+
             return training_traffic(parse_training(self.name.removeprefix(TRAINING)))
         if self.kind == "scaled":
+            from hopmap.traces.scaled.extrapolate import traffic_of_folded
+
             return traffic_of_folded(self.scaled().program)
         if self.kind == "folded":
             return self.smaller[0].traffic()
@@ -132,6 +128,8 @@ class Source:
 
             return read_traffic(self.path)
         if self.kind == "recording":
+            from hopmap.traces.foreign.kinds import read_recording
+
             return traffic_of(read_recording(self.recording()))
         if self.kind == "schedule":
             return self.schedule().traffic()
@@ -139,6 +137,8 @@ class Source:
 
     def recording(self) -> Recording:
         """Return the files of another tool's trace."""
+        from hopmap.traces.foreign.kinds import recording_of
+
         assert self.path is not None
         found = recording_of(self.path)
         if found is None:
@@ -147,11 +147,15 @@ class Source:
 
     def scaled(self) -> Scaled:
         """Extrapolate the program at fewer ranks."""
+        from hopmap.traces.scaled.extrapolate import scaled
+
         ranks = self.name.removeprefix(SCALED).partition(",")[0]
         return scaled([each.calls() for each in self.smaller], int(ranks))
 
     def schedule(self) -> Schedule:
         """Read a schedule."""
+        from hopmap.traces.foreign.goal.read import read_goal
+
         return read_goal(self.recording().files[0])
 
     def calls(self, steps: int | None = None) -> Trace | Folded:
@@ -168,10 +172,16 @@ class Source:
             As `traffic`, and when this is only traffic.
         """
         if self.kind == "benchmark":
+            from hopmap.traces.nas.benchmarks import nas_folded
+
             return nas_folded(self.name, steps=steps)
         if self.kind == "collective":
+            from hopmap.traces.patterns.collectives import collective_trace, parse_collective
+
             return collective_trace(parse_collective(self.name.removeprefix(COLLECTIVE)))
         if self.kind == "training":
+            from hopmap.traces.patterns.training import parse_training, training_folded
+
             return training_folded(parse_training(self.name.removeprefix(TRAINING)), self.name)
         if self.kind == "scaled":
             return self.scaled().program
@@ -185,6 +195,8 @@ class Source:
         if self.kind == "schedule":
             raise TraceError(f"{self.path}: a schedule, whose calls are unknown: expected a trace")
         if self.kind == "recording":
+            from hopmap.traces.foreign.kinds import read_recording
+
             return read_recording(self.recording())
         from hopmap.traces.otf2.read import read_trace
 
@@ -194,8 +206,12 @@ class Source:
     def trace(self, steps: int | None = None) -> Trace:
         """Read or compute what every rank does, call by call; see `calls`."""
         if self.kind == "benchmark":
+            from hopmap.traces.nas.benchmarks import nas_trace
+
             return nas_trace(self.name, steps=steps)
         if self.kind == "training":
+            from hopmap.traces.patterns.training import parse_training, training_trace
+
             return training_trace(parse_training(self.name.removeprefix(TRAINING)), self.name)
         calls = self.calls(steps)
         return unfolded(calls) if isinstance(calls, Folded) else calls
@@ -259,6 +275,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     TraceError
         Neither a file nor a benchmark, or a benchmark or stencil that makes no sense.
     """
+    from hopmap.traces.nas.benchmarks import BENCHMARKS, check_nas_name, is_nas_name
+
     path = (folder or Path()) / text
     if path.exists():
         if is_nas_name(str(text)) and folder is None and isinstance(text, str):
@@ -270,6 +288,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         if not any(path.name.lower().endswith(end) for end in (".otf2", *FORMATS)) and not (
             path.is_dir() and any(path.glob("*.otf2"))
         ):
+            from hopmap.traces.foreign.kinds import recording_of
+
             recording = recording_of(path)
             if recording is not None:
                 kind: Literal["schedule", "recording"] = (
@@ -281,12 +301,18 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
             return Source(folder_of.resolve().name or str(text), "archive", path)
         return Source(path.stem, "traffic", path)
     if str(text).startswith(STENCIL):
+        from hopmap.traces.patterns.stencils import parse_stencil
+
         parse_stencil(str(text).removeprefix(STENCIL))
         return Source(str(text), "stencil")
     if str(text).startswith(COLLECTIVE):
+        from hopmap.traces.patterns.collectives import parse_collective
+
         parse_collective(str(text).removeprefix(COLLECTIVE))
         return Source(str(text), "collective")
     if str(text).startswith(TRAINING):
+        from hopmap.traces.patterns.training import parse_training
+
         parse_training(str(text).removeprefix(TRAINING))
         return Source(str(text), "training")
     if str(text).startswith(SCALED):
@@ -337,6 +363,8 @@ def _folded_source(text: str, folder: Path | None) -> Source:
 
 def _folded_calls(source: Source) -> Trace | Folded:
     """Fold a program, and say what became of it."""
+    from hopmap.traces.folding.fold import fold
+
     calls = source.smaller[0].calls()
     if isinstance(calls, Folded):
         return calls

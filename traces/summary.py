@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .trace import Collective, Kind, Trace
 from .traffic import Traffic, one_sided_traffic_of, traffic_of
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +150,8 @@ def count_calls(records: Iterable[tuple[bool, int, int, int]]) -> dict[str, int 
     records : iterable of (blocking, operation, records, members)
         One for each communicator and operation; no members stands for MPI_COMM_SELF.
     """
+    from fractions import Fraction
+
     calls: dict[str, Fraction] = {}
     for blocking, operation, count, members in records:
         known = operation in Collective.__members__.values()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import quadratic_assignment
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.exchanges.assignment import table_router
+from hopmap.mappers.distances import table_router
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
 

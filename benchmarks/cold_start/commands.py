@@ -1,9 +1,8 @@
-"""What the first call of each command costs: ``python benchmarks/cold_start/commands.py``.
+"""What a command costs before it works: ``python benchmarks/cold_start/commands.py``.
 
-Processor seconds of a command, its start included, with an empty folder of compiled code and again
-with what the first call left there. The aim is that no first call takes more than 5 s more.
-An installation has compiled what most of them need; with ``HOPMAP_CARRIED=0`` they compile it.
-``--only map`` measures rows with that word. Quarter of an hour of one core.
+Prints processor seconds of whole processes, the median of three: with an empty cache of compiled
+code, and again with the cache that the first call left. ``--only simulate`` measures the rows with
+that word, ``--times 1`` measures once. Ten minutes of one core.
 """
 
 from __future__ import annotations
@@ -11,79 +10,87 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests" / "data"
-MG, LU = str(DATA / "mg.S.16"), str(DATA / "lu.S.4")
-COMMAND = [sys.executable, "-c", "from hopmap.scenarios.cli.app import main; main()"]
-AIM = 5.0
+MG = ROOT / "tests" / "data" / "mg.S.16"
+HOPMAP = [sys.executable, "-c", "from hopmap.scenarios.cli.app import main; main()"]
 PLACED = "rank,node\n" + "".join(f"{rank},{rank}\n" for rank in range(16))
-TWO_RUNS = f"""
-name = "two"
-traces = ["{MG}"]
-topologies = ["torus:4x2x2"]
-mappers = ["sweep", "minmd"]
-"""
-WORDS = {
-    "map auto, torus": f"map {MG} -t torus:4x2x2 -m auto --seconds 1",
-    "map auto, fat tree": f"map {MG} -t fattree:4x4 -m auto --seconds 1",
-    "map auto, dragonfly": f"map {MG} -t dragonfly:2x4x2 -m auto --seconds 1",
-    "map auto, makespan": f"map {MG} -t torus:4x2x2 -m auto --seconds 1 --objective makespan",
-    "map annealing": f"map {MG} -t torus:4x2x2 -m annealing --seconds 1",
-    "simulate, simpy": f"simulate {MG} m.csv -t torus:4x2x2 --engine simpy",
-    "simulate, compiled": f"simulate {MG} m.csv -t torus:4x2x2",
-    "simulate, flow": f"simulate {MG} m.csv -t torus:4x2x2 --engine flow",
-    "simulate, finite buffers": f"simulate {MG} m.csv -t torus:4x2x2 --set network.buffer=4 "
-    "--set network.virtual_channels=2",
-    "simulate, adaptive routes": f"simulate {MG} m.csv -t torus:4x2x2 "
-    "--set network.routing=adaptive",
-    "simulate --perfetto --otf2": f"simulate {MG} m.csv -t torus:4x2x2 --perfetto p.json --otf2 o",
-    "explain": f"explain {MG} m.csv -t torus:4x2x2",
-    "convert": f"convert {MG} --to simgrid --out converted",
-    "run of two runs": "run two.toml --out results",
-    "run of the main job": f"run {ROOT / 'scenarios' / 'first.toml'} --out results",
-    "info": f"info {MG}",
-    "matrix --collectives expand": f"matrix {MG} --collectives expand --out m.npz",
+# What is typed, and the aims in processor seconds: with an empty cache, and with a full one.
+COMMANDS: dict[str, tuple[float | None, float | None]] = {
+    "--version": (None, 0.25),
+    "--help": (None, 0.25),
+    "list mappers": (None, 0.45),
+    "info mg.npz": (None, 0.45),
+    "export m.csv --to slurm --out x": (None, 0.45),
+    "info MG": (None, 1.0),
+    "evaluate mg.npz m.csv -t torus:4x2x2": (None, 1.1),
+    "map mg.npz -t torus:4x2x2 -m hilbert": (None, 1.1),
+    "simulate MG m.csv -t torus:4x2x2": (11, 1.2),
+    "explain MG m.csv -t torus:4x2x2": (16, 1.2),
+    "map MG -t torus:4x2x2 -m auto": (25, None),
+    "map lu.C.64 -t torus:4x4x4 -m auto --seconds 1": (None, None),
+    "map lu.C.64 -t fattree:8x8 -m auto --seconds 1": (None, None),
+    "map lu.C.64 -t torus:4x4x4 -m auto --objective max_link_load --seconds 1": (None, None),
+    "simulate MG m.csv -t torus:4x2x2 --engine flow": (None, None),
+    "simulate MG m.csv -t torus:4x2x2 --set network.buffer=4 --set network.virtual_channels=2": (
+        None,
+        None,
+    ),
+    "simulate MG m.csv -t torus:4x2x2 --set network.routing=adaptive": (None, None),
+    "run first --out results": (15, None),
 }
 
 
-def spent(words: str, cache: Path) -> float:
-    """Processor seconds of a command, its own process's start included."""
+def spend(command: str, cache: str) -> float:
+    """Run a command in a new folder; return processor seconds of its processes."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "two.toml").write_text(TWO_RUNS)
         Path(folder, "m.csv").write_text(PLACED)
+        if "mg.npz" in command:
+            run(f"matrix {MG} --out mg.npz", folder, cache)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [*COMMAND, *words.split()],
-            check=True,
-            capture_output=True,
-            cwd=folder,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
-        )
+        run(command.replace("MG", str(MG)), folder, cache)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main() -> int:
+def run(command: str, folder: str, cache: str) -> None:
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from hopmap.scenarios.cli.app import main; main()",
+            *command.split(),
+        ],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        env=os.environ | {"NUMBA_CACHE_DIR": cache},
+    )
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="WORD")
-    only = parser.parse_args().only
-    print("| command | first | second | more | |\n|---|---:|---:|---:|---|")
-    late = 0
-    for name, words in WORDS.items():
-        if only in name:
+    parser.add_argument("--times", type=int, default=3, metavar="N")
+    options = parser.parse_args()
+    print("| command | first call | aim | later calls | aim |\n|---|---:|---:|---:|---:|")
+    for command, (first_aim, later_aim) in COMMANDS.items():
+        if options.only not in command:
+            continue
+        first, later = [], []
+        for _ in range(options.times):
             with tempfile.TemporaryDirectory() as cache:
-                first, second = (spent(words, Path(cache)) for _ in range(2))
-            mark = "" if first - second <= AIM else "**beyond**"
-            late += bool(mark)
-            row = f"| {name} | {first:.1f} s | {second:.1f} s | {first - second:.1f} s | {mark} |"
-            print(row, flush=True)
-    return int(late > 0)
+                first.append(spend(command, cache))
+                later.append(spend(command, cache))
+        cells = [statistics.median(first), first_aim, statistics.median(later), later_aim]
+        shown = " | ".join("" if cell is None else f"{cell:.2f} s" for cell in cells)
+        print(f"| `{command}` | {shown} |", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

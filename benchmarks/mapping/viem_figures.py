@@ -1,8 +1,8 @@
-"""Figures 3 and 4 of the VieM paper, and distances from a matrix or computed.
+"""Figures 3 and 4 of the VieM paper.
 
-``python benchmarks/mapping/viem_figures.py [PART ...] [--exponent E] [--racks K,K,...]``
+``python benchmarks/mapping/viem_figures.py [--exponent E] [--racks K,K,...]``
 
-PART is of figures, oracle; both by default. Models are of graphs of 2^E vertices (14), for
+Models are of graphs of 2^E vertices (14), for
 S = 4:16:k of the k given. Improvements over Mueller-Merbach's J on the model by recursive bisection
 are geometric means over all models, seconds arithmetic ones, of the processor and without the
 compiler. "RMS 1 %" is multisection with that slack at every level.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from math import log
 from statistics import fmean
 
@@ -20,10 +19,6 @@ import numpy as np
 from viem_graphs import inputs
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.exchanges.annealing_kernels import all_hops
-from hopmap.mappers.exchanges.assignment import table_router
-from hopmap.mappers.greedy.most_connected_kernels import MUELLER_MERBACH, place
-from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.partitions.model_creation import Model, bisection_model, multisection_model
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -131,60 +126,15 @@ def _mean(cases: list[dict[str, float]], name: str) -> float:
     return fmean(case[name] for case in cases)
 
 
-def oracle(racks: list[int], exponent: int) -> dict[str, float]:
-    """Print how many times as long distances take that are computed; return that by mapper."""
-    graph = next(iter(inputs(exponent).values()))
-    stages = {"N10": N10, "N1": "local_search(neighbourhood=1)"}
-    print(f"\nDistances computed / from a matrix, seconds\n{'n':>6}", end="")
-    print("".join(f"{name:>30}" for name in (BASE, *stages)))
-    ratios: dict[str, float] = {}
-    for k in racks:
-        computed = machine(k)
-        table, fits = all_hops(computed.router, np.arange(computed.nodes))
-        assert fits
-        stored = replace(computed, router=table_router(table))
-        traffic = bisection_model(graph, 64 * k, np.random.default_rng(0)).traffic
-        start = map_ranks(traffic, computed, BASE)
-
-        def constructed(topology: Topology, traffic: Traffic = traffic) -> list[int]:
-            node_of = np.full(traffic.ranks, -1, dtype=np.int64)
-            model = cost_model(traffic, topology, "hop_bytes")
-            place(model, topology.slots, 0, MUELLER_MERBACH, node_of)
-            return node_of.tolist()
-
-        cells = ""
-        for name in (BASE, *stages):
-            spent, found = [], []
-            for topology in (computed, stored):
-                for _ in range(2):  # the first one compiles
-                    begin = time.process_time()
-                    if name == BASE:
-                        node_of = constructed(topology)
-                    else:
-                        node_of = map_ranks(traffic, topology, stages[name], initial=start).tolist()
-                    seconds = time.process_time() - begin
-                found.append(node_of)
-                spent.append(seconds)
-            assert found[0] == found[1]
-            ratios[name] = spent[0] / spent[1]
-            cells += f"{spent[0]:>12.4f} /{spent[1]:>8.4f} ={ratios[name]:>6.2f}"
-        print(f"{64 * k:>6}{cells}", flush=True)
-    return ratios
-
-
 def main(words: list[str]) -> None:
     """Run the parts."""
     exponent = int(words[words.index("--exponent") + 1]) if "--exponent" in words else 14
     racks = words[words.index("--racks") + 1] if "--racks" in words else "1,2,3,4,5,6,7,8"
-    chosen = [word for word in words if word in ("figures", "oracle")] or ["figures", "oracle"]
     ks = [int(k) for k in racks.split(",")]
     small = bisection_model(inputs(10)["grid 2-D"], 64, np.random.default_rng(0)).traffic
     for pipeline in {BASE: BASE, **HEURISTICS, **CREATED}.values():  # compile
         map_ranks(small, machine(1), pipeline)
-    if "figures" in chosen:
-        figures(ks, exponent)
-    if "oracle" in chosen:
-        oracle(ks, exponent)
+    figures(ks, exponent)
 
 
 if __name__ == "__main__":

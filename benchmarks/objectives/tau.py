@@ -20,7 +20,7 @@ import pandas as pd
 
 from hopmap.scenarios.study.correlation import distinct, kendall_tau
 from hopmap.scenarios.study.study import load_study
-from hopmap.scenarios.sweep.scenario_files import SHIPPED
+from hopmap.scenarios.sweep.shipped import SHIPPED
 from hopmap.simulator import MakespanBound, Program
 from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.programs.from_source import program_of_source

@@ -6,38 +6,21 @@ dummies that are there in any order. Domains are split breadth first, all of one
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
+from hopmap.mappers.sort_kernels import sort_by
 from hopmap.topologies.routing import Router, distance
 
 from .halving_kernels import TRIES, evolve
 
-SAMPLES = 4  # nodes that stand for a domain where distances are averaged
+SAMPLES: Any = np.int64(4)  # nodes that stand for a domain where distances are averaged
+OF_HALVES: Any = np.int64(8)  # the same for a half
 MANY, SMALL = 4096, 128  # with so many slots domains of few, most of the work, are grown once
-
-
-@subroutine(inline="always")
-def _mean_hops(
-    router: Router,
-    nodes: NDArray[np.int64],
-    lo: int,
-    hi: int,
-    start: int,
-    stop: int,
-    samples: int,
-) -> float:
-    """Do what `mean_hops` does, without a call: that counts references, longer than a distance."""
-    rows, columns = min(samples, hi - lo), min(samples, stop - start)
-    total = 0.0
-    for i in range(rows):
-        a = nodes[lo + (2 * i + 1) * (hi - lo) // (2 * rows)]
-        for j in range(columns):
-            b = nodes[start + (2 * j + 1) * (stop - start) // (2 * columns)]
-            total += distance(router, a, b)
-    return total / (rows * columns)
 
 
 @subroutine
@@ -51,7 +34,14 @@ def mean_hops(
     samples: int,
 ) -> float:
     """Mean distance between nodes[lo:hi] and nodes[start:stop], of so many nodes on each side."""
-    return _mean_hops(router, nodes, lo, hi, start, stop, samples)
+    rows, columns = min(samples, hi - lo), min(samples, stop - start)
+    total = 0.0
+    for i in range(rows):
+        a = nodes[lo + (2 * i + 1) * (hi - lo) // (2 * rows)]
+        for j in range(columns):
+            b = nodes[start + (2 * j + 1) * (stop - start) // (2 * columns)]
+            total += distance(router, a, b)
+    return total / (rows * columns)
 
 
 @subroutine
@@ -68,7 +58,7 @@ def _find_pulls(
         pull[e] = 0.0
         for half in range(2):
             begin, end = domains[here, 1 - half], domains[here, 2 - half]
-            far = _mean_hops(router, nodes, begin, end, domains[e, 0], domains[e, 2], SAMPLES)
+            far = mean_hops(router, nodes, begin, end, domains[e, 0], domains[e, 2], SAMPLES)
             pull[e] += far if half == 0 else -far
 
 
@@ -81,9 +71,9 @@ def _apart(
     hi: int,
 ) -> float:
     """How much farther apart the halves are than what is within them."""
-    within = mean_hops(router, nodes, lo, mid, lo, mid, 8)
-    within += mean_hops(router, nodes, mid, hi, mid, hi, 8)
-    return mean_hops(router, nodes, lo, mid, mid, hi, 8) - within / 2
+    within = mean_hops(router, nodes, lo, mid, lo, mid, OF_HALVES)
+    within += mean_hops(router, nodes, mid, hi, mid, hi, OF_HALVES)
+    return mean_hops(router, nodes, lo, mid, mid, hi, OF_HALVES) - within / 2
 
 
 @subroutine
@@ -102,6 +92,17 @@ def _cut_at(
         if key[ordered[i]] != key[ordered[i - 1]] and abs(2 * before - total) < best_off:
             best, best_off = i, abs(2 * before - total)
     return best
+
+
+@subroutine
+def _with_slots(slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Return the nodes that have slots, and their number."""
+    nodes, count = np.empty(len(slots), dtype=np.int64), 0
+    for node in range(len(slots)):
+        if slots[node] > 0:
+            nodes[count] = node
+            count += 1
+    return nodes[:count], count
 
 
 @njit
@@ -128,19 +129,24 @@ def halve_nodes(
         First node, first of the second half, end, and number of the first half's domain; the
         second half's is the next. Breadth first; the middle of a single node is its end.
     """
-    nodes = np.flatnonzero(slots)
-    count = len(nodes)
+    nodes, count = _with_slots(slots)
     domains = np.zeros((2 * count - 1, 4), dtype=np.int64)
     domains[0, 2] = count
     used = 1
-    nearer = np.zeros(slots.shape[0], dtype=np.int64)
+    numbers, nearer = np.empty(len(slots), dtype=np.int64), np.empty(len(slots), dtype=np.int64)
+    for x in range(len(slots)):
+        numbers[x] = x
+    orders = np.empty((2, count), dtype=np.int64)
+    spare, other = np.empty(count, dtype=np.int64), 0
     d = 0
     while d < used:
         lo, hi = domains[d, 0], domains[d, 2]
         domains[d, 1] = hi
         if hi - lo > 1:
-            here = np.sort(nodes[lo:hi])
-            best_order, best_mid, best_apart = here, (hi - lo) // 2, -1.0
+            here = nodes[lo:hi]
+            sort_by(numbers, here, spare)
+            best, best_mid, best_apart = here, (hi - lo) // 2, -1.0
+            ordered = orders[other, : hi - lo]
             for k in range(len(keys) + (1 if by_distance else 0)):
                 if k < len(keys):
                     key = keys[k]
@@ -154,14 +160,19 @@ def halve_nodes(
                     for x in here:
                         nearer[x] = distance(router, a, x) - distance(router, b, x)
                     key = nearer
-                ordered = here[np.argsort(key[here], kind="mergesort")]
+                for i in range(hi - lo):
+                    ordered[i] = here[i]
+                sort_by(key, ordered, spare)
                 mid = _cut_at(key, slots, ordered)
                 if mid == 0:
                     continue
                 apart = _apart(router, ordered, 0, mid, hi - lo)
                 if apart > best_apart + 1e-9:
-                    best_order, best_mid, best_apart = ordered, mid, apart
-            nodes[lo:hi] = best_order
+                    best, best_mid, best_apart = ordered, mid, apart
+                    other = 1 - other
+                    ordered = orders[other, : hi - lo]
+            for i in range(hi - lo):
+                here[i] = best[i]
             domains[d, 1], domains[d, 3] = lo + best_mid, used
             domains[used, 0], domains[used, 2] = lo, lo + best_mid
             domains[used + 1, 0], domains[used + 1, 2] = lo + best_mid, hi
@@ -189,8 +200,7 @@ def halve_levels(
     nodes, domains
         As `halve_nodes` does.
     """
-    nodes = np.flatnonzero(slots)
-    count = len(nodes)
+    nodes, count = _with_slots(slots)
     before = np.zeros(count + 1, dtype=np.int64)
     for i in range(count):
         before[i + 1] = before[i] + slots[nodes[i]]
@@ -240,19 +250,22 @@ def split_ranks(
     """
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     slots = len(items)
-    local = np.full(slots, -1, dtype=np.int64)
+    local = np.empty(slots, dtype=np.int64)
+    local[:] = -1
     pull = np.empty(len(domains))
-    known = np.full(len(domains), -1, dtype=np.int64)  # for which domain a pull was found
+    known = np.empty(len(domains), dtype=np.int64)  # for which domain a pull was found
+    known[:] = -1
     others = np.empty(len(domains), dtype=np.int64)  # those that a domain talks to
     for d in range(some[0], some[1]):
-        lo, mid, hi, first = domains[d]
+        lo, mid, hi, first = domains[d, 0], domains[d, 1], domains[d, 2], domains[d, 3]
         if mid == hi:
             continue
         start, stop = slot_indptr[lo], slot_indptr[hi]
-        here = items[start:stop].copy()
-        n = len(here)
+        n = stop - start
+        here = np.empty(n, dtype=np.int64)
         entries = 0
         for i in range(n):
+            here[i] = items[start + i]
             local[here[i]] = i
             entries += indptr[here[i] + 1] - indptr[here[i]]
         apart = max(_apart(router, nodes, lo, mid, hi), 0.1)
@@ -285,9 +298,8 @@ def split_ranks(
         for k in range(outside):
             bias[outer[k]] += outer_weight[k] * pull[outer_domain[k]]
         target = slot_indptr[mid] - start
-        sub_peer, sub_weight = sub_peer[:count].copy(), sub_weight[:count].copy()
         growths = 1 if slots > MANY and n <= SMALL else TRIES
-        side, _ = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, random, growths)
+        side = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, random, growths)
         left, right = start, start + target
         for i in range(n):
             local[here[i]] = -1

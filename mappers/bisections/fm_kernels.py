@@ -7,12 +7,15 @@ that is how external pairs pull (terminal propagation). O(pairs * log(vertices))
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import subroutine
 
 PASSES = 4
+FIRST: Any = np.int64(0)  # of a heap; numba compiles a function anew for a literal
 
 
 @subroutine
@@ -64,7 +67,7 @@ def _pop(
     """Take the first vertex out of a heap and return it."""
     u: int = heap[0]
     heap[0] = heap[length - 1]
-    _sink(heap, at, key, 0, length - 1)
+    _sink(heap, at, key, FIRST, length - 1)
     at[u] = -1
     return u
 
@@ -107,6 +110,7 @@ def refine(
     heaps = np.empty((2, n), dtype=np.int32)
     at = np.empty(n, dtype=np.int32)
     moved = np.empty(n, dtype=np.int32)
+    lengths = np.empty(2, dtype=np.int64)
     allowed = 0 if exact else slack
     excess = -target
     for u in range(n):
@@ -114,7 +118,7 @@ def refine(
             excess += size[u]
     for _ in range(PASSES):
         _gains(indptr, peer, weight, bias, side, gain)
-        lengths = np.zeros(2, dtype=np.int64)
+        lengths[:] = 0
         for u in range(n):
             s = side[u]
             heaps[s, lengths[s]] = u
@@ -155,7 +159,7 @@ def refine(
             count += 1
             for i in range(indptr[u], indptr[u + 1]):
                 v = peer[i]
-                k = at[v]
+                k: Any = np.int64(at[v])
                 if side[v] == s:
                     gain[v] += 2 * weight[i]
                     if k > 0 and gain[heap[(k - 1) >> 1]] < gain[v]:
@@ -195,8 +199,9 @@ def grow(
     side[:] = 1
     gain = np.empty(n)
     _gains(indptr, peer, weight, bias, side, gain)
-    heap = np.arange(n).astype(np.int32)
-    at = np.arange(n).astype(np.int32)
+    heap, at = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    for u in range(n):
+        heap[u] = at[u] = u
     length = n
     if seed >= 0:
         gain[seed] = np.inf
@@ -212,7 +217,7 @@ def grow(
         total += size[u]
         for i in range(indptr[u], indptr[u + 1]):
             v = peer[i]
-            k = at[v]
+            k: Any = np.int64(at[v])
             if k >= 0:
                 gain[v] += 2 * weight[i]
                 if k > 0 and gain[heap[(k - 1) >> 1]] < gain[v]:

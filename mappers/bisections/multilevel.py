@@ -19,12 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
-from hopmap.mappers.exchanges import annealing_kernels
+from hopmap.mappers.cost_model import HOPS, CostModel
+from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing_run import SAMPLE, AnnealingSearch, Cooling
-from hopmap.mappers.exchanges.assignment import assignment_to_groups, table_router
+from hopmap.mappers.exchanges.assignment import assignment_to_groups
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
@@ -32,13 +31,11 @@ from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from . import halving_kernels, multilevel_kernels
 from .recursive_bisection import halves
 
 COARSEST = 32  # groups where coarsening stops
 MOST = 2048  # groups whose distances are kept in a table
 SCALE = 16.0  # of mean distances, which are kept as whole numbers
-FARTHEST = 32767  # in the tables
 PER_RANK = 2_000
 HOT, WARM = 0.5, 0.15  # first temperature on the coarsest level and on all others
 COLD = 0.05  # last temperature, in units of the first
@@ -118,6 +115,8 @@ def place_by_levels(
 
     Moves and seconds are shared by the levels, half of what is left to each coarser one.
     """
+    from . import multilevel_kernels
+
     nodes, layers = slot_layers(search.model, search.topology)
     slots = search.topology.slots
     slot_nodes = np.repeat(nodes, slots[nodes])
@@ -133,9 +132,7 @@ def place_by_levels(
             hops = multilevel_kernels.group_hops(
                 search.model.router, slot_nodes, level.starts, 4, scale
             )
-            model = CostModel(
-                table_router(hops), cost_kernels.HOPS, level.indptr, level.peer, level.weight
-            )
+            model = CostModel(table_router(hops), HOPS, level.indptr, level.peer, level.weight)
             share = 2.0 ** (depth + 1 - len(levels))
             left = None if end is None else max(end - search.watch.now(), 0.0) * share
             budget = None if moves is None else int(moves * share / 2)
@@ -186,6 +183,8 @@ def slot_layers(
 
 def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
     """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
+    from . import multilevel_kernels
+
     if not len(search.assignment.active) or search.done():
         return
     nodes, layers = slot_layers(search.model, search.topology)
@@ -209,8 +208,10 @@ def _coarsen(
     model: CostModel, layers: list[NDArray[np.int64]], rng: np.random.Generator
 ) -> list[Level]:
     """Group the ranks, as many groups as there are of nodes, coarsest level first."""
+    from . import halving_kernels
+
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    indptr, peer, weight = model.indptr, model.peer, model.weight
+    indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
     size = np.ones(len(indptr) - 1, dtype=np.int64)
     levels: list[Level] = []
     for starts in layers[-2::-1]:
@@ -218,21 +219,25 @@ def _coarsen(
         if groups < COARSEST:
             break
         group_of = _grouped(indptr, peer, weight, size, groups, random)
-        indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group_of, groups)
+        indptr, peer, weight = halving_kernels.contract(
+            indptr, peer, weight, group_of.astype(np.int32), groups
+        )
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
-        levels.append(Level(starts, group_of, indptr, peer, weight))
+        levels.append(Level(starts, group_of, indptr, peer, weight.astype(np.int64)))
     return levels[::-1]
 
 
 def _grouped(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
+    weight: NDArray[np.float64],
     size: NDArray[np.int64],
     groups: int,
     random: NDArray[np.uint64],
 ) -> NDArray[np.int64]:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
+    from . import halving_kernels
+
     largest = 2 * -(-int(size.sum()) // len(size))
     label = np.zeros(len(size), dtype=np.int8)
     matched, count = halving_kernels.match(indptr, peer, weight, size, largest, label, random)
@@ -290,6 +295,8 @@ def _annealed(
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Anneal one level."""
+    from hopmap.mappers.exchanges import annealing_kernels
+
     assignment = assignment_to_groups(model, np.ones(len(place), dtype=np.int64), place, rng)
     if not len(assignment.active):
         return place

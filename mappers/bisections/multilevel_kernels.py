@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
@@ -62,12 +63,16 @@ def move_blocks(
     )
     near_indptr, near, active = assignment.near_indptr, assignment.near, assignment.active
     node_of_slot = np.empty(len(order), dtype=np.int64)
-    node_of_slot[slot_of] = places
-    block_of = np.empty(len(order), dtype=np.int64)
+    for item in range(len(order)):
+        node_of_slot[slot_of[item]] = places[item]
+    block_of, largest = np.empty(len(order), dtype=np.int64), 0
     for b in range(len(starts) - 1):
-        block_of[order[starts[b] : starts[b + 1]]] = b
-    goes = np.full(len(places), -1, dtype=np.int64)
-    moving = np.empty(3 * np.max(np.diff(starts)), dtype=np.int64)
+        largest = max(largest, starts[b + 1] - starts[b])
+        for i in range(starts[b], starts[b + 1]):
+            block_of[order[i]] = b
+    goes = np.empty(len(places), dtype=np.int64)
+    goes[:] = -1
+    moving = np.empty(3 * largest, dtype=np.int64)
     chosen = np.empty(3, dtype=np.int64)
     state = assignment.random[0]
     saved = 0

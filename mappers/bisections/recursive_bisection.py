@@ -17,14 +17,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.cost_kernels import CostModel
-from hopmap.mappers.exchanges.assignment import with_table
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
-
-from . import bisection_kernels, halving_kernels
 
 SLICE = 4096  # slots of the domains that are split between two looks at the clock
 FEW = 0.05  # part of those who talk that a level of matching makes less, or is the last
@@ -50,7 +47,7 @@ def recursive_bisection(
     tries : int
         Bisections of which the best is taken, at every step.
     """
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     return bisected(model, topology, rng, tries)[: traffic.ranks]
 
 
@@ -67,6 +64,8 @@ def bisected(
     everybody is in the domain that they have got to, beside those that they talk to most (see
     `clustered`).
     """
+    from . import bisection_kernels
+
     nodes, domains = halves(model, topology)
     slot_indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
     items = rng.permutation(len(model.indptr) - 1).astype(np.int64)
@@ -96,6 +95,8 @@ def clustered(model: CostModel, random: NDArray[np.uint64]) -> NDArray[np.int64]
     They are matched in pairs, the pairs again, and so on; O(pairs), a few per cent of a bisection.
     Placed in it along the halves of the network, they are a start by themselves.
     """
+    from . import halving_kernels
+
     indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
     slots = len(indptr) - 1
     size = np.ones(slots, dtype=np.int64)
@@ -118,6 +119,8 @@ def clustered(model: CostModel, random: NDArray[np.uint64]) -> NDArray[np.int64]
 
 def halves(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Nodes in an order in which every domain is a range, and the domains."""
+    from . import bisection_kernels
+
     sizes = hierarchy(topology)
     if sizes is not None:
         spans = np.cumprod((1, *sizes[:-1])).astype(np.int64)

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.topologies import Topology, hierarchy
 
-from . import ruin_recreate_kernels
-
 MOST = 12  # subsystems that are split at once
 SOME = 4_000  # ranks split between two looks at the clock
 SHARE = 0.65  # of the time that is left, for each level
@@ -50,11 +48,14 @@ def ruin_and_recreate(
         Trials on each level, for each subsystem; time for all levels, of which `SHARE` of what is
         left goes to each. At least one is needed.
     """
+    from . import ruin_recreate_kernels
+
     topology, model, now = search.topology, search.model, search.watch.now
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     end = None if seconds is None else now() + seconds
     above, spans = topology.nodes, spans_of(topology)
-    heat = hot * float(model.weight.mean()) if len(model.weight) else 0.0
+    weight = model.weight.astype(np.float64)
+    heat = hot * float(weight.mean()) if len(weight) else 0.0
     for span in spans:
         block = search.assignment.places // span
         groups = topology.nodes // span
@@ -67,7 +68,7 @@ def ruin_and_recreate(
         made, part = 0, 0.0
         while part < 1 and not search.done():
             ruin_recreate_kernels.recreate(
-                model.indptr, model.peer, model.weight, block, parent, most, some,
+                model.indptr, model.peer, weight, block, parent, most, some,
                 heat * (1 - part), random,
             )  # fmt: skip
             made += some

@@ -11,7 +11,6 @@ equally far from each other and from any third, as in a hierarchy.
 from __future__ import annotations
 
 from math import log
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.random_kernels import below, following
 
-from .halving_kernels import evolve
+from .halving_kernels import TRIES, bisect
 
 DRAWS = 8  # for each block that is to be chosen
 FINE = 1 << 20  # steps of a number drawn between 0 and 1
@@ -29,7 +28,7 @@ FINE = 1 << 20  # steps of a number drawn between 0 and 1
 def recreate(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
+    weight: NDArray[np.float64],
     block: NDArray[np.int64],
     parent: NDArray[np.int64],
     most: int,
@@ -61,11 +60,13 @@ def recreate(
         chosen = choose(indptr, peer, block, parent, starts, members, wanted, random)
         if len(chosen) < 2:
             continue
-        here = np.empty(0, dtype=np.int64)
         room = np.zeros(len(chosen) + 1, dtype=np.int64)
         for k in range(len(chosen)):
-            here = np.concatenate((here, members[starts[chosen[k]] : starts[chosen[k] + 1]]))
-            room[k + 1] = len(here)
+            room[k + 1] = room[k] + starts[chosen[k] + 1] - starts[chosen[k]]
+        here = np.empty(room[len(chosen)], dtype=np.int64)
+        for k in range(len(chosen)):
+            for i in range(room[k], room[k + 1]):
+                here[i] = members[starts[chosen[k]] + i - room[k]]
         sub_indptr, sub_peer, sub_weight = within(indptr, peer, weight, here, local)
         before = 0.0
         for u in range(len(here)):
@@ -83,13 +84,11 @@ def recreate(
         if after > before + slack:
             continue
         saved += before - after
-        fill = room[:-1].copy()
+        fill = np.zeros(len(chosen), dtype=np.int64)
         for u in range(len(here)):
             block[here[u]] = chosen[part[u]]
-        for u in range(len(here)):
-            k = part[u]
-            members[starts[chosen[k]] + fill[k] - room[k]] = here[u]
-            fill[k] += 1
+            members[starts[chosen[part[u]]] + fill[part[u]]] = here[u]
+            fill[part[u]] += 1
     return saved
 
 
@@ -99,8 +98,14 @@ def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], N
     starts = np.zeros(blocks + 1, dtype=np.int64)
     for b in block:
         starts[b + 1] += 1
-    starts = np.cumsum(starts)
-    return starts, np.argsort(block, kind="mergesort")
+    for b in range(blocks):
+        starts[b + 1] += starts[b]
+    members = np.empty(len(block), dtype=np.int64)
+    fill = starts.copy()
+    for u in range(len(block)):
+        members[fill[block[u]]] = u
+        fill[block[u]] += 1
+    return starts, members
 
 
 @subroutine
@@ -132,7 +137,10 @@ def choose(
             continue
         random[0] = following(random[0])
         other = block[peer[indptr[u] + below(random[0], indptr[u + 1] - indptr[u])]]
-        if parent[other] == parent[b] and not (chosen[:count] == other).any():
+        new = parent[other] == parent[b]
+        for k in range(count):
+            new = new and chosen[k] != other
+        if new:
             chosen[count] = other
             count += 1
     return chosen[:count]
@@ -142,7 +150,7 @@ def choose(
 def within(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
-    weight: NDArray[Any],
+    weight: NDArray[np.float64],
     here: NDArray[np.int64],
     local: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -164,7 +172,7 @@ def within(
         sub_indptr[k + 1] = used
     for u in here:
         local[u] = -1
-    return sub_indptr, sub_peer[:used].copy(), sub_weight[:used].copy()
+    return sub_indptr, sub_peer[:used], sub_weight[:used]
 
 
 @subroutine
@@ -178,22 +186,32 @@ def divide(
 ) -> NDArray[np.int64]:
     """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
     parts = len(room) - 1
-    vertices = np.arange(room[parts])
+    vertices = np.empty(room[parts], dtype=np.int64)
+    for u in range(len(vertices)):
+        vertices[u] = u
     part = np.empty(room[parts], dtype=np.int64)
-    first, last = [0], [parts]
-    while len(first) > 0:
-        lo, hi = first.pop(), last.pop()
+    first, last = np.zeros(parts, dtype=np.int64), np.full(parts, parts)  # of what is to be split
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        lo, hi = first[waiting], last[waiting]
         if hi - lo == 1:
-            part[vertices[room[lo] : room[hi]]] = lo
+            for k in range(room[lo], room[hi]):
+                part[vertices[k]] = lo
             continue
         mid = lo + 1
         for cut in range(lo + 1, hi):
             off = abs(2 * room[cut] - room[lo] - room[hi])
             if off < abs(2 * room[mid] - room[lo] - room[hi]):
                 mid = cut
-        here = vertices[room[lo] : room[hi]].copy()
+        n = room[hi] - room[lo]
+        here = np.empty(n, dtype=np.int64)
+        for k in range(n):
+            here[k] = vertices[room[lo] + k]
         ip, pe, we = within(indptr, peer, weight, here, local)
-        side, _ = evolve(ip, pe, we, np.zeros(len(here)), room[mid] - room[lo], 1, random)
+        size, bias, label = np.ones(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int8)
+        target = room[mid] - room[lo]
+        side = bisect(ip, pe, we, size, bias, label, target, TRIES, random)
         left, right = room[lo], room[mid]
         for k in range(len(here)):
             if side[k] == 0:
@@ -202,6 +220,7 @@ def divide(
             else:
                 vertices[right] = here[k]
                 right += 1
-        first += [lo, mid]
-        last += [mid, hi]
+        first[waiting], last[waiting] = lo, mid
+        first[waiting + 1], last[waiting + 1] = mid, hi
+        waiting += 2
     return part

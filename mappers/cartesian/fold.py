@@ -20,10 +20,8 @@ from itertools import islice, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.bisections.recursive_bisection import bisected
-from hopmap.mappers.cost_kernels import CostModel
-from hopmap.mappers.exchanges.assignment import with_table
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
@@ -55,7 +53,7 @@ def fold(
     tries : int
         Most folds to look at.
     """
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     folded = best_fold(traffic, topology, model, objective, tries)
     return bisected(model, topology, rng)[: traffic.ranks] if folded is None else folded
 
@@ -72,6 +70,8 @@ def best_fold(
 
     Once it is `over` no further fold is tried.
     """
+    from hopmap.mappers import cost_kernels
+
     dims = topology.dims or hierarchy(topology)
     if not dims or np.ptp(topology.slots):
         return None

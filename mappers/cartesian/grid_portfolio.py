@@ -34,7 +34,6 @@ from .gropp import gropp
 from .hyperplane import hyperplane
 from .kd_tree import kd_tree
 from .off_node import Amount, Measure, leaving, peers_of, value
-from .off_node_kernels import Best
 from .off_node_search import refine
 from .row_major import row_major_mapper
 from .skewed_kd_tree import skewed_kd_tree
@@ -101,6 +100,8 @@ def grid_portfolio(
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell.
     """
+    from .off_node_kernels import Best
+
     watch = Watch(seconds, progress, clock)
     grid = cartesian(traffic, "grid_portfolio")
     items = max(int(topology.slots.sum()), traffic.ranks)

@@ -6,7 +6,7 @@ sum, and what leaves the worst node. Each direction counts by itself, as in ``ev
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hopmap.topologies import Mapping
 from hopmap.traces import Traffic
 
-from .off_node_kernels import Peers
+if TYPE_CHECKING:
+    from .off_node_kernels import Peers
 
 Measure: TypeAlias = Literal["sum", "worst"]
 Amount: TypeAlias = Literal["messages", "bytes"]
@@ -32,6 +33,8 @@ def peers_of(traffic: Traffic, amount: Amount, items: int) -> Peers:
     items : int
         At least as many as ranks; those after the ranks have no peers.
     """
+    from .off_node_kernels import Peers
+
     pairs = traffic.without_self()
     weight = (pairs.messages if amount == "messages" else pairs.bytes).astype(np.int64)
     talks = weight > 0

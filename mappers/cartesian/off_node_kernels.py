@@ -108,8 +108,8 @@ def anneal(
     apart, load, change = nodes.apart, nodes.load, nodes.change
     touched, marked = nodes.touched, nodes.marked
     state = nodes.random[0]
-    total, least, goal = load.sum(), best.measures[0], best.measures[1]
-    reach, above = _reaching(load, goal)
+    least, goal = best.measures[0], best.measures[1]
+    total, _, reach, above = _loads(load, goal)
     uphill, climbs = 0.0, 0
     temperature = hot
     stretch = 100
@@ -178,14 +178,15 @@ def anneal(
             continue
         least = total
         if reach == 0 or above > 0:
-            goal = load.max()
-            reach, above = _reaching(load, goal)
+            goal = _loads(load, goal)[1]
+            _, _, reach, above = _loads(load, goal)
         if not copied:
-            best.places[:] = places
+            for x in range(len(places)):
+                best.places[x] = places[x]
             copied = True
         at_best = exchanges
     for k in range(at_best):
-        u, v = exchanged[k]
+        u, v = exchanged[k, 0], exchanged[k, 1]
         best.places[u], best.places[v] = best.places[v], best.places[u]
     best.measures[0], best.measures[1] = least, goal
     nodes.random[0] = state
@@ -193,13 +194,15 @@ def anneal(
 
 
 @subroutine
-def _reaching(load: NDArray[np.int64], goal: int) -> tuple[int, int]:
-    """How many nodes have at least that load, and how many more."""
-    reach, above = 0, 0
+def _loads(load: NDArray[np.int64], goal: int) -> tuple[int, int, int, int]:
+    """Return the sum, the highest, and how many nodes have at least a load and how many more."""
+    total, highest, reach, above = 0, 0, 0, 0
     for x in range(len(load)):
+        total += load[x]
+        highest = max(highest, load[x])
         reach += int(load[x] >= goal)
         above += int(load[x] > goal)
-    return reach, above
+    return total, highest, reach, above
 
 
 @subroutine(inline="always")

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.bisections.ruin_recreate_kernels import recreate
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.exchanges.annealing_run import between
 from hopmap.mappers.exchanges.assignment import in_slots
 from hopmap.topologies import Topology
 
 from .off_node import Measure, leaving, value
-from .off_node_kernels import Best, Nodes, Peers, anneal
+
+if TYPE_CHECKING:
+    from .off_node_kernels import Best, Nodes, Peers
 
 ROUNDS = 16
 SPLIT = {"sum": 0.8, "worst": 0.25}  # part of a round for splitting anew
@@ -111,7 +113,9 @@ def ruin_and_recreate(
     rng: np.random.Generator,
 ) -> None:
     """Split the ranks of a few nodes anew, ever colder, for so long; `places` change in place."""
-    weight = peers.sent + peers.got
+    from hopmap.mappers.bisections.ruin_recreate_kernels import recreate
+
+    weight = (peers.sent + peers.got).astype(np.float64)
     if nodes < 2 or not len(weight):
         return
     heat, parent = HEAT * float(weight.mean()), np.zeros(nodes, dtype=np.int64)
@@ -147,6 +151,8 @@ def exchange(
     tell: Callable[[], None],
 ) -> None:
     """Anneal from the first temperature to the last, for so long; the best is kept."""
+    from .off_node_kernels import anneal
+
     message = float(peers.sent.sum() / max((peers.sent > 0).sum(), 1))
     unit = float(best.measures[1])
     alpha, beta = (1.0, EVEN * message) if first == "sum" else (SUM, unit)
@@ -189,6 +195,8 @@ def assignment_of(
     peers: Peers, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
 ) -> Nodes:
     """Everybody at their places."""
+    from .off_node_kernels import Nodes
+
     items, nodes = len(places), topology.nodes
     rank = np.repeat(np.arange(items), np.diff(peers.indptr))
     away = places[rank] != places[peers.peer]

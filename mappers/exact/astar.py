@@ -33,12 +33,13 @@ expanded costs O(open ranks * nodes * peers + children * nodes * peers), a state
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.exchanges.bokhari import bokhari
 from hopmap.mappers.greedy.minmd import minmd
 from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
@@ -47,8 +48,8 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.box_kernels import BoxRouter
 from hopmap.traces import Traffic
 
-from . import astar_bound_kernels, astar_kernels
-from .astar_kernels import CUT, DONE, FAR, STATES, SearchTask, States
+if TYPE_CHECKING:
+    from .astar_kernels import SearchTask, States
 
 START_SLOTS = 1024  # largest machine on which MAPPER improves the mapping to start from
 
@@ -96,6 +97,9 @@ def search(
     progress: Progress | None = None,
 ) -> tuple[Mapping, bool]:
     """Do what `astar` does and also tell whether the mapping is proved to be optimal."""
+    from . import astar_kernels
+    from .astar_kernels import CUT, DONE, STATES
+
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
@@ -137,12 +141,17 @@ def search(
 
 
 def _cost(model: CostModel, node_of: Mapping) -> int:
+    from hopmap.mappers import cost_kernels
+
     return int(cost_kernels.total_cost(model, node_of))
 
 
 def _task(model: CostModel, topology: Topology, best: Mapping) -> SearchTask:
+    from . import astar_bound_kernels
+    from .astar_kernels import FAR, SearchTask
+
     ranks = len(best)
-    worst = 0 if model.kind == cost_kernels.NEAR else topology.diameter()
+    worst = 0 if model.kind == NEAR else topology.diameter()
     order = placing_order(model, ranks)
     most = astar_bound_kernels.closest(model, topology.slots, worst)
     return SearchTask(
@@ -188,6 +197,8 @@ def first_nodes(topology: Topology) -> NDArray[np.bool_]:
 
 def _grown(tree: States | None, size: int) -> States:
     """Return the states with room for `size` of them."""
+    from .astar_kernels import States
+
     new = States(
         parent=np.empty(size, dtype=np.int64),
         node=np.empty(size, dtype=np.int32),

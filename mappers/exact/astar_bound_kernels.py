@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
+from hopmap.mappers.sort_kernels import sort_by
 from hopmap.topologies.routing import distance
 
 
@@ -44,6 +46,8 @@ def unplaced_bounds(
     bounds = np.zeros(ranks + 1, dtype=np.int64)
     twice = np.zeros(ranks, dtype=np.int64)
     placed = np.ones(ranks, dtype=np.bool_)
+    weights, items = np.empty(ranks, dtype=np.int64), np.empty(ranks, dtype=np.int64)
+    spare = np.empty(ranks, dtype=np.int64)
     total = 0
     for depth in range(ranks - 1, -1, -1):
         u = order[depth]
@@ -52,19 +56,20 @@ def unplaced_bounds(
             rank = u if j < model.indptr[u] else model.peer[j]
             if placed[rank]:
                 continue
-            weights = np.empty(model.indptr[rank + 1] - model.indptr[rank], dtype=np.int64)
             count = 0
             for i in range(model.indptr[rank], model.indptr[rank + 1]):
                 if not placed[model.peer[i]]:
-                    weights[count] = model.weight[i]
+                    weights[count] = -model.weight[i]
                     count += 1
-            heaviest = np.sort(weights[:count])[::-1]
+            for i in range(count):
+                items[i] = i
+            sort_by(weights, items[:count], spare)
             d = 0
             bound = 0
             for i in range(count):
                 while d < len(most) - 1 and most[d] <= i:
                     d += 1
-                bound += heaviest[i] * (d + least)
+                bound -= weights[items[i]] * (d + least)
             total += bound - twice[rank]
             twice[rank] = bound
         bounds[depth] = -(-total // 2)

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
+from hopmap.mappers.sort_kernels import sort_by
 from hopmap.topologies.routing import distance
 
 FAR = np.int64(1) << np.int64(61)
@@ -213,18 +215,16 @@ def _expand_one(
 
     # Nodes for the rank, the cheapest first; a rank without traffic needs one only.
     candidates = np.empty(nodes, dtype=np.int64)
-    keys = np.empty(nodes, dtype=np.int64)
     n = 0
     for x in range(nodes):
         if room[x] > 0 and (depth > 0 or search.first[x]):
             candidates[n] = x
-            keys[n] = costs[0, x]
             n += 1
-    by_cost = np.argsort(keys[:n], kind="mergesort")
+    sort_by(costs[0], candidates[:n], np.empty(n, dtype=np.int64))
     if indptr[rank] == indptr[rank + 1]:
         n = min(n, 1)
     for k in range(n):
-        x = candidates[by_cost[k]]
+        x = candidates[k]
         cost = states.cost[state] + costs[0, x]
         if 0 < beam <= k:
             # What follows costs no less, and no pair of ranks unplaced before it costs less.

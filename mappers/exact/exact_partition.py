@@ -18,7 +18,7 @@ bounds are ours.
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,14 @@ from numpy.typing import NDArray
 from hopmap.mappers.cartesian.grid import cartesian
 from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
 from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of
-from hopmap.mappers.cartesian.off_node_kernels import Peers
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .exact_partition_bounds import Ahead, Row, row_of
+
+if TYPE_CHECKING:
+    from hopmap.mappers.cartesian.off_node_kernels import Peers
 
 MOST_RANKS = 64
 MOST_NODES = 127  # numbers of an int8

@@ -11,12 +11,13 @@ that it does not take to the end.
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.cartesian.off_node_kernels import Peers
+if TYPE_CHECKING:
+    from hopmap.mappers.cartesian.off_node_kernels import Peers
 
 Ints = NDArray[np.int64]
 NEVER = 2**40  # there is no room for its ranks

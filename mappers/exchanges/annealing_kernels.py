@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
 
@@ -206,16 +207,3 @@ def nearest(
             hops[x, i], rows[x, i] = away, nodes[y]
             count = min(count + 1, most)
     return rows, hops
-
-
-@njit
-def all_hops(router: Router, used: NDArray[np.int64]) -> tuple[NDArray[np.int16], bool]:
-    """Table of distances between these nodes, and whether they all fit in it."""
-    table = np.zeros((len(used), len(used)), dtype=np.int16)
-    for i in range(len(used)):
-        for j in range(i + 1):
-            far = distance(router, used[i], used[j])
-            if far > 32767:
-                return table, False
-            table[i, j] = table[j, i] = far
-    return table, True

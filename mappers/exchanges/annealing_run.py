@@ -5,18 +5,21 @@ Every mapper that anneals uses them, and `auto` runs all of its members on one.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.budget import Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.objectives import cost_bound, cost_model, objective_named, with_free_slots
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from . import annealing_kernels
-from .annealing_kernels import Assignment
-from .assignment import assign, assignment_of, cost_of, with_table
+from .assignment import assign, assignment_of, cost_of
+
+if TYPE_CHECKING:
+    from .annealing_kernels import Assignment
 
 SLICE = 1 << 16  # proposals between two looks at the clock
 LOOKS = 0.02  # part of a time budget between two looks at the clock, if that is less
@@ -78,6 +81,8 @@ class Cooling:
 
     def scale(self) -> float:
         """Mean cost of those proposals that cost something."""
+        from . import annealing_kernels
+
         if not len(self.assignment.active):
             return 0.0
         return annealing_kernels.uphill(self.model, self.assignment, SAMPLE)
@@ -89,6 +94,8 @@ class Cooling:
 
         The temperature follows whichever is nearer to its end; the watch ends everything.
         """
+        from . import annealing_kernels
+
         if not len(self.assignment.active) or len(self.assignment.places) < 2:
             return
         now, begin = self.watch.now, self.watch.now()
@@ -141,7 +148,7 @@ class AnnealingSearch(Cooling):
         rng: np.random.Generator,
         watch: Watch,
     ) -> None:
-        model = with_table(cost_model(traffic, topology, objective), topology)
+        model = cost_model(traffic, topology, objective)
         assignment = assignment_of(model, topology, with_free_slots(initial, topology), rng)
         super().__init__(model, assignment, watch, cost_bound(model, topology))
         self.topology = topology

@@ -1,97 +1,30 @@
-"""What a search over exchanges starts from: distances in a table, slots, and which are near.
+"""What a search over exchanges starts from: who is in which slot, and which slots are near.
 
-Distances are kept in tables, which is faster than any formula and lets the compiled searches be
-compiled once for all families of networks: one table of few nodes, two small ones of boxes and
-hierarchies (see `part_kernels`), of other networks one up to `TABLE` nodes; above, the network's
-own router answers. Memory: 32 MiB at most, else linear.
+Distances are in tables where they can be (see `distances`).
 """
 
 from __future__ import annotations
 
 from math import gcd
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
-from hopmap.mappers.cost_kernels import CostModel
-from hopmap.topologies import Router, Topology, hierarchy
-from hopmap.topologies.box_kernels import GRID, BoxRouter
-from hopmap.topologies.graph_kernels import GraphRouter
-from hopmap.topologies.part_kernels import PartRouter
-from hopmap.topologies.switch_kernels import FatTreeRouter
+from hopmap.mappers.cost_model import CostModel
+from hopmap.mappers.distances import TABLE, table_of
+from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.tree_kernels import TreeRouter
 
-from . import annealing_kernels
-from .annealing_kernels import Assignment
-from .bokhari_kernels import NodeAssignment
+if TYPE_CHECKING:
+    from hopmap.topologies import Router
 
-TABLE = 4096
-WHOLE = 1024  # nodes up to which one table is as fast as two
-FARTHEST = 32767  # in a table
-NO_GROUPS = np.zeros((1, 1), dtype=np.int16)
+    from .annealing_kernels import Assignment
+    from .bokhari_kernels import NodeAssignment
+
 LINKED = 1024  # above so many nodes with few links each, these say who is near
 NEAR = 12  # whole shells of nearest nodes up to so many
 FIRST = 32  # of the first shell, however large it is, no more than this
-
-
-def with_table(model: CostModel, topology: Topology) -> CostModel:
-    """Let tables answer for the distances: two small ones if they can, else one of `TABLE` nodes.
-
-    Where neither will do, or a distance is beyond 32,767, the network's own router stays.
-    """
-    used = np.flatnonzero(topology.slots)  # nobody can be elsewhere
-    size = _part_size(topology)
-    if size is not None:
-        ends = np.arange(size), np.arange(0, topology.nodes, size)
-        tables = [annealing_kernels.all_hops(model.router, nodes) for nodes in ends]
-        number = np.arange(topology.nodes)
-        group, place = number // size, number % size
-        adds = isinstance(model.router, BoxRouter) and model.router.family == GRID
-        longest = sum(int(table.max()) for table, _ in tables)
-    elif isinstance(model.router, GraphRouter):
-        own = np.ascontiguousarray(model.router.hops[:, : topology.nodes])
-        return model._replace(router=table_router(own))
-    elif topology.nodes <= TABLE:
-        tables = [annealing_kernels.all_hops(model.router, used), (NO_GROUPS, True)]
-        group, place = np.zeros((2, topology.nodes), dtype=np.int64)
-        place[used] = np.arange(len(used))
-        adds, longest = True, 0
-    else:
-        return model
-    if longest > FARTHEST or not (tables[0][1] and tables[1][1]):
-        return model
-    router = PartRouter(
-        group.astype(np.uint16), place.astype(np.uint16), tables[1][0], tables[0][0], adds
-    )
-    return model._replace(router=router)
-
-
-def _part_size(topology: Topology) -> int | None:
-    """Nodes of a part, such that neither parts nor their number are many; None if there are none.
-
-    The first dimensions of a box, the inner levels of a hierarchy. Of few nodes one table is
-    faster.
-    """
-    if topology.nodes <= WHOLE:
-        return None
-    router = topology.router
-    if isinstance(router, BoxRouter):
-        sizes = np.cumprod(router.dims)
-        if router.family != GRID:
-            sizes = sizes[1:2]  # a board; boards are as far apart as they are
-    elif isinstance(router, TreeRouter | FatTreeRouter):
-        sizes = np.cumprod(hierarchy(topology) or ())
-    else:
-        return None
-    size = min(sizes.tolist(), key=lambda size: max(size, topology.nodes // size))
-    return size if max(size, topology.nodes // size) <= TABLE else None
-
-
-def table_router(table: NDArray[np.int16]) -> PartRouter:
-    """Router that answers for distances only."""
-    place = np.arange(len(table), dtype=np.uint16)
-    return PartRouter(np.zeros_like(place), place, NO_GROUPS, table, True)
 
 
 def assignment_of(
@@ -125,6 +58,8 @@ def _assignment(
     places: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Assignment:
+    from .annealing_kernels import Assignment
+
     indptr = np.concatenate(([0], np.cumsum(slots))).astype(np.int64)
     near_indptr, near = _near_slots(*pairs, indptr)
     assignment = Assignment(
@@ -154,6 +89,8 @@ def assign(
     model: CostModel, assignment: Assignment | NodeAssignment, places: NDArray[np.int64]
 ) -> None:
     """Assign everybody anew, in place."""
+    from hopmap.mappers import cost_kernels
+
     assignment.places[:] = places
     assignment.item_at[:], assignment.slot_of[:] = in_slots(places)
     assignment.own[:] = cost_kernels.own_costs(model, places)
@@ -189,6 +126,8 @@ def _linked_nodes(
 
 def _group_of_many(topology: Topology) -> int | None:
     """Nodes of the smallest subsystem that holds all that are near; None where it is large."""
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     if not isinstance(topology.router, TreeRouter | FatTreeRouter):
         return None
     spans = np.cumprod(hierarchy(topology) or ())
@@ -203,6 +142,8 @@ def _near_nodes(
 
     Where all nodes are free and every group of `span` is like the first, that one is looked at.
     """
+    from . import annealing_kernels
+
     count = len(free)
     if count == 1:
         return free, free
@@ -211,7 +152,7 @@ def _near_nodes(
         rows, hops = annealing_kernels.nearest(router, free, stride, min(count - 1, FIRST))
     else:
         group = np.arange(span)
-        far = annealing_kernels.all_hops(router, group)[0].astype(np.int64)
+        far = table_of(router, group).astype(np.int64)
         np.fill_diagonal(far, -1)
         turn = (group - group[:, None]) * pow(stride, -1, count) % count
         first = np.lexsort((turn, far))[:, 1 : FIRST + 1]

@@ -24,14 +24,13 @@ O(slots * (nodes * peers + pairs)) for hops; every gain is exact. Memory is line
 from __future__ import annotations
 
 from math import isqrt
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
@@ -45,9 +44,10 @@ from hopmap.mappers.orders.sweep import sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from . import bokhari_kernels
 from .assignment import assign, cost_of
-from .bokhari_kernels import NodeAssignment
+
+if TYPE_CHECKING:
+    from .bokhari_kernels import NodeAssignment
 
 SLICE = 1 << 20  # exchanges examined between two looks at the clock
 
@@ -101,6 +101,8 @@ def bokhari(
     MappingError
         jumps=side or start=columns on a network that is no box.
     """
+    from . import bokhari_kernels
+
     if initial is None and start == "columns":
         axes = coordinates(topology, "bokhari(start=columns)")
         initial = along(order_by(axes, topology), traffic, topology)
@@ -157,6 +159,8 @@ def _local_optimum(
     model: CostModel, assignment: NodeAssignment, ranks: int, last: bool, watch: Watch
 ) -> bool:
     """Repeat passes over all ranks until one gains nothing; False if the time is over before."""
+    from . import bokhari_kernels
+
     step = max(1, SLICE // (len(assignment.places) + len(model.peer)))
     improved = True
     while improved:
@@ -179,6 +183,8 @@ def _pairs(rng: np.random.Generator, jumps: int, ranks: int, slots: int) -> list
 
 
 def _started(model: CostModel, places: NDArray[np.int64], topology: Topology) -> NodeAssignment:
+    from .bokhari_kernels import NodeAssignment
+
     near_indptr, near = _near(model, topology)
     assignment = NodeAssignment(
         places=np.empty_like(places),
@@ -195,7 +201,7 @@ def _started(model: CostModel, places: NDArray[np.int64], topology: Topology) ->
 
 def _near(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Each node and the nodes within a hop, as row pointers and columns; empty for hops."""
-    if model.kind != cost_kernels.NEAR:
+    if model.kind != NEAR:
         return np.zeros(topology.nodes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
     itself = np.arange(topology.nodes, dtype=np.int64)
     if not topology.dims:  # a hierarchy's nearest nodes may cost 1, and have no link of their own

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import NEAR, CostModel, cost_on, priced
+from hopmap.mappers.cost_kernels import cost_on, priced
+from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
 
 

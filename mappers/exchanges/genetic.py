@@ -35,8 +35,6 @@ from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from . import genetic_kernels
-
 BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
 
 
@@ -104,6 +102,8 @@ def genetic(
     MappingError
         roulette=plain with hops, of which fewer are better.
     """
+    from . import genetic_kernels
+
     if roulette == "plain" and objective != "cardinality":
         raise MappingError(
             f"mapper genetic: roulette=plain: objective={objective}: expected cardinality"

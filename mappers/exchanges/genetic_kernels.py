@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel, total_cost
+from hopmap.mappers.cost_kernels import total_cost
+from hopmap.mappers.cost_model import CostModel
 
 
 @subroutine

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     OBJECTIVES,
@@ -40,8 +40,10 @@ from hopmap.mappers.orders.sweep import sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .annealing_kernels import Assignment
-from .assignment import assignment_of, with_table
+from .assignment import assignment_of
+
+if TYPE_CHECKING:
+    from .annealing_kernels import Assignment
 
 EVALUATIONS = 1_000
 DRAWN = 4
@@ -174,7 +176,7 @@ def climb(
     rng: np.random.Generator,
 ) -> None:
     """Exchange ranks, beginning with a mapping of that value, until the budget is used up."""
-    model = with_table(cost_model(traffic, topology, "hop_bytes"), topology)
+    model = cost_model(traffic, topology, "hop_bytes")
     assignment = assignment_of(model, topology, with_free_slots(start, topology), rng)
     places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
     if not len(assignment.active) or (places == places[0]).all():
@@ -221,6 +223,8 @@ def _near_exchange(
     model: CostModel, assignment: Assignment, rng: np.random.Generator
 ) -> tuple[int, int] | None:
     """Draw exchanges that bring a rank next to one it talks to; return the best for hop-bytes."""
+    from hopmap.mappers import cost_kernels
+
     places = assignment.places
     u = rng.choice(assignment.active, DRAWN)
     first, last = model.indptr[u], model.indptr[u + 1]

@@ -24,14 +24,13 @@ gains, and O(peers * candidates of a slot) a swap.
 from __future__ import annotations
 
 from itertools import count
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import AtLeast
@@ -39,9 +38,10 @@ from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, require_memory
 
-from . import kl_kernels
 from .assignment import in_slots
-from .kl_kernels import DONE, MOST, Candidates, Pass
+
+if TYPE_CHECKING:
+    from .kl_kernels import Candidates, Pass
 
 SLICE = 64  # swaps between two looks at the clock
 PER_CANDIDATE = 36  # bytes: two slots, twice its number, gain, tree
@@ -82,6 +82,10 @@ def kl(
     OutOfMemoryError
         t takes in more pairs of slots than fit.
     """
+    from hopmap.mappers import cost_kernels
+
+    from . import kl_kernels
+
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     ranks = traffic.ranks
@@ -107,6 +111,8 @@ def kl(
 
 def find_candidates(model: CostModel, topology: Topology, t: int) -> Candidates:
     """All pairs of slots on different nodes that are at most t apart."""
+    from . import kl_kernels
+
     node = np.repeat(np.arange(topology.nodes), topology.slots).astype(np.int64)
     pairs = int(kl_kernels.count_within(model.router, node, t))
     require_memory(
@@ -117,6 +123,8 @@ def find_candidates(model: CostModel, topology: Topology, t: int) -> Candidates:
 
 def initial_state(places: NDArray[np.int64], candidates: int) -> Pass:
     """State before the first pass; `begin` fills in the rest."""
+    from .kl_kernels import Pass
+
     item_at, slot_of = in_slots(places)
     return Pass(
         places=places,
@@ -133,6 +141,9 @@ def _one_pass(
     model: CostModel, candidates: Candidates, state: Pass, ranks: int, watch: Watch
 ) -> int:
     """Swap until nothing is left or the time is over, roll back, and return what that gained."""
+    from . import kl_kernels
+    from .kl_kernels import DONE, MOST
+
     kl_kernels.begin(model, candidates, state, ranks)
     while not watch.over() and kl_kernels.swap_best(model, candidates, state, SLICE):
         watch.report(int(state.counts[DONE]), None, f"gained {state.counts[MOST]}")

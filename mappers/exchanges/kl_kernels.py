@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel, priced, swap_gain
+from hopmap.mappers.cost_kernels import priced, swap_gain
+from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
 LOCKED = -(2**63)  # gain of a candidate that may not be swapped

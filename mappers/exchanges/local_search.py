@@ -22,13 +22,12 @@ one random order, here in random order of the ranks and, for each, of its partne
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
@@ -40,7 +39,8 @@ from hopmap.mappers.objectives import (
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .local_search_kernels import ALL, BLOCKS, WITHIN, LocalSearch, floors, improve
+if TYPE_CHECKING:
+    from .local_search_kernels import LocalSearch
 
 SLICE = 1 << 18  # pairs tried between two looks at the clock
 
@@ -83,6 +83,8 @@ def local_search(
     MappingError
         A neighbourhood that is none of these.
     """
+    from .local_search_kernels import WITHIN, improve
+
     kind, reach = _neighbourhood(neighbourhood, s)
     model = cost_model(traffic, topology, objective)
     search = started(model, initial, topology, rng, dense=gain == "dense")
@@ -114,6 +116,10 @@ def started(
     dense: bool = False,
 ) -> LocalSearch:
     """State of a search that has tried nothing yet."""
+    from hopmap.mappers import cost_kernels
+
+    from .local_search_kernels import LocalSearch, floors
+
     places = with_free_slots(initial, topology)
     slots = len(places)
     rows = slots if dense else 0
@@ -136,6 +142,8 @@ def started(
 
 def _neighbourhood(text: str, s: int) -> tuple[int, int]:
     """Kind of neighbourhood and its reach."""
+    from .local_search_kernels import ALL, BLOCKS, WITHIN
+
     if text.lower() == "n2":
         return ALL, 0
     if text.lower() == "np":

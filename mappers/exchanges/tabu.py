@@ -18,13 +18,13 @@ shuffles follow other rules.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
@@ -38,10 +38,10 @@ from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from . import tabu_kernels
 from .annealing_run import AnnealingSearch
-from .assignment import with_table
-from .tabu_kernels import NEVER, TabuSearch
+
+if TYPE_CHECKING:
+    from .tabu_kernels import TabuSearch
 
 MOST = 2048
 WORK = 1_000_000  # exchanges looked at between two looks at the clock
@@ -95,12 +95,14 @@ def tabu(
     MappingError
         More than 2,048 slots.
     """
+    from . import tabu_kernels
+
     small("tabu", traffic, topology)
     slots = int(topology.slots.sum())
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     watch = Watch(seconds, progress)
-    model = with_table(cost_model(traffic, topology, objective), topology)
+    model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     bound = cost_bound(model, topology)
     search = begun(model, with_free_slots(initial, topology), rng)
@@ -120,6 +122,9 @@ def tabu(
 
 def begun(model: CostModel, places: NDArray[np.int64], rng: np.random.Generator) -> TabuSearch:
     """State of a search that has made no step yet."""
+    from . import tabu_kernels
+    from .tabu_kernels import NEVER, TabuSearch
+
     slots = len(places)
     used, spots = np.unique(places, return_inverse=True)
     weight = np.zeros((slots, slots), dtype=np.int64)
@@ -170,6 +175,9 @@ def iterated_tabu(
         Steps times slots, which is about what a step costs in proposals; time. At least one is
         needed, or a budget of the search.
     """
+    from . import tabu_kernels
+    from .tabu_kernels import NEVER
+
     slots = len(search.best)
     if not len(search.assignment.active):
         return

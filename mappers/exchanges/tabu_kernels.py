@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel, priced
+from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import distance
 
@@ -108,7 +109,8 @@ def begin(search: TabuSearch) -> None:
     search.costs[0] = cost // 2
     if search.costs[0] < search.costs[1]:
         search.costs[1] = search.costs[0]
-        search.best[:] = spots
+        for x in range(n):
+            search.best[x] = spots[x]
 
 
 @subroutine
@@ -161,9 +163,12 @@ def tabu_steps(
             until[rank, spots[rank]] = step + shortest + below(state, longest - shortest + 1)
         costs[0] -= gain
         exchange(search, u, v, pull, farther)
+        _renew(search, u)
+        _renew(search, v)
         if costs[0] < costs[1]:
             costs[1] = costs[0]
-            search.best[:] = spots
+            for x in range(n):
+                search.best[x] = spots[x]
         for rank in (u, v):
             for x in range(n if aspiration < NEVER else 0):
                 if x != rank:
@@ -214,7 +219,7 @@ def _forced(search: TabuSearch, aspiration: int, step: int) -> tuple[int, int, i
 
 @subroutine
 def exchange(search: TabuSearch, u: int, v: int, pull: NDArray[Any], farther: NDArray[Any]) -> None:
-    """Exchange u and v; bring all costs and gains up to date, each in O(1).
+    """Exchange u and v; bring all costs and gains but their own up to date, each in O(1).
 
     With w(x) what x sends to u less what it sends to v, and d(x) how much farther than u's place
     v's is from x, the gain of x and y grows by (w(x) - w(y)) (d(x) - d(y)) (Taillard 1991, eq. 2),
@@ -238,5 +243,3 @@ def exchange(search: TabuSearch, u: int, v: int, pull: NDArray[Any], farther: ND
         for x in range(n):
             row[x] += number((pull[x] - other[x]) * (farther[x] - beyond[x]))
     spots[u], spots[v] = spots[v], spots[u]
-    _renew(search, u)
-    _renew(search, v)

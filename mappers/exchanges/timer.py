@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
 from hopmap.topologies import (
@@ -55,8 +55,6 @@ from hopmap.topologies import (
     partial_cube,
 )
 from hopmap.traces import Traffic
-
-from .timer_kernels import swapped, values
 
 LARGEST = 2**31  # digits of all labels together, 256 MiB
 
@@ -117,13 +115,15 @@ def timer(
     MappingError
         The topology is no partial cube, or the labels take more than `LARGEST` digits.
     """
+    from .timer_kernels import swapped, values
+
     try:
         cube = partial_cube(topology)
     except TopologyError as error:
         raise MappingError(f"mapper timer: {error}") from None
     node_of = with_free_slots(initial, topology) if free_slots else initial
     labels, label_of = extended(cube, node_of)
-    model = cost_model(traffic, topology, objective)
+    model = cost_model(traffic, topology, objective, few=True)
     indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
 
     def valued(owned: NDArray[np.int64]) -> tuple[int, int]:

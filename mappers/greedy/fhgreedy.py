@@ -24,14 +24,12 @@ from typing import Literal
 
 import numpy as np
 
-from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.mapper import CountOrZero, mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import announce_quadratic, first_node
-from .fhgreedy_kernels import grow
 
 
 @mapper("fhgreedy", source="Deveci, Kaya, Ucar, Catalyurek 2015")
@@ -61,8 +59,12 @@ def fhgreedy(
     MappingError
         No such node.
     """
+    from hopmap.mappers.cost_kernels import total_cost
+
+    from .fhgreedy_kernels import grow
+
     announce_quadratic("fhgreedy", traffic.ranks)
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     begin = first_node("fhgreedy", topology, start)
     made = []
     for count in (0, 1) if seeds is None else (seeds,):

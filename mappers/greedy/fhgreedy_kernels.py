@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
 from .construction_kernels import nearest_room, volumes
+
+BEYOND = 2**63 - 1  # any distance
 
 
 @njit
@@ -25,10 +27,14 @@ def grow(
     ranks, nodes = len(node_of), len(slots)
     free = slots.copy()
     connected = np.zeros(ranks, dtype=np.int64)
-    away = np.full(nodes, np.iinfo(np.int64).max)  # distance of each node from those in use
+    away = np.empty(nodes, dtype=np.int64)  # distance of each node from those in use
+    away[:] = BEYOND
     for done in range(ranks):
         if done == 0:
-            rank = int(np.argmax(volumes(indptr, weight, ranks)))
+            volume, rank = volumes(indptr, weight, ranks), 0
+            for r in range(ranks):
+                if volume[r] > volume[rank]:
+                    rank = r
             node = nearest_room(router, free, start)
         else:
             if done <= seeds:
@@ -85,11 +91,12 @@ def best_node(
 def farthest(indptr: NDArray[np.int64], peer: NDArray[np.int64], node_of: NDArray[np.int64]) -> int:
     """First rank that takes most steps of the traffic to reach from the placed ones, or none do."""
     ranks = len(node_of)
-    steps = np.where(node_of >= 0, 0, ranks)
-    queue = np.empty(ranks, dtype=np.int64)
+    steps, queue = np.empty(ranks, dtype=np.int64), np.empty(ranks, dtype=np.int64)
     head, tail = 0, 0
     for r in range(ranks):
+        steps[r] = ranks
         if node_of[r] >= 0:
+            steps[r] = 0
             queue[tail] = r
             tail += 1
     while head < tail:
@@ -100,4 +107,8 @@ def farthest(indptr: NDArray[np.int64], peer: NDArray[np.int64], node_of: NDArra
                 steps[peer[i]] = steps[here] + 1
                 queue[tail] = peer[i]
                 tail += 1
-    return int(np.argmax(steps))
+    far = 0
+    for r in range(ranks):
+        if steps[r] > steps[far]:
+            far = r
+    return far

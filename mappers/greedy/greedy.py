@@ -24,8 +24,7 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .construction import first_node
-from .greedy_kernels import embed
+from .construction import first_node, heaviest_first
 
 
 @mapper("greedy", source="Hoefler, Snir 2011")
@@ -52,7 +51,10 @@ def greedy_embedding(
     MappingError
         No such node.
     """
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    from .greedy_kernels import embed
+
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
-    embed(model, topology.slots, first_node("greedy", topology, start), node_of)
+    begin = first_node("greedy", topology, start)
+    embed(model, topology.slots, heaviest_first(model, traffic.ranks), begin, node_of)
     return node_of

@@ -18,7 +18,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import most_connected_first
-from .most_connected_kernels import ALL_C
 
 
 @mapper("greedy_all_c", source="Glantz, Meyerhenke, Noe 2015")
@@ -37,4 +36,6 @@ def greedy_all_c(
     weight : {"bytes", "messages"}
         What traffic is.
     """
+    from .most_connected_kernels import ALL_C
+
     return most_connected_first("greedy_all_c", ALL_C, traffic, topology, weight)

@@ -8,19 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 
-from .construction_kernels import nearest_room, volumes
+from .construction_kernels import nearest_room
 
 
 @njit
 def embed(
-    model: CostModel, slots: NDArray[np.int64], start: int, node_of: NDArray[np.int64]
+    model: CostModel,
+    slots: NDArray[np.int64],
+    heaviest: NDArray[np.int64],
+    start: int,
+    node_of: NDArray[np.int64],
 ) -> None:
-    """Fill `node_of`, the rank with the most traffic on the start node or nearest to it."""
+    """Fill `node_of`, the first of the heaviest ranks on the start node or nearest to it."""
     indptr, peer, weight = model.indptr, model.peer, model.weight
     ranks = len(node_of)
-    heaviest = np.argsort(-volumes(indptr, weight, ranks), kind="mergesort")
     free = slots.copy()
     here = start
     edges = [(np.int64(0), 0, np.int64(0))]  # negated weight, when its end was placed, the other

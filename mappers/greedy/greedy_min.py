@@ -16,7 +16,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import most_connected_first
-from .most_connected_kernels import MIN
 
 
 @mapper("greedy_min", source="Hoefler, Snir 2011; Glantz, Meyerhenke, Noe 2015")
@@ -35,4 +34,6 @@ def greedy_min(
     weight : {"bytes", "messages"}
         What traffic is.
     """
+    from .most_connected_kernels import MIN
+
     return most_connected_first("greedy_min", MIN, traffic, topology, weight)

@@ -17,8 +17,6 @@ from hopmap.topologies import Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic
 
-from . import maplib_order_kernels
-
 
 def pairs_as_popped(traffic: Traffic, weight: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return both ranks of every pair that talks, the first to be placed first; shape (pairs, 2).
@@ -29,6 +27,8 @@ def pairs_as_popped(traffic: Traffic, weight: NDArray[np.int64]) -> NDArray[np.i
         Of the directed pairs of `traffic`; a pair's two directions are added, as MapLib does. Pairs
         without weight and messages to oneself are no pairs.
     """
+    from . import maplib_order_kernels
+
     talks = weight > 0
     src, dst = traffic.src[talks].astype(np.int64), traffic.dst[talks].astype(np.int64)
     low, high = np.minimum(src, dst), np.maximum(src, dst)

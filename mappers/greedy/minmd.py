@@ -38,7 +38,6 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from . import minmd_kernels
 from .maplib_order import links_as_visited, pairs_as_popped
 
 ALIKE = 1.5
@@ -75,11 +74,13 @@ def minmd(
     MappingError
         order=maplib with rule=connected, which has no such order.
     """
+    from . import minmd_kernels
+
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
         if order == "maplib":
             raise MappingError("mapper minmd: order=maplib: expected it without rule=connected")
-        model = cost_model(traffic, topology, f"hop_{weight}")
+        model = cost_model(traffic, topology, f"hop_{weight}", few=True)
         model = model._replace(weight=alike(model.weight))
         minmd_kernels.place_connected(model, topology.slots, node_of)
         return node_of

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
 MUELLER_MERBACH, ALL_C, MIN = range(3)

@@ -15,7 +15,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import most_connected_first
-from .most_connected_kernels import MUELLER_MERBACH
 
 
 @mapper("mueller_merbach", source="Mueller-Merbach 1970")
@@ -34,4 +33,6 @@ def mueller_merbach(
     weight : {"bytes", "messages"}
         What traffic is.
     """
+    from .most_connected_kernels import MUELLER_MERBACH
+
     return most_connected_first("mueller_merbach", MUELLER_MERBACH, traffic, topology, weight)

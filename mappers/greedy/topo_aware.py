@@ -30,7 +30,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .construction import announce_quadratic
-from .topo_aware_kernels import place_critical
 
 
 @mapper("topo_aware", source="Agarwal, Sharma, Kale 2006")
@@ -52,6 +51,8 @@ def topo_aware(
     estimate : {"first", "second"}
         Order of the estimation function.
     """
+    from .topo_aware_kernels import place_critical
+
     announce_quadratic("topo_aware", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}")
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)

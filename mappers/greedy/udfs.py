@@ -22,8 +22,7 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .construction import first_node
-from .udfs_kernels import walk
+from .construction import first_node, heaviest_first
 
 
 @mapper("udfs", source="MapLib")
@@ -50,11 +49,13 @@ def udfs(
     MappingError
         No such node.
     """
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    from .udfs_kernels import walk
+
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     source = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
     heaviest = np.lexsort((model.peer, -model.weight, source))
     model = model._replace(peer=model.peer[heaviest], weight=model.weight[heaviest])
     begin = first_node("udfs", topology, topology.nodes // 2 if start is None else start)
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
-    walk(model, topology.slots, begin, node_of)
+    walk(model, topology.slots, heaviest_first(model, traffic.ranks), begin, node_of)
     return node_of

@@ -6,22 +6,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import CostModel
 
-from .construction_kernels import nearest_room, volumes
+from .construction_kernels import nearest_room
 
 
 @njit
 def walk(
-    model: CostModel, slots: NDArray[np.int64], start: int, node_of: NDArray[np.int64]
+    model: CostModel,
+    slots: NDArray[np.int64],
+    heaviest: NDArray[np.int64],
+    start: int,
+    node_of: NDArray[np.int64],
 ) -> None:
     """Fill `node_of`; the peers of every rank are sorted, the heaviest first."""
     indptr, peer = model.indptr, model.peer
     ranks = len(node_of)
     free = slots.copy()
-    at = indptr[:ranks].copy()  # first peer of each rank that has not been looked at
+    at = indptr.copy()  # first peer of each rank that has not been looked at
     path = np.empty(ranks, dtype=np.int64)
-    for root in np.argsort(-volumes(indptr, model.weight, ranks), kind="mergesort"):
+    for root in heaviest:
         if node_of[root] >= 0:
             continue
         rank, here, depth = root, start, 0

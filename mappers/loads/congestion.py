@@ -25,9 +25,7 @@ from hopmap.mappers.orders.random_mapping import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .congestion_kernels import anneal_loads, highest
 from .link_loads import load_bound, loads_and_assignment
-from .link_loads_kernels import crossing
 
 PER_RANK = 1_000  # proposals
 SQUARINGS = 3  # the power is 2^3
@@ -70,6 +68,9 @@ def congestion(
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell.
     """
+    from .congestion_kernels import anneal_loads, highest
+    from .link_loads_kernels import crossing
+
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     if moves is None and seconds is None:

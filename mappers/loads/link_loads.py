@@ -7,23 +7,33 @@ until somebody sets them; a simulated time does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from hopmap.mappers.exchanges.annealing_kernels import Assignment
-from hopmap.mappers.exchanges.assignment import assignment_of, with_table
+from hopmap.mappers.exchanges.assignment import assignment_of
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import Mapping, Topology
+from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
 
-from .link_loads_kernels import LinkLoads
+if TYPE_CHECKING:
+    from hopmap.mappers.exchanges.annealing_kernels import Assignment
+    from hopmap.topologies import Router
+
+    from .link_loads_kernels import LinkLoads
+
+LISTED = 256  # nodes up to which all routes are listed: kernels are compiled once for all networks
 
 
 def loads_and_assignment(
     traffic: Traffic, topology: Topology, initial: Mapping, rng: np.random.Generator
 ) -> tuple[LinkLoads, Assignment]:
     """Lay out what searches over link loads work on; O(pairs * hops + ranks + links)."""
+    from .link_loads_kernels import LinkLoads
+
     directed = traffic.without_self()
-    model = with_table(cost_model(directed, topology, "hop_bytes"), topology)
+    model = cost_model(directed, topology, "hop_bytes")
     slots = len(model.indptr) - 1
     source = np.repeat(np.arange(slots), np.diff(model.indptr))
     key = directed.src.astype(np.int64) * slots + directed.dst
@@ -39,7 +49,7 @@ def loads_and_assignment(
     if len(topology.carried):
         load += topology.carried
     loads = LinkLoads(
-        router=topology.router,
+        router=_routes_of(topology),
         indptr=model.indptr,
         peer=model.peer,
         sent=bytes_of(source * slots + model.peer),
@@ -50,6 +60,15 @@ def loads_and_assignment(
         marked=np.zeros(links, dtype=np.bool_),
     )
     return loads, assignment_of(model, topology, with_free_slots(initial, topology), rng)
+
+
+def _routes_of(topology: Topology) -> Router:
+    """Return a router with all routes listed, or of many nodes their own."""
+    if topology.nodes > LISTED:
+        return topology.router
+    ends = np.indices((topology.nodes, topology.nodes)).reshape(2, -1)
+    starts, links = topology.routes(*ends)
+    return RouteRouter(topology.nodes, starts, links, topology.link_from, topology.link_to)
 
 
 def load_bound(traffic: Traffic, topology: Topology) -> int:

@@ -21,10 +21,7 @@ from hopmap.mappers.objectives import LOAD, LoadName
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .congestion_kernels import highest
 from .link_loads import load_bound, loads_and_assignment
-from .link_loads_kernels import crossing
-from .relieve_kernels import exchange
 
 
 @mapper("relieve", source="this project, after Deveci et al. 2015")
@@ -54,6 +51,10 @@ def relieve(
     seconds, progress
         Time budget, and whom to tell.
     """
+    from .congestion_kernels import highest
+    from .link_loads_kernels import crossing
+    from .relieve_kernels import exchange
+
     watch = Watch(seconds, progress)
     loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
     bound = load_bound(traffic, topology)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
@@ -30,6 +29,8 @@ def random_sampling(
     progress: Progress | None = None,
 ) -> Mapping:
     """Best of `samples` random mappings, the first of equals."""
+    from hopmap.mappers import cost_kernels
+
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     watch = Watch(seconds, progress)

@@ -21,7 +21,6 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .partition import Preset, partition
-from .partition_kernels import contracted
 from .topdown import graph_for, levels_for, nested, preset_for
 
 
@@ -50,6 +49,8 @@ def bottomup(
     MappingError
         The machine is not made of nested subsystems.
     """
+    from .partition_kernels import contracted
+
     sizes = levels_for("bottomup", topology)
     preset = preset_for(traffic, preset)
     graph = graph_for(traffic, topology, objective)

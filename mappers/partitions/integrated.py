@@ -21,16 +21,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers import cost_kernels
 from hopmap.mappers.bisections.recursive_bisection import halves
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.cost_kernels import CostModel
+from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .blocks_kernels import block_cost
 from .vcycles import Machine, Vertices, between, fronts_of, vcycle
 
 MOST = 2048
@@ -84,9 +82,11 @@ def integrated(
     MappingError
         More than 2,048 nodes with slots.
     """
+    from .blocks_kernels import block_cost
+
     few_nodes("integrated", traffic, topology)
     watch = Watch(seconds, progress, clock)
-    model = cost_model(traffic, topology, objective)
+    model = cost_model(traffic, topology, objective, few=True)
     graph, machine = _vertices(model, traffic.ranks), machine_of(model, topology)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     number = np.full(topology.nodes, -1, dtype=np.int32)
@@ -129,6 +129,8 @@ def _first(
 
 def _first_cost(graph: Vertices, machine: Machine, split: NDArray[np.int32]) -> float:
     """Cost of the first level, all else apart."""
+    from .blocks_kernels import block_cost
+
     return block_cost(*graph[:3], split, between(machine, machine.fronts[1]))
 
 
@@ -166,7 +168,7 @@ def machine_of(model: CostModel, topology: Topology) -> Machine:
     nodes, domains = halves(model, topology)
     hops = np.array([topology.distance(node, nodes) for node in nodes])
     near = np.where(hops <= 1, -1, 0)
-    far = (near if model.kind == cost_kernels.NEAR else hops).astype(np.float64)
+    far = (near if model.kind == NEAR else hops).astype(np.float64)
     sums = np.zeros((len(nodes) + 1, len(nodes) + 1))
     sums[1:, 1:] = far.cumsum(axis=0).cumsum(axis=1)
     rooms = np.concatenate(([0], np.cumsum(topology.slots[nodes])))

@@ -19,15 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.partitions.partition import Preset, kaffpa, partition, split
-from hopmap.mappers.partitions.partition_kernels import Graph, contracted, induced
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic
+
+if TYPE_CHECKING:
+    from hopmap.mappers.partitions.partition_kernels import Graph
 
 IMBALANCE = 0.03  # of bisection, as in KaHIP
 
@@ -76,6 +78,8 @@ def multisection_model(
     MappingError
         Fewer vertices than ranks.
     """
+    from hopmap.mappers.partitions.partition_kernels import induced
+
     ranks = prod(sizes)
     whole = _graph(graph, ranks)
     number = np.full(graph.ranks, -1, dtype=np.int64)
@@ -144,6 +148,8 @@ def _cut(
 
 
 def _graph(traffic: Traffic, ranks: int) -> Graph:
+    from hopmap.mappers.partitions.partition_kernels import Graph
+
     if not 1 <= ranks <= traffic.ranks:
         raise MappingError(
             f"model of {ranks} ranks: a graph of {traffic.ranks} vertices: expected as many or more"
@@ -157,6 +163,8 @@ def _graph(traffic: Traffic, ranks: int) -> Graph:
 
 
 def _model(graph: Graph, block: NDArray[np.int64], ranks: int) -> Model:
+    from hopmap.mappers.partitions.partition_kernels import contracted
+
     small = contracted(graph, block, ranks)
     src = np.repeat(np.arange(ranks), np.diff(small.indptr))
     once = src < small.peer

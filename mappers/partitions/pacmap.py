@@ -29,9 +29,7 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .pacmap_kernels import centre_rank, expand
 from .partition import partition
-from .partition_kernels import Graph, contracted
 
 CENTRES = 4096
 
@@ -63,8 +61,11 @@ def pacmap(
     MappingError
         No such node.
     """
+    from .pacmap_kernels import centre_rank, expand
+    from .partition_kernels import Graph, contracted
+
     announce_quadratic("pacmap", traffic.ranks)
-    model = cost_model(traffic, topology, f"hop_{weight}")
+    model = cost_model(traffic, topology, f"hop_{weight}", few=True)
     graph = Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
     slots, units = topology.slots, traffic.ranks
     group = np.arange(units)
@@ -76,5 +77,5 @@ def pacmap(
         slots = np.ones_like(slots)
     node_of = np.full(units, -1, dtype=np.int64)
     first = centre_rank(graph, CENTRES)
-    expand(topology.router, graph, slots, first_node("pacmap", topology, start), first, node_of)
+    expand(model.router, graph, slots, first_node("pacmap", topology, start), first, node_of)
     return node_of[group]

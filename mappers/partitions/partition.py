@@ -22,14 +22,15 @@ What the module does, and what is done here:
 from __future__ import annotations
 
 from math import ceil, log
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.extras import needs
 
-from .partition_kernels import Graph, cut_of, fit, induced
+if TYPE_CHECKING:
+    from .partition_kernels import Graph
 
 Preset: TypeAlias = Literal["fast", "eco", "strong"]
 
@@ -67,6 +68,8 @@ def partition(
     in_order : bool
         Try consecutive vertices as well, and keep them where their cut is no larger.
     """
+    from .partition_kernels import induced
+
     vertices = len(graph.indptr) - 1
     largest = np.argsort(-capacity, kind="stable")
     enough = int(np.searchsorted(np.cumsum(capacity[largest]), vertices)) + 1
@@ -119,6 +122,8 @@ def _best(
     in_order: bool,
 ) -> NDArray[np.int64]:
     """Partition with the least cut of all that are tried."""
+    from .partition_kernels import cut_of, fit
+
     vertices, blocks = len(graph.indptr) - 1, len(room)
     imbalance = 0.0 if vertices * blocks <= EXACT else LOOSE
     if room.sum() > vertices:

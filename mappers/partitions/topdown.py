@@ -16,6 +16,7 @@ Partitioning takes nearly all of the time; memory is linear in ranks and pairs.
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,9 @@ from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
 
 from .partition import Preset, partition, split
-from .partition_kernels import Graph, induced
+
+if TYPE_CHECKING:
+    from .partition_kernels import Graph
 
 STRONG = 4096
 
@@ -67,6 +70,8 @@ def topdown(
     MappingError
         The machine is not made of nested subsystems.
     """
+    from .partition_kernels import induced
+
     sizes = levels_for("topdown", topology)
     preset = preset_for(traffic, preset)
     graph = graph_for(traffic, topology, objective)
@@ -118,5 +123,7 @@ def levels_for(name: str, topology: Topology) -> tuple[int, ...]:
 
 def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     """Ranks and the weights of their pairs."""
-    model = cost_model(traffic, topology, objective)
+    from .partition_kernels import Graph
+
+    model = cost_model(traffic, topology, objective, few=True)
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)

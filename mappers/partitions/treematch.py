@@ -29,6 +29,7 @@ Memory is linear but for the 30,000 groups; time nearly so beyond them, quadrati
 from __future__ import annotations
 
 from math import comb, log2
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +39,10 @@ from hopmap.mappers.objectives import ObjectiveName
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from . import treematch_kernels, treematch_listed_kernels
-from .partition_kernels import Graph, contracted
 from .topdown import graph_for, levels_for
+
+if TYPE_CHECKING:
+    from .partition_kernels import Graph
 
 LISTED = 30_000
 TRIALS = 10
@@ -82,6 +84,8 @@ def treematch(
     MappingError
         The machine is not made of nested subsystems, or its nodes differ in their slots.
     """
+    from .partition_kernels import contracted
+
     sizes = alike("treematch", traffic, topology)
     slots = int(topology.slots[0])
     levels = [arity for size in (slots, *sizes) for arity in (factors(size) if divide else (size,))]
@@ -120,6 +124,8 @@ def padded(graph: Graph, arity: int) -> Graph:
 
 def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Vertices of every group, shape (groups, arity), in the order the groups are placed."""
+    from . import treematch_kernels
+
     vertices = len(graph.indptr) - 1
     count = vertices // arity
     if arity in (1, vertices):
@@ -142,6 +148,8 @@ def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> NDArray[np.in
 
 def _listed(graph: Graph, arity: int, sets: int) -> NDArray[np.int64]:
     """Independent groups among all there are, the best of the four orders."""
+    from . import treematch_listed_kernels
+
     groups = treematch_listed_kernels.all_groups(len(graph.indptr) - 1, arity, sets)
     cost = treematch_listed_kernels.costs(graph, groups)
     chosen = np.empty(len(graph.indptr) // arity, dtype=np.int64)

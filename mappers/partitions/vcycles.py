@@ -15,12 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.bisections.halving_kernels import contract, match
 from hopmap.topologies import Topology, hierarchy
-
-from .blocks_kernels import block_cost, fit, improve
-from .corridor_kernels import recut
-from .dual_bisection_kernels import split_domains
 
 COARSEST = 128  # vertices a block where coarsening stops
 SMALLEST = 24  # vertices a block that there are at least
@@ -112,6 +107,11 @@ def vcycle(
     begin, end : int
         Fronts.
     """
+    from hopmap.mappers.bisections.halving_kernels import contract, match
+
+    from .blocks_kernels import block_cost, fit, improve
+    from .corridor_kernels import recut
+
     front, blocks = machine.fronts[end], len(machine.fronts[end])
     levels, groups = [graph], []
     largest = max(len(graph.size) // (SMALLEST * blocks), 1)
@@ -179,6 +179,8 @@ def _split(
     random: NDArray[np.uint64],
 ) -> NDArray[np.int32]:
     """Block of the finer front for every vertex, by dual bisection."""
+    from .dual_bisection_kernels import split_domains
+
     domain_of = machine.fronts[begin][block].astype(np.int32)
     number = np.full(len(machine.domains), -1, dtype=np.int32)
     number[machine.fronts[end]] = np.arange(len(machine.fronts[end]))

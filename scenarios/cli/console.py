@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -140,14 +140,16 @@ def warn_of(name: str, left_out: Iterable[LeftOut]) -> None:
 
 
 @contextmanager
-def working(label: str) -> Iterator[Progress]:
+def working(label: str, *, compiles: bool = True) -> Iterator[Progress]:
     """Show what is being done while it lasts, on a terminal only.
 
     Yields ``progress(done, total, text)``: until it is called with a total the bar only moves.
     Long compiling is announced wherever stderr goes, since it happens once and looks like a hang;
-    while it lasts, a bar of its own says what is compiled.
+    while it lasts, a bar of its own says what is compiled. Listening to the compiler loads it,
+    which what compiles nothing need not wait for.
     """
-    announce_compilation()
+    if compiles:
+        announce_compilation()
     if not sys.stderr.isatty():
         yield silent
         return
@@ -184,7 +186,7 @@ def working(label: str) -> Iterator[Progress]:
             said = f"compiling {name}, {done} functions done"
             bar.update(kernels, description=said, visible=bool(name))
 
-        with watch_compiler(compiled):
+        with watch_compiler(compiled) if compiles else nullcontext():
             yield show
 
 

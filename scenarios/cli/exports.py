@@ -79,7 +79,6 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
-    from hopmap.scenarios.best_run import best_run
     from hopmap.scenarios.exports import export_mapping
     from hopmap.scenarios.launchers.formats import find_launcher
 
@@ -93,6 +92,8 @@ def export(
     chosen: GivenMapping = mapping
     network: str | Network | None = topology
     if best:
+        from hopmap.scenarios.best_run import best_run
+
         chosen, network, about = best_run(mapping, trace, topology, variant)
         note(f"best of {about}")
     done = export_mapping(

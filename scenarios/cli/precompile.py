@@ -13,31 +13,27 @@ from .arguments import AsJson
 from .console import print_json, say, working
 
 MAPPING = "rank,node\n" + "".join(f"{rank},{rank}\n" for rank in range(16))
+NETWORKS = ("torus:4x2x2", "tree:4:4", "cluster:4*4", "fattree:4x4", "dragonfly:2x4x2")
+SETTINGS = ("routing=adaptive", "buffer=4", "buffer=4 --set network.routing=adaptive")
 COMMANDS = (
     "matrix TRACE --collectives expand --out m.npz",
-    "map TRACE -t torus:4x2x2 -m auto --seconds 0.1",
-    "simulate TRACE m.csv -t torus:4x2x2",
     "explain TRACE m.csv -t torus:4x2x2",
-    "simulate TRACE m.csv -t torus:4x2x2 --engine simpy --perfetto p.json --otf2 otf2",
-    "simulate TRACE m.csv -t torus:4x2x2 --engine flow",
-    "simulate TRACE m.csv -t torus:4x2x2 --engine analytic",
-    "simulate TRACE m.csv -t torus:4x2x2 --set network.routing=adaptive --set network.buffer=4 "
-    "--set network.virtual_channels=3",
-    "simulate TRACE m.csv -t torus:4x2x2 --set network.buffer=4 --set network.virtual_channels=2",
-    "simulate TRACE m.csv -t torus:4x2x2 --set network.routing=adaptive",
     "evaluate TRACE m.csv -t torus:4x2x2 --convention maplib",
     "convert TRACE --to simgrid --out converted",
+    "simulate TRACE m.csv -t torus:4x2x2 --engine simpy --perfetto p.json --otf2 otf2",
+    *(f"simulate TRACE m.csv -t {network}" for network in NETWORKS),
+    *(f"simulate TRACE m.csv -t torus:4x2x2 --engine {engine}" for engine in ("flow", "analytic")),
     *(
-        f"map TRACE -t {network} -m auto --seconds 0.1 --objective {objective}"
-        for network in (
-            "torus:4x2x2", "tree:4:4", "cluster:4*4", "fattree:4x4", "dragonfly:2x4x2",
-        )
-        for objective in ("hop_bytes", "max_link_load", "makespan")
+        f"simulate TRACE m.csv -t torus:4x2x2 --set network.virtual_channels=3 --set network.{each}"
+        for each in SETTINGS
     ),
     *(f"map TRACE -t torus:4x2x2 -m {mapper}" for mapper in ("annealing", "bokhari", "minmd")),
-    "simulate lu.S.16 m.csv -t fattree:4x4",
-    "simulate lu.S.16 m.csv -t dragonfly:2x4x2",
-)  # fmt: skip
+    *(
+        f"map lu.S.16 -t {network} -m auto --seconds 0.1 --objective {objective}"
+        for network in NETWORKS
+        for objective in ("hop_bytes", "max_link_load", "makespan")
+    ),
+)
 """Commands whose kernels are compiled; TRACE is a trace that comes with hopmap."""
 
 
@@ -59,7 +55,7 @@ def precompile(as_json: AsJson = False) -> None:
 
 def run_quietly(words: str) -> None:
     """Run a command on the trace that comes with hopmap, in a temporary folder."""
-    from hopmap.scenarios.sweep.scenario_files import SHIPPED
+    from hopmap.scenarios.sweep.shipped import SHIPPED
 
     from .app import app
 

@@ -173,15 +173,6 @@ def _one_style(marks: re.Match[str]) -> str:
     return f"<g{marks[1]}{same}>{marks[2].replace(same, '')}</g>"
 
 
-def png_bytes(figure: Figure) -> bytes:
-    """Return the figure as a PNG, 144 dots an inch."""
-    buffer = io.BytesIO()
-    with style(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure.savefig(buffer, format="png", dpi=144, metadata={"Software": "hopmap"})
-    return buffer.getvalue()
-
-
 def label(text: str, width: int = 22, lines: int = 2) -> str:
     """Make any name fit a figure: no control characters, broken at bars and commas, cut.
 

@@ -62,7 +62,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     if is_drawn(folder, digest):
         return target
     # matplotlib takes a while to import
-    from hopmap.scenarios.figures.style import png_bytes, svg_text
+    from hopmap.scenarios.figures.style import svg_text
     from hopmap.scenarios.figures.tips import tips
 
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
@@ -78,7 +78,6 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
         for done, picture in enumerate(figures(whole, study, traffic), 1):
             svg = svg_text(picture.figure)
             (drawn / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
-            (drawn / f"{picture.name}.png").write_bytes(png_bytes(picture.figure))
             width = round(96 * picture.figure.get_figwidth())
             shown = {"caption": picture.caption, "name": picture.name, "width": width}
             said = tips(picture.figure)

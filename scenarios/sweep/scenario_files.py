@@ -38,10 +38,7 @@ from .scenario import (
     Vary,
 )
 from .scenario_checks import NOTHING, check_scenario
-
-_FOLDER = Path(__file__).parents[1]
-SHIPPED = {file.stem: file for file in (*_FOLDER.glob("*.toml"), *_FOLDER.glob("tables/*.toml"))}
-"""Files of the scenarios that come with hopmap, by name; those of tables redo a published one."""
+from .shipped import SHIPPED
 
 APPLICABLE = "applicable"
 LISTS = ("traces", "topologies", "suites", "mappers", "seeds", "plugins")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.metrics import load_kernels
 from hopmap.simulator.parameters.keys import (
     ParameterError,
     unknown,
@@ -117,6 +116,8 @@ def _pairs(
 def _crossing(
     topology: Topology, source: NDArray[np.int64], target: NDArray[np.int64], server: int
 ) -> NDArray[np.bool_]:
+    from hopmap.simulator.metrics import load_kernels
+
     if server < topology.links:
         return np.asarray(load_kernels.pairs_over_link(topology.router, source, target, server))
     end, node = divmod(server - topology.links, topology.nodes)

@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from hopmap.simulator.engines import DEFAULT_ENGINE
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
-from hopmap.simulator.simulate import DEFAULT_ENGINE, simulate
+from hopmap.simulator.simulate import simulate
 from hopmap.simulator.steady.watch import Steady
 from hopmap.topologies import Topology
 

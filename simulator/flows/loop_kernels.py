@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hopmap.compilation import njit, subroutine
 from hopmap.simulator.heap_kernels import put, take
 from hopmap.simulator.model import (
@@ -28,7 +26,7 @@ from hopmap.simulator.model import (
     RESUME,
     SENT,
 )
-from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
@@ -57,6 +55,11 @@ SAME_INSTANT = 1 + 1e-13
 @njit
 def advance(run: Run, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
+    return _advance(run, budget)  # numba compiles anew what both sorts of kernels call
+
+
+@subroutine
+def _advance(run: Run, budget: int) -> int:
     loop, heap, flows = run.loop, run.heap, run.flows
     first, strands, messages = nth(heap.entries, 0), loop["strands"], loop["messages"]
     kind_shift = loop["number_bits"] + loop["packet_bits"]
@@ -83,7 +86,7 @@ def advance(run: Run, budget: int) -> int:
         elif kind == DELIVER:
             if item >= strands + 2 * messages:
                 group = nth(flows.groups, item - strands - 2 * messages)
-                number: Any = np.int64(nth(flows.slots, group["next"])["item"])
+                number = wide(nth(flows.slots, group["next"])["item"])
                 _deliver(run, number, now)
             else:
                 _deliver(run, item - strands, now)
@@ -111,7 +114,7 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 
 @subroutine
 def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
-    number: Any = np.int64(row["message"])  # as in the loop, or all is compiled for both widths
+    number = wide(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
     row["done"] = completion(row["size"], row["mode"], run.loop["eager_limit"]) == POSTED
@@ -123,7 +126,7 @@ def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
 
 @subroutine
 def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
-    number: Any = np.int64(row["message"])
+    number = wide(row["message"])
     if number < 0:
         return 0.0  # nobody sends it
     message = nth(run.messages, number)
@@ -194,7 +197,7 @@ def _deliver(run: Run, number: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, number)
     if message["slot"] >= 0:
-        place: Any = np.int64(nth(run.flows.slots, message["slot"])["bottleneck"])
+        place = wide(nth(run.flows.slots, message["slot"])["bottleneck"])
         close_flow(run.flows, message["slot"], now)
         _schedule_end(run, place)
         message["slot"] = -1
@@ -209,11 +212,11 @@ def _deliver(run: Run, number: int, now: float) -> None:
     if cargo == ACKNOWLEDGEMENT:
         complete(run, message["send"], 0, now)
     elif cargo == GRANT:
-        _attend(run, number, message["rank"], now)
+        _attend(run, number, wide(message["rank"]), now)
     elif not message["posted"]:
         message["there"] = True
     elif cargo == REQUEST or _completion(run, message) == ACKNOWLEDGED:
-        _attend(run, number, nth(run.rows, message["send"])["target"], now)
+        _attend(run, number, wide(nth(run.rows, message["send"])["target"]), now)
 
 
 # The network
@@ -277,7 +280,7 @@ def _schedule_end(run: Run, place: int) -> None:
     first = first_to_end(flows, place)
     if first >= 0:
         nth(flows.groups, place)["next"] = first
-        number: Any = np.int64(nth(flows.slots, first)["item"])
+        number = wide(nth(flows.slots, first)["item"])
         key = order_key(DELIVER, number, 0, loop["number_bits"], loop["packet_bits"])
         put(run.heap, item, end_of(flows, first), key)
     elif nth(run.heap.places, item)["entry"] > 0:

@@ -29,7 +29,6 @@ from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
 
-from . import load_kernels
 from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
 
 MOST_HOPS = 2**25
@@ -62,6 +61,8 @@ def maplib_measure(
         The network is no box, so that nothing was ever published for it, or the published routes
         may have more than `MOST_HOPS` hops, since many of them go round a ring the wrong way.
     """
+    from . import load_kernels
+
     router = topology.router
     if not isinstance(router, BoxRouter):
         raise MappingError(

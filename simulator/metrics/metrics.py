@@ -29,7 +29,6 @@ from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
 from hopmap.units import show_bytes
 
-from . import load_kernels
 from .maplib import maplib_measure
 from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
 
@@ -222,6 +221,8 @@ def hot_links(
     pairs : int
         Rank pairs to return per link, at most.
     """
+    from . import load_kernels
+
     mapping = check_mapping(node_of, topology, traffic.ranks)
     link_messages, link_bytes = link_loads(traffic, topology, mapping)
     first, second = (link_bytes, link_messages) if by == "bytes" else (link_messages, link_bytes)

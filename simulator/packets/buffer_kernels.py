@@ -14,11 +14,11 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routing.routes import FIXED
-from hopmap.simulator.row_pointers import fields_of, nth, recording, wide
+from hopmap.simulator.row_pointers import fields_of, nth, wide
 
 from .credit_kernels import (
     come_back,
@@ -69,21 +69,21 @@ def _limited(run: Any) -> bool:
     return "buffer" in fields_of(run, "packets")
 
 
-@overload(queue_up, strict=False)
+@overload(queue_up, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_queue_up(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
         return lambda run, slot, now: _queue_up(run, slot, now)
     return lambda run, slot, now: False  # noqa: ARG005
 
 
-@overload(enter_buffer, strict=False)
+@overload(enter_buffer, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_enter_buffer(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
         return lambda run, slot, key, now: _enter_buffer(run, slot, key, now)
     return lambda run, slot, key, now: False  # noqa: ARG005
 
 
-@overload(make_room, strict=False)
+@overload(make_room, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_make_room(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
         return lambda run, kind, item, now: _make_room(run, kind, item, now)
@@ -339,7 +339,7 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     last = packet == message["packets"] - 1
     size = packet_bytes(message["size"], run.loop["packet_size"], packet)
     end = serve_from(run, place, handed, now, size, handed, cargo == DATA, last)
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         watch(run, message["number"], cargo, packet, place, size, handed, now, end)
     if last:
         if not turns:
@@ -362,7 +362,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
     whole, cargo, key = packet["message"], packet["cargo"], packet["key"]
     arrival, size, last = packet["arrival"], packet["size"], whole == slot
     end = serve_from(run, place, arrival, now, size, packet["tail"], cargo == DATA, last)
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
     latency = nth(run.servers, place)["latency"]

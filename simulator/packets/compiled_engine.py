@@ -21,9 +21,7 @@ from hopmap.simulator.steady.watch import TRIP_END, Watch
 from hopmap.simulator.strand_kernels import CROWDED, ENDED
 from hopmap.simulator.strand_state import (
     FACTOR,
-    OPERATION_TIMES,
     RANK,
-    UNRECORDED,
     begin_strands,
     check_finished,
     fill_rows,
@@ -125,7 +123,6 @@ def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
     latest = np.zeros(len(plan.bandwidth), dtype=LATEST)
     latest["message"] = -1
     state = _state(plan, NOTHING)._replace(
-        operation_times=operation_times(plan, NOTHING),  # not UNRECORDED: this run records
         watched=watched,
         latest=latest,
         hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
@@ -258,9 +255,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
         message_times=message_times(plan, record),
-        operation_times=operation_times(
-            plan, record, UNRECORDED if record == NOTHING else OPERATION_TIMES
-        ),
+        operation_times=operation_times(plan, record),
         watched=np.zeros(0, dtype=WATCHED),
         latest=np.zeros(0, dtype=LATEST),
         hops=np.zeros(0, dtype=HOP),

@@ -22,7 +22,7 @@ from hopmap.simulator.model import (
     RESUME,
     SENT,
 )
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
@@ -48,6 +48,11 @@ RESERVE = 8  # slots that one operation, or one event, may take
 @njit
 def advance(run: State, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
+    return _advance(run, budget)  # numba compiles anew what both sorts of kernels call
+
+
+@subroutine
+def _advance(run: State, budget: int) -> int:
     loop, count = run.loop, run.heap.count
     loop["budget"] = budget
     kind_shift = loop["number_bits"] + loop["packet_bits"]
@@ -117,9 +122,9 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     message["rank"] = strand["rank"]
     message["send_trip"] = row["trips"]
     message["there"] = False
-    if recording(run.operation_times) and run.loop["record_messages"]:
+    if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
-    waiting = queue["first"]
+    waiting = wide(queue["first"])
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
         message["receive"] = nth(run.messages, waiting)["receive"]
@@ -143,7 +148,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     queue["receives"] += 1
     row["trips"] += 1
     row["done"] = False
-    slot = queue["first"]
+    slot = wide(queue["first"])
     none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
     if none:
         slot = take(run)
@@ -179,7 +184,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
         message["there"] = True
         return
     if cargo == DATA:
-        complete(run, receive, message["receive_trip"], now)
+        complete(run, receive, wide(message["receive_trip"]), now)
         if message["completion"] != ACKNOWLEDGED:
             free(run, slot)
             return
@@ -219,11 +224,11 @@ def _answer(run: State, slot: int, now: float) -> None:
 def _complete_send(run: State, slot: int, now: float) -> None:
     """Complete the send of a slot that nothing else is to happen to."""
     sent = nth(run.messages, slot)
-    complete(run, sent["row"], sent["send_trip"], now)
+    complete(run, sent["row"], wide(sent["send_trip"]), now)
     free(run, slot)
 
 
-@subroutine(forceinline=True)
+@subroutine
 def _depart(run: State, slot: int, now: float) -> None:
     """Let a message's data pass the end point of its rank."""
     message = nth(run.messages, slot)
@@ -241,7 +246,7 @@ def _leave(run: State, slot: int, now: float) -> None:
     end = transmit(run, slot, DATA, now)
     if nth(run.messages, slot)["completion"] == LEFT and end >= 0:
         left(run, slot, end)
-    if recording(run.operation_times) and run.loop["record_messages"]:
+    if run.loop["record_messages"]:
         nth(run.message_times, nth(run.messages, slot)["number"])["departed"] = now
 
 

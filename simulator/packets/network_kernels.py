@@ -10,7 +10,7 @@ from __future__ import annotations
 from hopmap.compilation import subroutine
 from hopmap.simulator import model
 from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT
-from hopmap.simulator.row_pointers import nth, recording
+from hopmap.simulator.row_pointers import nth, wide
 
 from .buffer_kernels import enter_buffer, queue_up
 from .nic_kernels import enter
@@ -64,7 +64,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
         start, end = serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
-        if recording(run.operation_times) and loop["watch"]:
+        if loop["watch"]:
             watch(run, message["number"], cargo, packet, place, part, now, start, end)
     if stop < 0:
         arrived(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
@@ -79,7 +79,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     if enter_buffer(run, slot, key, now):
         return
     packet = nth(run.packets, slot)
-    whole, leads = packet["message"], packet["leads"]
+    whole, leads = wide(packet["message"]), packet["leads"]
     stop = next_stop(run, packet, key, now)
     place = server_at(stop)
     server = nth(run.servers, place)
@@ -87,7 +87,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     run.loop["served"] += 1
     data = packet["cargo"] == DATA
     start, end = serve(run, place, now, packet["size"], packet["tail"], data, last)
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         number, size = nth(run.messages, whole)["number"], packet["size"]
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, number, packet["cargo"], part, place, size, now, start, end)

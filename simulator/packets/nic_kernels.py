@@ -11,10 +11,10 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
-from hopmap.simulator.row_pointers import fields_of, nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth
 
 from .server_kernels import left, packet_bytes, release, serve_from, watch
 from .slot_kernels import key_of
@@ -38,14 +38,14 @@ def _takes_turns(run: Any) -> bool:
     return "handed" in fields and "buffer" not in fields
 
 
-@overload(enter, strict=False)
+@overload(enter, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_enter(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _takes_turns(run):
         return lambda run, slot, now: _enter(run, slot, now)
     return lambda run, slot, now: False  # noqa: ARG005
 
 
-@overload(next_turn, strict=False)
+@overload(next_turn, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _takes_turns(run):
         return lambda run, number, now: _next_turn(run, number, now)
@@ -105,7 +105,7 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
     size = packet_bytes(message["size"], run.loop["packet_size"], packet)
     end = serve_from(run, place, message["handed"], now, size, now, cargo == DATA, last)
     run.loop["served"] += 1
-    if recording(run.operation_times) and run.loop["watch"]:
+    if run.loop["watch"]:
         arrival = message["handed"]
         watch(run, message["number"], cargo, packet, place, size, arrival, now, end)
     push(run.heap, number, end, key_of(run, SERVED, message["number"], packet))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator import model
 from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, valiant
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
@@ -49,7 +49,7 @@ def next_stop(run: State, packet: Any, key: int, now: float) -> int:
     return int(nth(run.paths, packet["at"] - 1)["server"])
 
 
-@overload(set_out, strict=False)
+@overload(set_out, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_set_out(run: Any, packet: Any, path: Any) -> Any:  # noqa: ARG001 (types)
     if "via" in packet.fields:
         return lambda run, packet, path: _set_out(run, packet, path)
@@ -60,7 +60,7 @@ def _compiled_set_out(run: Any, packet: Any, path: Any) -> Any:  # noqa: ARG001 
     return follow
 
 
-@overload(next_stop, strict=False)
+@overload(next_stop, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_next_stop(run: Any, packet: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if "via" in packet.fields:
         return lambda run, packet, key, now: _next_stop(run, packet, key, now)
@@ -136,7 +136,7 @@ def queue(run: State, link: int, now: float) -> float:
     return float(known(run, link, now))
 
 
-@overload(queue, strict=False)
+@overload(queue, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_queue(run: Any, link: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if "buffer" in fields_of(run, "packets"):
         return lambda run, link, now: _places(run, link, now)

@@ -6,11 +6,11 @@ from typing import Any
 
 from numba.extending import overload
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
-from hopmap.simulator.row_pointers import fields_of, nth, recording
+from hopmap.simulator.row_pointers import fields_of, nth
 from hopmap.simulator.strand_kernels import noticed
 
 from .link_use_kernels import use
@@ -63,7 +63,7 @@ def serve_from(
         server["bytes"] += size
         if last:
             server["messages"] += 1
-    if recording(run.operation_times) and place < run.loop["tracked"]:
+    if place < run.loop["tracked"]:
         use(run, place, start, end)
     return float(end)
 
@@ -161,7 +161,7 @@ def came(run: State, slot: int, whole: int, at: float) -> None:
         free(run, slot)
 
 
-@overload(send_off, strict=False)
+@overload(send_off, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_send_off(message: Any, packets: Any) -> Any:  # noqa: ARG001 (types)
     def note(message: Any, packets: Any) -> None:
         message["packets"] = packets
@@ -172,7 +172,7 @@ def _compiled_send_off(message: Any, packets: Any) -> Any:  # noqa: ARG001 (type
     return count if "under_way" in message.fields else note
 
 
-@overload(came, strict=False)
+@overload(came, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_came(run: Any, slot: Any, whole: Any, at: Any) -> Any:  # noqa: ARG001 (types)
     if "under_way" in fields_of(run, "messages"):
         return lambda run, slot, whole, at: _came_of_many(run, slot, whole, at)

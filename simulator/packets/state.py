@@ -185,7 +185,7 @@ class State(NamedTuple):
         Of pauses, see `noise.py`.
     message_times : ndarray(MESSAGE_TIMES)
         Of each message, if they are kept.
-    operation_times : ndarray(OPERATION_TIMES), or of UNRECORDED
+    operation_times : ndarray(OPERATION_TIMES)
         Of each operation, if they are kept.
     watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
         By message, whether its hops are kept; by server, the message served last and when; those

@@ -32,7 +32,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from hopmap.topologies.families.grid import DEFAULT_LINK
 
@@ -268,6 +267,8 @@ def _habit(free: NDArray[np.int64], shortest: float) -> Floats:
 
 def _weighted(relative: Floats, habit: Floats, weight: Floats) -> Floats:
     """Weighted least squares of ``relative @ terms = 1`` and of the habit, no term negative."""
+    from scipy.optimize import nnls
+
     root = np.sqrt(weight / weight.mean())
     rows = np.concatenate((relative * root[:, None], habit))
     length = np.linalg.norm(rows, axis=0)

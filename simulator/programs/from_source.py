@@ -21,7 +21,6 @@ from hopmap.simulator.parameters.keys import (
 )
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.traces.folded import Folded
-from hopmap.traces.formats.openmpi_monitoring import read_monitoring
 from hopmap.traces.left_out import LeftOut, of_records
 from hopmap.traces.sources import Source
 from hopmap.traces.summary import Summary, summarize
@@ -29,9 +28,6 @@ from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic, one_sided_traffic_of
 from hopmap.units import show_bytes
 
-from .from_schedule import program_of_schedule
-from .from_trace import lower
-from .from_traffic import program_of_traffic
 from .left_out import left_out
 from .program import Program
 
@@ -110,11 +106,17 @@ def program_of_source(
         if rounds is not None:
             raise ParameterError(f"rounds {rounds}: only for traffic, {source.name} is a trace")
         if source.kind == "schedule":
+            from .from_schedule import program_of_schedule
+
             return SourceProgram(program_of_schedule(source.schedule()), None)
+        from .from_trace import lower
+
         calls = source.trace(steps) if written_out else source.calls(steps)
         return SourceProgram(lower(calls, algorithms), calls)
     if rounds is None and source.kind == "stencil":
         rounds = 1
+    from .from_traffic import program_of_traffic
+
     return SourceProgram(
         program_of_traffic(source.traffic(), rounds=rounds, name=source.name), None
     )
@@ -170,6 +172,8 @@ def traffic_of_source(
         As `Source.traffic` and `Source.calls`: of files of traffic, only those of Open MPI's
         monitoring have collectives.
     """
+    from hopmap.traces.formats.openmpi_monitoring import read_monitoring
+
     check_collectives(collectives, algorithms)
     check_rma(rma)
     if source.kind == "schedule":
@@ -195,6 +199,8 @@ def expanded(
     calls: Trace | Folded, algorithms: Mapping[str, str] | None, rma: str
 ) -> SourceTraffic:
     """Return what calls send, messages of collectives included; see `traffic_of_source`."""
+    from .from_trace import lower
+
     program = lower(calls, algorithms)
     sent = program.two_sided_traffic()
     found = SourceTraffic(sent, program.chosen, program.notes, expanded=True)
@@ -232,10 +238,14 @@ def weighed(source: Source, sent: SourceTraffic, left_out: int | None = None) ->
     """
     found = sent.traffic
     if source.is_monitored:
+        from hopmap.traces.formats.openmpi_monitoring import read_monitoring
+
         assert source.path is not None
         counted = read_monitoring(source.path, collectives=True)
         left_out = int(counted.bytes.sum() - found.bytes.sum())
     if source.kind == "training":
+        from .from_trace import lower
+
         left_out = int(lower(source.calls()).traffic().bytes.sum() - found.bytes.sum())
     why = outweighed(found, left_out) if source.has_collectives else ""
     return sent._replace(outweighed=why)
@@ -272,6 +282,8 @@ def outweighed(messages: Traffic, left_out: int | None) -> str:
 
 def left_out_of_recording(trace: Trace) -> tuple[LeftOut, ...]:
     """List what a replay of another tool's trace would leave out; see `left_out_of_archive`."""
+    from .from_trace import lower
+
     try:
         return left_out(lower(trace))
     except TraceError as error:
@@ -286,6 +298,8 @@ def left_out_of_archive(path: Path, summary: Summary) -> tuple[LeftOut, ...]:
     it is so, is a warning.
     """
     from hopmap.traces.otf2.read import read_trace
+
+    from .from_trace import lower
 
     if summary.events <= LOOKED_THROUGH:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from hopmap.simulator.parameters.keys import ROUTING, ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import Topology
-from hopmap.topologies.next_hops import NO_WAY, NextHops, has_groups, next_hops
+
+if TYPE_CHECKING:
+    from hopmap.topologies.next_hops import NextHops
 
 Ints = NDArray[np.int64]
 
@@ -61,6 +63,8 @@ def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Rout
     algorithm = ROUTING.index(parameters.network_routing)
     if algorithm == FIXED:
         return None
+    from hopmap.topologies.next_hops import NO_WAY, has_groups, next_hops
+
     hops = next_hops(topology, np.arange(topology.nodes) if algorithm >= VALIANT else targets)
     groups = has_groups(hops)
     if algorithm >= VALIANT and (hops.port == NO_WAY).any():

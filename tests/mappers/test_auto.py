@@ -14,7 +14,6 @@ from hopmap.mappers.auto import _scale, portfolio
 from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
-from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
@@ -186,7 +185,7 @@ def test_moves_give_the_same_mapping_whatever_time_there_is_beside_them(spec, ob
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:7x3", "haec:2x3x3", "mesh:2x3*3", "tree:3:5"])
 def test_layers_split_every_group_down_to_single_slots(spec):
     topology = topology_from_spec(spec)
-    model = with_table(cost_model(some_traffic(4, 0), topology, "hop_bytes"), topology)
+    model = cost_model(some_traffic(4, 0), topology, "hop_bytes")
     nodes, layers = slot_layers(model, topology)
     assert sorted(nodes) == list(range(topology.nodes))
     assert layers[0].tolist() == [0, topology.slots.sum()]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hopmap.mappers.bounds import lower_bound
 from hopmap.mappers.cartesian.cartesian_orders import known_grid
 from hopmap.mappers.cost_kernels import total_costs
-from hopmap.mappers.exchanges.assignment import with_table
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -71,5 +70,5 @@ def test_no_mapping_undercuts_the_bound(spec, seed, kind):
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
     mappings = slots[np.array(list(permutations(range(len(slots)), 6)))]
     for objective in ("hop_bytes", "cardinality"):
-        model = with_table(cost_model(traffic, topology, objective), topology)
+        model = cost_model(traffic, topology, objective)
         assert bound_of(traffic, spec, objective) <= total_costs(model, mappings).min()

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import MAPPERS, map_ranks, mapper, mapper_source, parse_pipeline
+from hopmap.mappers.modules import MODULES
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
+from support import ROOT
 
 if TYPE_CHECKING:
     from nowhere import Unknown
@@ -18,6 +20,19 @@ pytestmark = pytest.mark.usefixtures("forgetting")
 
 RING = Traffic.from_pairs(4, range(4), [1, 2, 3, 0], [1] * 4, [8] * 4)
 SQUARE = topology_from_spec("mesh:2x2")
+
+
+def test_the_table_of_modules_names_every_mapper_that_they_enter():
+    entered = {
+        (name, info.function.__module__) for name, info in MAPPERS.items() if name in MODULES
+    }
+    assert entered == {(name, f"hopmap.mappers.{module}") for name, module in MODULES.items()}
+    entering = {
+        ".".join(file.relative_to(ROOT / "mappers").with_suffix("").parts)
+        for file in (ROOT / "mappers").rglob("*.py")
+        if "\n@mapper(" in file.read_text(encoding="utf-8")
+    }
+    assert entering == set(MODULES.values())
 
 
 def test_a_mapper_may_ask_for_traffic_and_topology_alone():

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hopmap.scenarios.figures import style
 from hopmap.scenarios.study.correlation import METRICS
 from hopmap.scenarios.study.study import Case, Entry
+from support.archives import archives_read_here
 
 
 @pytest.fixture
@@ -43,3 +45,28 @@ def compiled_in_silence(monkeypatch):
     """Keep the compiler's announcement out of what commands print: caches may be cold here."""
     for where in ("console", "sweep"):
         monkeypatch.setattr(f"hopmap.scenarios.cli.{where}.announce_compilation", lambda: None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unguarded():
+    """Read archives in this process."""
+    with archives_read_here():
+        yield
+
+
+DRAWN = style.svg_text
+EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def outlined():
+    """Have reports made with empty pictures: figures have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "svg_text", lambda _: EMPTY)
+        yield
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Have the pictures of reports drawn."""
+    monkeypatch.setattr(style, "svg_text", DRAWN)

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import hopmap as hm
 from hopmap.scenarios import advice
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.units import show_seconds
-from support.commands import as_json, failed, hopmap
+from support.commands import as_json, failed, hopmap, invoke
 
 # Ranks 0 and 4, 1 and 5, 2 and 6 send 1 MB to each other; launched, all three share a link.
 PAIRS = hm.Traffic.from_pairs(8, [0, 4, 1, 5, 2, 6], [4, 0, 5, 1, 6, 2], [1] * 6, [10**6] * 6)
@@ -166,7 +164,7 @@ def test_without_a_launcher_nothing_is_written(pairs):
 
 def test_the_file_alone_goes_to_stdout(pairs):
     """What comes out is what an exported file is; the sentence is on stderr."""
-    result = CliRunner().invoke(app, [*pairs, "--to", "openmpi", "--out", "-"])
+    result = invoke([*pairs, "--to", "openmpi", "--out", "-"])
     Path("rankfile").write_text(result.stdout)
     best = as_json(*pairs)["best"]["node_of"]
     assert read_mapping(Path("rankfile"), hm.topology("torus:8"), 7).tolist() == best
@@ -195,9 +193,17 @@ def test_long_messages_are_replayed_as_flows(monkeypatch):
     found = hm.advise(PAIRS, "torus:8", ["random"], settings=RING)
     assert found.engine == found.best.result.engine == found.to_dict()["engine"] == "flow"
     assert hm.advise(PAIRS, "torus:8", ["random"], engine="analytic").engine == "analytic"
-    in_turns = {"nic": "round_robin"}
-    assert hm.advise(PAIRS, "torus:8", ["random"], settings=in_turns).engine == "compiled"
-    small = {"packet_size": 10**6}
-    assert hm.advise(PAIRS, "torus:8", ["random"], settings=small).engine == "compiled"
-    monkeypatch.setattr(advice, "MANY", 1)
-    assert hm.advise(PAIRS, "torus:8", ["random"], settings=small).engine == "compiled"
+    replayed = advice._replayed
+
+    def by_simpy(run, placement, _, repeat=0):  # what the engine has for turns compiles for long
+        return replayed(run, placement, "simpy", repeat)
+
+    monkeypatch.setattr(advice, "_replayed", by_simpy)
+    for most, settings in (
+        (1000, {"nic": "round_robin"}),
+        (1000, {"packet_size": 10**6}),
+        (1, {"packet_size": 10**6}),
+    ):
+        monkeypatch.setattr(advice, "MANY", most)
+        found = hm.advise(PAIRS, "torus:8", ["random"], settings=settings)
+        assert found.engine == "compiled", settings

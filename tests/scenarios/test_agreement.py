@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results.store import load_runs
 from hopmap.traces import Traffic, save_traffic
 from support import DATA
+from support.commands import invoke
+from support.slow import examples, slow
 
 # Everything costs time, so that no order or size goes unnoticed.
 SETTINGS = {"link.bandwidth": "1 GB/s", "eager_limit": "4 kB", "compute.scale": "0"}
@@ -20,7 +20,7 @@ SET = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={va
 
 
 def answer(*words: object) -> dict:
-    done = CliRunner().invoke(app, [*map(str, words), "--json"])
+    done = invoke([*words, "--json"])
     assert done.exit_code == 0, (words, done.stderr)
     return json.loads(done.stdout)
 
@@ -41,7 +41,7 @@ def swept(folder: Path, source: str, topology: str, mapper: str, rounds: int | N
         + "".join(f'"{key}" = "{value}"\n' for key, value in SETTINGS.items())
     )
     words = ["run", str(folder / "scenario.toml"), "--out", str(folder / "out"), "--no-report"]
-    done = CliRunner().invoke(app, words)
+    done = invoke(words)
     assert done.exit_code == 0, done.stderr
     (row,) = load_runs(folder / "out").to_dict("records")
     return row
@@ -87,9 +87,7 @@ def test_the_stencil_that_was_two_programs(tmp_path):
     all_agree(tmp_path, source, "torus:4x2")
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(6, 2)
 @given(
     dims=st.tuples(st.integers(1, 4), st.integers(2, 3)),
     periodic=st.sampled_from(["none", "x", "xy"]),
@@ -101,9 +99,7 @@ def test_stencils(tmp_path_factory, dims, periodic, size, rounds):
     all_agree(tmp_path_factory.mktemp("stencil"), source, "torus:3x4", rounds)
 
 
-@settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(6, 2)
 @given(seed=st.integers(0, 99), rounds=st.sampled_from([1, 2, 5]))
 def test_files_of_traffic(tmp_path_factory, seed, rounds):
     folder = tmp_path_factory.mktemp("traffic")
@@ -128,7 +124,7 @@ def test_counts_of_open_mpi(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "source", [str(DATA / "lu.S.4"), "lu.S.4", "is.S.4", str(DATA / "mg.S.16")]
+    "source", [str(DATA / "lu.S.4"), "is.S.4", *slow("lu.S.4", str(DATA / "mg.S.16"))]
 )
 def test_archives_and_benchmarks(tmp_path, source):
     all_agree(tmp_path, str(source), "torus:4x4")

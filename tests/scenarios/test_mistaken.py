@@ -5,14 +5,13 @@ import pytest
 
 import hopmap as hm
 from hopmap.scenarios.mistaken import MAPPING, NETWORK, TRACE, sort_of
-from support import DATA
+from support import DATA, about
 
 RING = hm.Traffic.from_pairs(2, [0], [1], [1], [1])
 
 
-@pytest.mark.parametrize(
-    ("given", "sort"),
-    [
+def test_names_and_objects():
+    for given, sort in [
         (DATA / "mg.S.16", TRACE),
         (str(DATA / "mg.S.16" / "traces.otf2"), TRACE),
         ("lu.C.64", TRACE),
@@ -29,10 +28,9 @@ RING = hm.Traffic.from_pairs(2, [0], [1], [1], [1])
         ("x" * 5000, None),
         (7, None),
         (None, None),
-    ],
-)
-def test_names_and_objects(given, sort):
-    assert sort_of(given) == sort
+    ]:
+        with about(given, sort):
+            assert sort_of(given) == sort
 
 
 @pytest.mark.parametrize(

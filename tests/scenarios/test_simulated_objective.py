@@ -5,11 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.simulated_objective import Simulated
-from support import DATA
+from support import DATA, about
+from support.commands import invoke
 
 MG = str(DATA / "mg.S.16")
 ON = ("-t", "torus:4x2x2")
@@ -19,7 +18,7 @@ DRAWS = ("--set", "energy.link.per_byte=1 nJ/byte", "--set", "energy.node.idle=1
 
 
 def hopmap(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = invoke(words)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -124,40 +123,35 @@ def test_a_table_says_what_the_objective_was_and_is(shuffled):
     assert "nodes in order" in hopmap("map", MG, *ON, "-m", "auto(moves=10)", *LEAST)
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
+def test_what_makes_no_sense_is_one_line():
+    for words, line in [
         ("--objective makespam", "'makespam' (did you mean makespan?): expected one of card"),
         ("--objective energy", "nothing draws any: expected a setting like --set energy.link"),
         ("--objective makespan -m minmd", "minmd: does not work for a function as objective"),
         ("--objective makespan --rounds 2", "rounds 2: only for traffic, mg.S.16 is a trace"),
         ("--objective makespan --engine flaw", "unknown engine 'flaw': did you mean 'flow'?"),
         ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
-        (
-            "--objective max_link_load --engine flow",
-            "engine flow: expected objective makespan",
-        ),
+        ("--objective max_link_load --engine flow", "engine flow: expected objective makespan"),
         ("--steps 2", "steps 2: expected objective makespan with it"),
         (
             "--objective makespan_bound --engine flow",
             "engine flow: expected objective makespan with it",
         ),
-    ],
-)
-def test_what_makes_no_sense_is_one_line(words, line):
-    mapper = () if "-m" in words else ("-m", "descend(evaluations=2)")
-    result = CliRunner().invoke(app, ["map", MG, *ON, *mapper, *words.split()])
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert line in result.stderr
+    ]:
+        with about(words, line):
+            mapper = () if "-m" in words else ("-m", "descend(evaluations=2)")
+            result = invoke(["map", MG, *ON, *mapper, *words.split()])
+            assert result.exit_code == 2
+            assert result.stderr.count("\n") == 1
+            assert line in result.stderr
 
 
 def test_a_budget_that_one_replay_uses_up_is_said(shuffled):
     """Nothing better is found because nothing was tried, which looks like a perfect start."""
     words = ["map", MG, *ON, "-m", "auto", "--objective", "makespan", *FAST]
-    result = CliRunner().invoke(app, [*words, "--seconds", "0"])
+    result = invoke([*words, "--seconds", "0"])
     assert "--seconds 0 was over after no replay, so that no other mapping" in result.stderr
-    assert CliRunner().invoke(app, [*words, "--seconds", "1"]).stderr == ""
+    assert invoke([*words, "--seconds", "1"]).stderr == ""
 
 
 def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):

@@ -4,16 +4,26 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import otf2
+import pytest
 from otf2.enums import GroupType, Paradigm
 
 from hopmap.simulator import Parameters, lower, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import read_trace
+from hopmap.traces.otf2 import archive as reading
 
 from .free_ends import FREE_ENDS
 
 # A network on which nothing takes time.
 FREE = Parameters(**FREE_ENDS)
+
+
+@contextmanager
+def archives_read_here():
+    """Read sound archives in this process: forking takes longer, and tests/traces/safety has it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "guarded_all", lambda works, *_: [work(None) for work in works])
+        yield
 
 
 @contextmanager

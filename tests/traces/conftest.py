@@ -10,7 +10,22 @@ import pytest
 from otf2.enums import LocationType, MetricMode, MetricType
 
 from hopmap.traces import Kind, Trace
-from support.archives import archive_of
+from hopmap.traces.otf2 import archive as reading
+from hopmap.traces.safety.guarded_process import guarded_all
+from support.archives import archive_of, archives_read_here
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unguarded():
+    """Read archives in this process."""
+    with archives_read_here():
+        yield
+
+
+@pytest.fixture
+def guarded(monkeypatch) -> None:
+    """Read archives in a process of their own, as users do."""
+    monkeypatch.setattr(reading, "guarded_all", guarded_all)
 
 
 @pytest.fixture
@@ -48,9 +63,7 @@ def hybrid_archive(write_archive, monkeypatch) -> Path:
 
         monkeypatch.setattr(otf2.definition_writer.DefinitionWriter, "write_comm", write_bridge)
         member = a.definitions.metric_member(
-            "cycles",
-            metric_type=MetricType.PAPI,
-            metric_mode=MetricMode.ACCUMULATED_START,
+            "cycles", metric_type=MetricType.PAPI, metric_mode=MetricMode.ACCUMULATED_START
         )
         metric = a.definitions.metric_class((member,))
         for rank, master in enumerate(a.masters):

@@ -15,6 +15,7 @@ from hopmap.traces import (
 )
 from hopmap.traces.pair_counts import HEADER
 from hopmap.traces.sources import open_source
+from support import about
 from support.collective_calls import collective, trace_of_calls
 
 
@@ -43,9 +44,8 @@ def test_comments_spaces_and_any_order_are_read(tmp_path):
     assert columns(read_pair_counts(file)) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_what_is_no_table_of_counts_is_one_line(tmp_path):
+    for text, message in [
         ("", f"header '': expected {HEADER}"),
         (
             "src,dst,messages,bytes\n0,1,1,1\n",
@@ -58,16 +58,15 @@ def test_comments_spaces_and_any_order_are_read(tmp_path):
         (f"{HEADER}\n0,0,1,8\n0,0,-1,8\n", "row 1: peer -1: expected at least 0"),
         (f"{HEADER}\n3,2,1,8\n3,2,1,8\n", "rank 3, call 2: peer 1 is listed twice"),
         ("\udcff", "cannot be read"),
-    ],
-)
-def test_what_is_no_table_of_counts_is_one_line(tmp_path, text, message):
-    file = tmp_path / "run.counts"
-    file.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(TraceError) as error:
-        read_pair_counts(file)
-    assert str(error.value).startswith(f"{file}: ")
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    ]:
+        with about(text, message):
+            file = tmp_path / "run.counts"
+            file.write_bytes(text.encode(errors="surrogateescape"))
+            with pytest.raises(TraceError) as error:
+                read_pair_counts(file)
+            assert str(error.value).startswith(f"{file}: ")
+            assert message in str(error.value)
+            assert "\n" not in str(error.value)
 
 
 def test_an_archive_keeps_its_counts_and_what_it_is_known_by_changes_with_them(tmp_path):

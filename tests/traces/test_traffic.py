@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.traces import TraceError, Traffic, exact_sum, largest_product
+from support import about
 
 pairs = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9), st.integers(0, 99)),
@@ -53,9 +54,8 @@ def test_sums_are_exact_however_large(rows):
     assert largest_product(weight, times) == max((w * t for w, t in rows), default=0)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
+def test_what_is_no_traffic_is_refused_with_its_place():
+    for rows, message in [
         ([[0], [6], [1], [1]], "dst 6 in row 0: expected a rank below 6"),
         ([[-1], [0], [1], [1]], "src -1 in row 0: expected a whole number >= 0"),
         ([[0], [1], [-3], [1]], "messages -3 in row 0"),
@@ -65,8 +65,6 @@ def test_sums_are_exact_however_large(rows):
         ([[0], [1], [0], [7]], "7 bytes in 0 messages"),
         ([[0, 1], [1], [1], [1]], "unequal length"),
         ([["a"], [1], [1], [1]], "expected numbers"),
-    ],
-)
-def test_what_is_no_traffic_is_refused_with_its_place(rows, message):
-    with pytest.raises(TraceError, match=message):
-        Traffic.from_pairs(6, *rows)
+    ]:
+        with about(rows, message), pytest.raises(TraceError, match=message):
+            Traffic.from_pairs(6, *rows)

@@ -14,7 +14,6 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from hopmap.topologies.graph_kernels import FARTHEST, GraphRouter, breadth_first
 from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size
 
 from .grid import DEFAULT_LINK
@@ -44,6 +43,8 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
     TopologyError
         Directed, disconnected or too large a graph, parallel edges, attributes out of range.
     """
+    from hopmap.topologies.graph_kernels import FARTHEST, GraphRouter, breadth_first
+
     if graph.is_directed() or graph.is_multigraph():
         what = "directed" if graph.is_directed() else "has parallel edges"
         raise TopologyError(f"{spec}: the graph is {what}: expected simple undirected edges")

@@ -20,14 +20,6 @@ from math import prod
 import numpy as np
 
 from hopmap.topologies.dragonfly_plus_kernels import DragonflyPlusRouter
-from hopmap.topologies.switch_kernels import (
-    DOWN,
-    SUBTREE,
-    UP,
-    VERTEX,
-    DragonflyRouter,
-    FatTreeRouter,
-)
 from hopmap.topologies.topology import MOST_LEVELS, Topology, TopologyError, check_size, whole
 from hopmap.topologies.tree_kernels import TreeRouter
 
@@ -56,6 +48,8 @@ def tree(
         Lists of unlike length, sizes below 1, costs below 0 or falling, more than
         `check_size` lets pass.
     """
+    from hopmap.topologies.switch_kernels import DOWN, SUBTREE, UP, VERTEX, FatTreeRouter
+
     sizes = whole("tree: sizes", *children)
     (slots,) = whole("tree: slots", slots)
     if len(sizes) > MOST_LEVELS:
@@ -101,6 +95,8 @@ def hierarchy(topology: Topology) -> tuple[int, ...] | None:
     The nodes of a subsystem are consecutive, and nodes that share a lower one are no farther apart.
     Trees, fat trees, clusters and dragonflies of both sorts are made so.
     """
+    from hopmap.topologies.switch_kernels import SUBTREE, DragonflyRouter, FatTreeRouter
+
     router = topology.router
     if isinstance(router, TreeRouter):
         spans = router.spans

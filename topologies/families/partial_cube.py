@@ -26,11 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.topologies.box_kernels import GRID, BoxRouter
-from hopmap.topologies.switch_kernels import SUBTREE, FatTreeRouter
 from hopmap.topologies.topology import Topology, TopologyError
 from hopmap.topologies.tree_kernels import TreeRouter
-
-from .partial_cube_kernels import cut_of, hammings, odd_edge, unlike
 
 LARGEST = 2**28  # digits of all labels together, 32 MiB
 
@@ -58,6 +55,8 @@ class PartialCube:
 
     def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Hamming distance of each pair of nodes, shape (pairs,)."""
+        from .partial_cube_kernels import hammings
+
         u, v = np.broadcast_arrays(
             np.atleast_1d(np.asarray(source, dtype=np.int64)),
             np.atleast_1d(np.asarray(target, dtype=np.int64)),
@@ -73,6 +72,8 @@ def partial_cube(topology: Topology) -> PartialCube:
     TopologyError
         The network is no partial cube, or its labels take more than `LARGEST` digits.
     """
+    from hopmap.topologies.switch_kernels import SUBTREE, FatTreeRouter
+
     router = topology.router
     if isinstance(router, BoxRouter) and router.family == GRID:
         if not (router.dims[router.wraps] % 2).any():
@@ -89,6 +90,8 @@ def recognised(topology: Topology) -> PartialCube:
 
     O(vertices * (edges + vertices)).
     """
+    from .partial_cube_kernels import cut_of, odd_edge, unlike
+
     starts, ends = _neighbours(topology)
     u, v = odd_edge(starts, ends)
     if u >= 0:

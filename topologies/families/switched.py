@@ -19,7 +19,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.topologies.switch_kernels import DragonflyRouter, FatTreeRouter
 from hopmap.topologies.topology import (
     MOST_LEVELS,
     LinkKind,
@@ -73,6 +72,8 @@ def fat_tree(
     A vertex of level l has digits x_h ... x_(l+1) (below m) and y_l ... y_1 (below w), most
     significant first; the neighbours one level up agree in all digits but the (l+1)-th.
     """
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+
     m = whole("fattree: children", *children)
     if len(m) > MOST_LEVELS:
         raise TopologyError(f"fattree: {len(m)} levels: expected at most {MOST_LEVELS}")
@@ -170,6 +171,8 @@ def dragonfly(
     in the same round. Routes are local-global-local: one global link, where several lead to the
     group one with the fewest local hops, of these the next from round (target router mod rounds).
     """
+    from hopmap.topologies.switch_kernels import DragonflyRouter
+
     if groups is None:
         groups = routers * ports + 1
     hosts, routers, ports, groups = whole("dragonfly: sizes", hosts, routers, ports, groups)

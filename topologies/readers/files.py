@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -50,6 +49,8 @@ def from_file(path: str) -> Topology:
     TopologyError
         No such file, none of these, or one that its reader refuses.
     """
+    from xml.etree import ElementTree
+
     # Imported here: what they import takes a tenth of a second, and few commands name a file.
     from hopmap.topologies.families.graph import from_graphml
 

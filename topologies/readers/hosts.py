@@ -9,7 +9,6 @@ once. ``FILE#MEMBER`` is a file in a tar archive.
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -109,6 +108,8 @@ def text_of(path: str) -> str:
     TopologyError
         It cannot be read, or is no text.
     """
+    import tarfile
+
     file, mark, member = path.partition("#")
     try:
         if not mark or Path(path).exists():
@@ -131,6 +132,8 @@ def lists_in(path: str) -> list[str]:
     TopologyError
         It cannot be read, or there are none.
     """
+    import tarfile
+
     try:
         if Path(path).is_dir():
             files = sorted(Path(path).rglob("*"))
@@ -152,6 +155,8 @@ def lists_in(path: str) -> list[str]:
 @lru_cache(maxsize=4)
 def _members(file: str, _size: int, _changed: int) -> dict[str, str]:
     """Texts of an archive, by name; as long as it is the same."""
+    import tarfile
+
     texts, total = {}, 0
     with tarfile.open(file) as archive:
         for member in archive:

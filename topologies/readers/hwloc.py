@@ -10,10 +10,13 @@ Source: hwloc's XML format, versions 1 and 2, which differ in names and in where
 from __future__ import annotations
 
 from dataclasses import replace
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING
 
 from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.topology import Topology, TopologyError
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 
 def from_hwloc(root: ElementTree.Element, spec: str) -> Topology:

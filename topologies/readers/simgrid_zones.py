@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
-
-import networkx as nx
 
 from hopmap.topologies.families.graph import from_networkx
 from hopmap.topologies.families.routed import Routes, from_routes
 from hopmap.topologies.topology import Topology, TopologyError
 
 from .simgrid_speeds import Ends, parameters_of, speed_of, whole_number
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def _hosts(zone: Element, spec: str) -> dict[str, int]:
@@ -136,6 +138,8 @@ def _without_interfaces(
 
 def from_graph(zone: Element, spec: str) -> Topology:
     """Network of hosts and routers, a link between any two that a route names."""
+    import networkx as nx
+
     _expect_shared(zone, spec)
     hosts, links = _hosts(zone, spec), _directed(zone, spec)
     graph: nx.Graph[str] = nx.Graph()

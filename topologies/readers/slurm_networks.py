@@ -18,9 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.topologies.families.graph import from_networkx
 from hopmap.topologies.families.grid import torus
@@ -28,6 +26,9 @@ from hopmap.topologies.families.switched import fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
 from .hostlist import expand
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class Part(NamedTuple):
@@ -61,6 +62,8 @@ def chosen(parts: list[Part], wanted: str, where: str) -> Part:
 
 def switches_of(parts: Iterable[Part]) -> nx.DiGraph[str]:
     """Return what is below what; vertices are ("switch", name) and ("host", name)."""
+    import networkx as nx
+
     graph: nx.DiGraph[str] = nx.DiGraph()
     for part in parts:
         if graph.nodes.get(("switch", part.name), {}).get("listed"):
@@ -84,6 +87,8 @@ def switches_of(parts: Iterable[Part]) -> nx.DiGraph[str]:
 
 def expect_below(graph: nx.DiGraph[str], parts: Iterable[Part]) -> None:
     """Raise `TopologyError` where a switch names other hosts than the switches below it have."""
+    import networkx as nx
+
     for part in parts:
         below = {v[1] for v in nx.descendants(graph, ("switch", part.name)) if v[0] == "host"}
         named = set(hosts_of(part.nodes, part.where)) if part.nodes else below
@@ -120,6 +125,8 @@ def block(parts: list[Part], sizes: Sequence[str], spec: str) -> Topology:
 
 def tree(graph: nx.DiGraph[Any], spec: str) -> Topology:
     """Fat tree of one parent where all switches of a level are alike, else a graph."""
+    import networkx as nx
+
     if not nx.is_directed_acyclic_graph(graph):
         raise TopologyError(f"{spec}: a switch is below itself: expected a hierarchy")
     roots = [v for v in graph if not graph.in_degree(v)]

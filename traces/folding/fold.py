@@ -23,7 +23,6 @@ from hopmap.traces.folded import Folded, Recorded
 from hopmap.traces.trace import Kind, Records, Spans, Trace, TraceError
 
 from .repeats import Reduced, mixed, reduced
-from .repeats_kernels import sums_of
 from .words import Words, requests_of, words_of
 
 Ints = NDArray[np.int64]
@@ -100,6 +99,8 @@ def _of_rank(words: Words, rank: int) -> Reduced:
 
 def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
     """Find the loops of all ranks: of each rank its first call, length and trips."""
+    from .repeats_kernels import sums_of
+
     none = [NO_LOOPS] * len(ranks)
     ends = [
         np.flatnonzero(words.joint[low:high]) + 1 for low, high in pairwise(words.offsets.tolist())

@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .repeats_kernels import following, sums_of, tandem_repeats
-
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
@@ -64,6 +62,8 @@ def reduced(
     clean, level : ndarray(bool and int64, shape=(n + 1,))
         Whether a trip may begin or end before a symbol; begins and ends of a run have one level.
     """
+    from .repeats_kernels import sums_of, tandem_repeats
+
     start = np.arange(len(hashes) + 1)
     _, word = np.unique(hashes, return_inverse=True)
     symbols = int(word.max(initial=-1)) + 1
@@ -105,6 +105,8 @@ def reduced(
 
 def _next_places(word: Ints, symbols: int, sums: Hashes, powers: Hashes, gram: int) -> Ints:
     """Where each place's next `gram` symbols come again; the word's length where they do not."""
+    from .repeats_kernels import following
+
     if gram < 2:
         return following(word, symbols)
     grams = sums[gram:] - sums[:-gram] * powers[gram]

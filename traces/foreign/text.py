@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from hopmap.traces.trace import TraceError
 
 from .files import read_whole
-from .text_kernels import BREAK, DECIMAL, INTEGER, NEWLINE, reals, room, split
 
 Ints = NDArray[np.int64]
 _REAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -63,6 +62,8 @@ class Fields:
         TraceError
             Something else stands there.
         """
+        from .text_kernels import INTEGER
+
         place = self.lines[lines] + at
         bad = np.flatnonzero(self.kinds[place] != INTEGER)
         if bad.size:
@@ -72,6 +73,8 @@ class Fields:
 
     def micros(self, lines: Ints, at: Ints | int, expected: str) -> Ints:
         """Return thousandths of numbers, with a point or without."""
+        from .text_kernels import DECIMAL, INTEGER
+
         place = self.lines[lines] + at
         kinds = self.kinds[place]
         bad = np.flatnonzero((kinds != INTEGER) & (kinds != DECIMAL))
@@ -83,6 +86,8 @@ class Fields:
 
     def reals(self, lines: Ints, at: Ints | int) -> NDArray[np.float64]:
         """Return numbers with a point, an exponent or neither; NaN where something else stands."""
+        from .text_kernels import reals
+
         place = self.lines[lines] + at
         begins, ends = self.begins[place], self.ends[place]
         values: NDArray[np.float64] = reals(np.frombuffer(self.text, np.uint8), begins, ends)
@@ -108,6 +113,8 @@ def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
 
 def fields_of(file: Path, text: bytes, breaks: str, *, squeeze: bool = False) -> Fields:
     """Take a text apart; see `read_fields`."""
+    from .text_kernels import BREAK, NEWLINE, room, split
+
     data = np.frombuffer(text, dtype=np.uint8)
     classes = np.zeros(256, dtype=np.uint8)
     classes[list(breaks.encode())] = BREAK

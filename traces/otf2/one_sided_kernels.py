@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import register_jitable
 
+from hopmap.compilation import subroutine
 from hopmap.traces.trace import NO_OPERATION, Kind
 
 from .pointer_kernels import carray, load_int32, load_int64, store
@@ -42,7 +42,7 @@ _NO_OPERATION = np.uint8(NO_OPERATION)
 _FOREIGN = np.int64(-2)
 
 
-@register_jitable
+@subroutine
 def _window(state, position, window):
     """Row of a window; `_FOREIGN` if it is not MPI's, -1 with the error noted if there is none."""
     row = row_of(state.window_reference, state.windows, window)
@@ -52,7 +52,7 @@ def _window(state, position, window):
     return row if load_int32(state.window_comm, row) >= 0 else _FOREIGN
 
 
-@register_jitable
+@subroutine
 def _told(state, kind, time, position, window, remote, operation, size, received, request, name):
     """Append a record about a window, or count it."""
     row = _window(state, position, window)
@@ -179,7 +179,7 @@ def _adds_up(name):
     """Make what adds an operation of this name up: to the receiver's totals, the sender's, both."""
     puts, gets = name != "RmaGet", name != "RmaPut"
 
-    @register_jitable
+    @subroutine
     def add(state, time, position, window, remote, sent, got):
         note_time(state, time)
         row = _window(state, position, window)

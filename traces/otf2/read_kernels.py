@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import register_jitable
 
-from hopmap.compilation import cfunc
+from hopmap.compilation import cfunc, subroutine
 from hopmap.traces.trace import NO_OPERATION, Kind, Span
 
 from .counter_kernels import counters
@@ -75,7 +74,7 @@ _IMRECV_REQUEST = np.uint8(Kind.IMRECV_REQUEST)
 _FLUSH, _OFF = np.uint8(Span.FLUSH), np.uint8(Span.OFF)
 
 
-@register_jitable
+@subroutine
 def _event(state, kind, time, position, ref):
     if time < state.last:
         return fail(state, BACKWARDS, position, time)
@@ -88,11 +87,11 @@ def _event(state, kind, time, position, ref):
     return CONTINUE
 
 
-@register_jitable
+@subroutine
 def record(
     state, kind, time, position, peer, comm, tag, operation, size, received, request
 ):  # fmt: skip
-    """Append an event that is not a bracket, and its record."""
+    """Append an event that is not a bracket, and its record; all numbers of 64 bits."""
     row = state.records
     store(state.peer, row, np.int32(peer))
     store(state.comm, row, np.int32(comm))
@@ -129,7 +128,7 @@ def _on_leave(_location, time, position, states, _attributes, region):
     return _event(state, _LEAVE, time, position, row)
 
 
-@register_jitable
+@subroutine
 def _message(state, kind, time, position, rank, communicator, tag, size, request):
     row = communicator_row(state, position, communicator)
     if row < 0:
@@ -140,7 +139,10 @@ def _message(state, kind, time, position, rank, communicator, tag, size, request
     if np.int64(size) < 0:
         return fail(state, SIZE, position, size)
     comm = load_int32(state.number, row)
-    return record(state, kind, time, position, peer, comm, tag, _NO_OPERATION, size, -1, request)
+    return record(
+        state, kind, time, position, np.int64(peer), np.int64(comm), np.int64(tag), _NO_OPERATION,
+        np.int64(size), -1, np.int64(request),
+    )  # fmt: skip
 
 
 def _message_of(kind):
@@ -170,7 +172,9 @@ def _request_of(kind):
 
     def on_request(_location, time, position, states, _attributes, request):
         state = carray(states, 1)[0]
-        return record(state, number, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, request)
+        return record(
+            state, number, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, np.int64(request)
+        )
 
     return on_request
 
@@ -182,22 +186,29 @@ def _on_probe(_location, time, position, states, _attributes, rank, communicator
 
 def _on_mrecv(_location, time, position, states, _attributes, message, size):
     state = carray(states, 1)[0]
-    return record(state, _MRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, message)
+    return record(
+        state, _MRECV, time, position, -1, -1, -1, _NO_OPERATION, np.int64(size), -1,
+        np.int64(message),
+    )  # fmt: skip
 
 
 def _on_imrecv_request(_location, time, position, states, _attributes, message, request):
     state = carray(states, 1)[0]
     return record(
-        state, _IMRECV_REQUEST, time, position, -1, -1, -1, _NO_OPERATION, -1, message, request
-    )
+        state, _IMRECV_REQUEST, time, position, -1, -1, -1, _NO_OPERATION, -1, np.int64(message),
+        np.int64(request),
+    )  # fmt: skip
 
 
 def _on_imrecv(_location, time, position, states, _attributes, request, size):
     state = carray(states, 1)[0]
-    return record(state, _IMRECV, time, position, -1, -1, -1, _NO_OPERATION, size, -1, request)
+    return record(
+        state, _IMRECV, time, position, -1, -1, -1, _NO_OPERATION, np.int64(size), -1,
+        np.int64(request),
+    )  # fmt: skip
 
 
-@register_jitable
+@subroutine
 def _span(state, name, kind, begin, end):
     """Note a time that is not the program's, and count the event that says so."""
     row = state.spans
@@ -208,7 +219,7 @@ def _span(state, name, kind, begin, end):
     return count(state, name)
 
 
-@register_jitable
+@subroutine
 def count(state, name):
     """Count an event that the trace leaves out, by the place of its name in `EVENTS`."""
     store(state.counts, name, load_int64(state.counts, name) + 1)
@@ -231,7 +242,7 @@ def _on_mode(_location, time, _position, states, _attributes, mode):
     return count(state, _MODES)
 
 
-@register_jitable
+@subroutine
 def _collective(
     state, kind, time, position, operation, communicator, root, sent, received, request
 ):  # fmt: skip
@@ -254,7 +265,10 @@ def _collective(
         return fail(state, OPERATION, position, operation)
     if np.int64(sent) < 0 or np.int64(received) < 0:
         return fail(state, SIZE, position, max(sent, received))
-    return record(state, kind, time, position, peer, comm, -1, operation, sent, received, request)
+    return record(
+        state, kind, time, position, np.int64(peer), np.int64(comm), -1, operation, np.int64(sent),
+        np.int64(received), np.int64(request),
+    )  # fmt: skip
 
 
 def _on_collective_begin(_location, time, position, states, _attributes):

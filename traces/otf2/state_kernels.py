@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from numba.extending import register_jitable
 from numba.np.numpy_support import from_dtype
+
+from hopmap.compilation import subroutine
 
 from .pointer_kernels import load_int32, load_int64, load_uint32
 
@@ -67,7 +68,7 @@ COMMON = (U64, U64, U64, types.CPointer(from_dtype(STATE)), types.voidptr)
 MESSAGE = types.int32(*COMMON, U32, U32, U32, U64)
 
 
-@register_jitable
+@subroutine
 def fail(state, error, position, detail):
     """Note what is wrong where, and return what interrupts the reading."""
     state.error = error
@@ -76,7 +77,7 @@ def fail(state, error, position, detail):
     return INTERRUPT
 
 
-@register_jitable
+@subroutine
 def row_of(references, count, reference):
     """Row of a reference in a sorted table, or -1; references are mostly 0, 1, 2, ..."""
     wanted = np.int64(reference)
@@ -94,7 +95,7 @@ def row_of(references, count, reference):
     return np.int64(-1)
 
 
-@register_jitable
+@subroutine
 def communicator_row(state, position, reference):
     """Row of a communicator of MPI, or -1 with the error noted."""
     row = row_of(state.reference, state.communicators, reference)
@@ -106,7 +107,7 @@ def communicator_row(state, position, reference):
     return row
 
 
-@register_jitable
+@subroutine
 def partner_of(state, position, row, rank):
     """World rank of a rank in the communicator of a row, or -1 with the error noted."""
     if np.int64(rank) >= load_int64(state.length, row):

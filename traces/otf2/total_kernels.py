@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from numba.extending import register_jitable
+
+from hopmap.compilation import subroutine
 
 from .pointer_kernels import carray, load_int64, store
 from .state_kernels import (
@@ -29,7 +30,7 @@ from .state_kernels import (
 )
 
 
-@register_jitable
+@subroutine
 def note_time(state, time):
     """Note the time of an event, if it is the first or the last."""
     state.first = min(state.first, time)

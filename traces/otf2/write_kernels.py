@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import register_jitable
 from numba.np.numpy_support import from_dtype
 
-from hopmap.compilation import cfunc
+from hopmap.compilation import cfunc, subroutine
 from hopmap.traces.trace import Kind
 
 from .pointer_kernels import caller, carray, load_float64, load_int32, load_int64, load_uint8
@@ -87,7 +86,7 @@ _write_completion = caller(_U64, _U64, _U64, _U32, _U64)
 _write_fence = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U32, _U64, _U64)
 
 
-@register_jitable
+@subroutine
 def _fail(state, error, row, detail):
     state.error = error
     state.row = row
@@ -95,7 +94,7 @@ def _fail(state, error, row, detail):
     return np.int32(1)
 
 
-@register_jitable
+@subroutine
 def _rank_in(state, comm, world):
     """Rank of a world rank in a communicator, or -1."""
     low, end = load_int64(state.start, comm), load_int64(state.start, comm + 1)
@@ -116,7 +115,7 @@ def _rank_in(state, comm, world):
     return np.int64(-1)
 
 
-@register_jitable
+@subroutine
 def _write(state, kind, row, ticks, record):
     """Write an event that is not a bracket."""
     writer, nothing = state.writer, np.uint64(0)
@@ -188,7 +187,7 @@ def _write(state, kind, row, ticks, record):
     )
 
 
-@register_jitable
+@subroutine
 def _one_sided(state, kind, row, ticks, record):
     """Write a one-sided record."""
     writer, nothing = state.writer, np.uint64(0)

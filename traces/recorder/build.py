@@ -11,7 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.compilation import cache_folder
 from hopmap.errors import HopmapError
 from hopmap.traces import recorder
 
@@ -58,6 +57,8 @@ def build(mpicc: str = "mpicc", flags: Sequence[str] = ()) -> Built:
         No such command, or it cannot compile for MPI; the message holds the compiler's first
         complaint.
     """
+    from hopmap.compilation import cache_folder
+
     command = shutil.which(mpicc)
     if command is None:
         raise RecorderError(f"--mpicc {mpicc}: no such command: expected the compiler of your MPI")

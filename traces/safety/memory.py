@@ -6,8 +6,6 @@ What is free is what the machine has; limits that a container or a batch system 
 
 from __future__ import annotations
 
-import psutil
-
 from hopmap.errors import HopmapError
 
 
@@ -30,6 +28,8 @@ def require_memory(need: int, what: str, instead: str) -> None:
     OutOfMemoryError
         Less is free.
     """
+    import psutil
+
     free = psutil.virtual_memory().available
     if need > free:
         raise OutOfMemoryError(

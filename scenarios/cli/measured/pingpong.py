@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from hopmap.units import show_seconds
@@ -90,6 +89,8 @@ def _errors(data: PingPong, fit: Fit) -> list[float]:
 
 def _notes(data: PingPong, fit: Fit) -> list[str]:
     """Say how good the fit is, and what these measurements cannot tell."""
+    from statistics import median
+
     error = _errors(data, fit)
     notes = [
         f"error {100 * median(error):.2g} % (median), {100 * max(error):.2g} % at most; "
@@ -110,6 +111,8 @@ def _notes(data: PingPong, fit: Fit) -> list[str]:
 
 
 def _facts(data: PingPong, fit: Fit, notes: list[str]) -> dict[str, Any]:
+    from statistics import median
+
     return {
         "parameters": fit.parameters,
         "break_between": fit.break_between,

@@ -52,7 +52,7 @@ Workers = Annotated[
 def info(trace: TraceOrTraffic, workers: Workers = None, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
     source = _opened(trace)
-    with working(f"reading {source.name}") as progress:
+    with working(f"reading {source.name}", compiles=source.kind != "traffic") as progress:
         facts, *_ = _read(source, progress, workers=workers)
     print_facts(source.name, facts, as_json)
 

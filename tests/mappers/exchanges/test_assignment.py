@@ -6,15 +6,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from hopmap.mappers import distances
+from hopmap.mappers.distances import router_of, table_of, table_router
 from hopmap.mappers.exchanges import assignment
-from hopmap.mappers.exchanges.annealing_kernels import all_hops
-from hopmap.mappers.exchanges.assignment import table_router, with_table
-from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import from_networkx, topology_from_spec
 from hopmap.topologies.part_kernels import PartRouter, part_distance
-from hopmap.traces import Traffic
-
-PAIR = Traffic.from_pairs(2, [0], [1], [1], [1])
 
 
 @pytest.mark.parametrize("whole", [0, 1024])
@@ -34,11 +30,11 @@ PAIR = Traffic.from_pairs(2, [0], [1], [1], [1])
 )
 def test_tables_have_the_distances_between_nodes_that_a_job_has(spec, whole, monkeypatch):
     """One table of few nodes, two small ones of more."""
-    monkeypatch.setattr(assignment, "WHOLE", whole)
+    monkeypatch.setattr(distances, "WHOLE", whole)
     network = topology_from_spec(spec)
     there = np.flatnonzero(network.slots)
     job = network.only(np.random.default_rng(0).choice(there, len(there) // 2, False).tolist())
-    router = with_table(cost_model(PAIR, job, "hop_bytes"), job).router
+    router = router_of(job)
     assert isinstance(router, PartRouter)
     alike = not spec.startswith(("dragonfly", "tree:5*3"))
     assert (len(router.between) > 1) == (whole == 0 and alike)
@@ -53,7 +49,7 @@ def test_a_graph_has_its_table_already():
     star = nx.star_graph(4)
     nx.set_node_attributes(star, {0: False}, "host")
     topology = from_networkx(star)
-    router = with_table(cost_model(PAIR, topology, "hop_bytes"), topology).router
+    router = router_of(topology)
     count = topology.nodes
     found = [[part_distance(router, a, b) for b in range(count)] for a in range(count)]
     every = np.arange(count)
@@ -62,15 +58,14 @@ def test_a_graph_has_its_table_already():
 
 def test_tables_of_many_nodes_are_small():
     topology = topology_from_spec("torus:16x16x32")
-    router = with_table(cost_model(PAIR, topology, "hop_bytes"), topology).router
+    router = router_of(topology)
     assert (len(router.between), len(router.within)) == (32, 256)
 
 
 @pytest.mark.parametrize("spec", ["tree:4:200000@1:40000", "tree:70:70@1:40000"])
 def test_where_tables_will_not_do_the_network_itself_answers(spec):
     topology = topology_from_spec(spec)
-    model = cost_model(PAIR, topology, "hop_bytes")
-    assert with_table(model, topology).router is topology.router
+    assert router_of(topology) is topology.router
 
 
 @pytest.mark.parametrize("spec", ["tree:4:16:4", "fattree:4x4x4x4", "tree:40:3:2", "tree:3:5:7:3"])
@@ -78,7 +73,7 @@ def test_who_is_near_is_the_same_in_every_group(spec):
     topology = topology_from_spec(spec)
     free = np.arange(topology.nodes)
     span = assignment._group_of_many(topology)
-    router = table_router(all_hops(topology.router, free)[0])
+    router = table_router(table_of(topology.router, free))
     whole, grouped = (assignment._near_nodes(router, free, s) for s in (None, span))
     assert span is not None
     assert all(np.array_equal(a, b) for a, b in zip(whole, grouped, strict=True))

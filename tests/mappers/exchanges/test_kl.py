@@ -230,7 +230,7 @@ def test_a_perfect_mapping_is_left_as_it_is():
 
 def test_more_swaps_than_fit_are_refused(monkeypatch):
     free = SimpleNamespace(available=2**10)
-    monkeypatch.setattr("hopmap.traces.safety.memory.psutil.virtual_memory", lambda: free)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: free)
     traffic, topology = lu_traffic("S", 16), topology_from_spec("mesh:4x4")
     with pytest.raises(OutOfMemoryError, match=r"mapper kl: t=9: 120 swaps .*a smaller t"):
         map_ranks(traffic, topology, "kl(t=9)")

@@ -10,6 +10,7 @@ from hopmap.mappers.auto import portfolio
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges import tabu as tabu_module
+from hopmap.mappers.exchanges import tabu_kernels
 from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import begun, best_places, iterated_tabu, shuffled
 from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
@@ -149,14 +150,14 @@ def test_searches_begin_near_the_best_and_elsewhere_once_that_has_failed_often(
     search = AnnealingSearch(
         traffic, topology, start, "hop_bytes", np.random.default_rng(0), Watch()
     )
-    moved, begin = [], tabu_module.tabu_kernels.begin
+    moved, begin = [], tabu_kernels.begin
 
     def noted(state):
         moved.append(int((state.nodes[state.spots] != search.best).sum()))
         begin(state)
 
     monkeypatch.setattr(tabu_module, "PATIENCE", patience)
-    monkeypatch.setattr(tabu_module.tabu_kernels, "begin", noted)
+    monkeypatch.setattr(tabu_kernels, "begin", noted)
     iterated_tabu(search, np.random.default_rng(1), moves=40 * 40 * 30 * 25)
     assert len(moved) == 25
     assert moved[0] == 0

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.orders import random_sampling
+from hopmap.mappers import cost_kernels, map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 
@@ -44,13 +43,13 @@ def test_the_best_is_kept_over_all_batches(seed):
 @pytest.mark.parametrize("samples", [1, 2, 700, 2500])
 def test_it_looks_at_as_many_mappings_as_it_is_told(monkeypatch, samples):
     looked = [1]  # the first, by itself
-    costs = random_sampling.cost_kernels.total_costs
+    costs = cost_kernels.total_costs
 
     def counted(model, drawn):
         looked.append(len(drawn))
         return costs(model, drawn)
 
-    monkeypatch.setattr(random_sampling.cost_kernels, "total_costs", counted)
+    monkeypatch.setattr(cost_kernels, "total_costs", counted)
     map_ranks(line_of(9), topology_from_spec("mesh:3x3"), f"random_sampling(samples={samples})")
     assert sum(looked) == samples
 

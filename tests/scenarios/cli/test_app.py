@@ -6,14 +6,13 @@ import re
 import shlex
 
 import pytest
-from typer.testing import CliRunner
 
 from hopmap.mappers import MAPPERS
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.sweep import run as sweep_run
 from hopmap.scenarios.sweep.measure import measure
 from hopmap.units import show_seconds
-from support.commands import LU, as_json, failed, hopmap, noted
+from support import about
+from support.commands import LU, as_json, failed, hopmap, invoke, noted
 
 
 def test_without_a_command_there_is_help():
@@ -29,9 +28,8 @@ def test_help_shows_names_in_brackets(command, table):
     assert table in hopmap(command, "--help")
 
 
-@pytest.mark.parametrize(
-    ("what", "name"),
-    [
+def test_lists_have_name_summary_source_and_parameters():
+    for what, name in [
         ("mappers", "bokhari"),
         ("topologies", "haec"),
         ("engines", "simpy"),
@@ -44,14 +42,15 @@ def test_help_shows_names_in_brackets(command, table):
         ("algorithms", "allreduce=rabenseifner"),
         ("scenarios", "first"),
         ("benchmarks", "sp"),
-    ],
-)
-def test_lists_have_name_summary_source_and_parameters(what, name):
-    entries = as_json("list", what)
-    assert all(entry.keys() == {"name", "summary", "source", "parameters"} for entry in entries)
-    assert name in [entry["name"] for entry in entries]
-    assert all(entry["summary"] for entry in entries)
-    assert f"{name}: " in hopmap("list", what)
+    ]:
+        with about(what, name):
+            entries = as_json("list", what)
+            assert all(
+                entry.keys() == {"name", "summary", "source", "parameters"} for entry in entries
+            )
+            assert name in [entry["name"] for entry in entries]
+            assert all(entry["summary"] for entry in entries)
+            assert f"{name}: " in hopmap("list", what)
 
 
 def test_every_mapper_is_listed_with_its_source():
@@ -116,7 +115,7 @@ def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
         f'name = "small"\ntraces = ["{LU}"]\ntopologies = ["fattree:4x4", "mesh:4"]\n'
         'mappers = ["bokhari(jumps=side)"]\n[replay]\nengine = false\n'
     )
-    result = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
+    result = invoke(["run", str(file), "--out", str(tmp_path / "out")])
     assert result.exit_code == 3
     assert "lu.S.4 on mesh:4" in result.stdout
     which, how_many = result.stderr.splitlines()
@@ -160,7 +159,7 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
     (said,) = noted(*words, "slurm")
     assert said.startswith(f"hopmap: best of lu.S.4 on mesh:2x2: {best}, seed 0, makespan ")
     placed = as_json("map", LU, "-t", "mesh:2x2", "-m", best)["node_of"]
-    text = CliRunner().invoke(app, [*map(str, words), "csv"]).stdout
+    text = invoke([*words, "csv"]).stdout
     assert text.splitlines()[2:] == [f"{rank},{node}" for rank, node in enumerate(placed)]
     for refused, message in {
         ("--best",): "2 cases (lu.S.4 on mesh:2x2; lu.S.4 on mesh:4): expected one, as -t tells",
@@ -200,12 +199,12 @@ def test_an_interrupted_run_says_what_is_kept(study, tmp_path, monkeypatch):
     out = tmp_path / "results"
     hopmap("run", study, "--out", out, "--no-report", "--set", "mappers=identity")
     interrupted_at(monkeypatch, 3)
-    result = CliRunner().invoke(app, ["run", str(study), "--out", str(out)])
+    result = invoke(["run", str(study), "--out", str(out)])
     assert result.exit_code == 130
     kept = f"interrupted: 3 of 4 runs are kept in {out}: the same command does the others"
     assert result.stderr == f"hopmap: {kept}\n"
     interrupted_at(monkeypatch, 0)
-    result = CliRunner().invoke(app, ["run", str(study), "--out", str(out), "--json"])
+    result = invoke(["run", str(study), "--out", str(out), "--json"])
     assert result.exit_code == 130
     assert json.loads(result.stdout) == {"error": "interrupted", "out": str(out), "kept": 3}
     monkeypatch.undo()
@@ -219,6 +218,6 @@ def test_a_run_that_is_interrupted_before_its_plan_is_made_keeps_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sweep_run, "plan", pressed)
-    result = CliRunner().invoke(app, ["run", str(study), "--out", str(tmp_path / "results")])
+    result = invoke(["run", str(study), "--out", str(tmp_path / "results")])
     assert (result.exit_code, result.stderr) == (130, "hopmap: interrupted\n")
     assert not (tmp_path / "results").exists()

@@ -1,21 +1,14 @@
 """What TAB completes, as a shell asks for it."""
 
-import os
-import subprocess
-import sys
-
-import pytest
-from typer.testing import CliRunner
-
 from hopmap.scenarios.cli import listing
-from hopmap.scenarios.cli.app import app
+from support import about
+from support.commands import invoke
 
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
 
-@pytest.mark.parametrize(
-    ("complete", "begun", "completed"),
-    [
+def test_names_are_completed():
+    for complete, begun, completed in [
         (listing.complete_mappers, "recur", ["recursive_bisection"]),
         (listing.complete_mappers, "minmd | bokh", ["minmd | bokhari"]),
         (listing.complete_topologies, "tor", ["torus:"]),
@@ -25,10 +18,9 @@ COMMAND = "from hopmap.scenarios.cli.app import main; main()"
         (listing.complete_launchers, "sl", ["slurm"]),
         (listing.complete_launchers, "cs", ["csv"]),
         (listing.complete_launchers, "mapl", ["maplib"]),
-    ],
-)
-def test_names_are_completed(complete, begun, completed):
-    assert complete(begun) == completed
+    ]:
+        with about(complete, begun, completed):
+            assert complete(begun) == completed
 
 
 def test_scenarios_of_any_folder_are_completed_as_they_are_written(tmp_path, monkeypatch):
@@ -43,9 +35,8 @@ def test_scenarios_of_any_folder_are_completed_as_they_are_written(tmp_path, mon
     assert listing.complete_scenarios(f"{tmp_path}/f") == [f"{tmp_path}/first_of_mine.toml"]
 
 
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
+def test_options_know_what_completes_them():
+    for words, completed in [
         ("map lu.S.16 -t torus:4x4 -m recur", "recursive_bisection"),
         ("map lu.S.16 -t hyp", "hypercube:"),
         ("advise lu.S.16 -m recur", "recursive_bisection"),
@@ -53,23 +44,12 @@ def test_scenarios_of_any_folder_are_completed_as_they_are_written(tmp_path, mon
         ("simulate lu.S.16 m.csv --engine simp", "simpy"),
         ("run stencil_shap", "stencil_shapes"),
         ("export m.csv --to slur", "slurm"),
-    ],
-)
-def test_options_know_what_completes_them(words, completed):
-    asked = {
-        "_HOPMAP_COMPLETE": "complete_bash",
-        "COMP_WORDS": f"hopmap {words}",
-        "COMP_CWORD": str(len(words.split())),
-    }
-    done = CliRunner().invoke(app, [], env=asked, prog_name="hopmap")
-    assert done.stdout.split() == [completed]
-
-
-def test_a_shell_is_answered():
-    words = "hopmap map lu.S.16 -t torus:4x4 -m recur"
-    asked = {"_HOPMAP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "6"}
-    code = f"import sys; sys.argv[0] = 'hopmap'; {COMMAND}"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True
-    )
-    assert done.stdout.split() == ["recursive_bisection"]
+    ]:
+        with about(words, completed):
+            asked = {
+                "_HOPMAP_COMPLETE": "complete_bash",
+                "COMP_WORDS": f"hopmap {words}",
+                "COMP_CWORD": str(len(words.split())),
+            }
+            done = invoke([], env=asked, prog_name="hopmap")
+            assert done.stdout.split() == [completed]

@@ -2,14 +2,12 @@
 
 import math
 
-import pytest
-
 from hopmap.scenarios.cli.console import print_table
+from support import about
 
 
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [
+def test_whole_numbers_look_alike_whatever_their_type(capsys):
+    for number, shown in [
         (4096, "4,096"),
         (4096.0, "4,096"),
         (1234.5, "1,234"),
@@ -20,8 +18,7 @@ from hopmap.scenarios.cli.console import print_table
         (2.0, "2"),
         (math.nan, "nan"),
         (None, "-"),
-    ],
-)
-def test_whole_numbers_look_alike_whatever_their_type(capsys, number, shown):
-    print_table(["value"], [[number]], left=0)
-    assert capsys.readouterr().out.split()[-1] == shown
+    ]:
+        with about(number, shown):
+            print_table(["value"], [[number]], left=0)
+            assert capsys.readouterr().out.split()[-1] == shown

@@ -2,10 +2,7 @@
 
 import re
 
-from typer.testing import CliRunner
-
-from hopmap.scenarios.cli.app import app
-from support.commands import LU, as_json, failed, hopmap, noted
+from support.commands import LU, as_json, failed, hopmap, invoke, noted
 
 
 def test_the_header_for_mpi_programs_is_printed_or_written(tmp_path):
@@ -29,7 +26,7 @@ def test_the_sources_for_mpi_programs_are_written_into_a_folder(tmp_path):
     said = f"{int(version) // 100}.{int(version) % 100}"
     assert f"\nVersion: {said}\n" in (folder / "hopmapcart.pc").read_text()
     assert f"hopmapcart VERSION {said} " in (folder / "CMakeLists.txt").read_text()
-    refused = CliRunner().invoke(app, ["header", "--dir", str(folder), "--out", str(folder / "h")])
+    refused = invoke(["header", "--dir", str(folder), "--out", str(folder / "h")])
     assert refused.exit_code == 2
 
 
@@ -108,7 +105,7 @@ def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_p
         assert noted(*words, "-t", "mesh:4") == [said]
         assert noted(*words, "-t", "mesh:2x2*2") == []
     words = map(str, ["simulate", LU, mapping, "-t", "mesh:4", "--engine", "x"])
-    assert "mapping on" not in CliRunner().invoke(app, list(words)).stderr
+    assert "mapping on" not in invoke(words).stderr
 
 
 def test_a_file_that_does_not_show_its_format_or_names_is_told_them(mapping, tmp_path):

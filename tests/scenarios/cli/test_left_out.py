@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.traces import write_trace
 from support.collective_calls import collective, trace_of_calls
+from support.commands import invoke
 from support.left_out import EXPECTED, made
 
 
@@ -18,13 +17,13 @@ def test_they_say_so_in_lines_and_json(tmp_path, command):
     rest = {"matrix": ["--out", tmp_path / "t.npz"]}
     rest |= {key: [mapping, "-t", "mesh:2"] for key in ("simulate", "explain")}
     words = [str(word) for word in (command, folder, *rest.get(command, []))]
-    printed = CliRunner().invoke(app, words)
+    printed = invoke(words)
     for entry in EXPECTED:
         assert f"left out: {entry.what}: {entry.count}" in printed.stdout
     warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
     assert [warning in line for line in printed.stderr.splitlines()].count(True) == 1
     assert "one-sided" not in printed.stderr  # 0.5 %
-    told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["left_out"]
+    told = json.loads(invoke([*words, "--json"]).stdout)["left_out"]
     assert [entry["what"] for entry in told] == [entry.what for entry in EXPECTED]
     assert [entry["seconds"] for entry in told[:2]] == pytest.approx([4.0, 0.1])
 
@@ -37,7 +36,7 @@ def test_traffic_of_collectives_that_is_made_up_is_a_warning(tmp_path, command):
     mapping.write_text("rank,node\n0,0\n1,1\n2,2\n3,3\n")
     how = {"map": ["-m", "sweep"], "evaluate": [mapping]}[command]
     words = [command, tmp_path / "made", *how, "-t", "mesh:4", "--collectives", "expand"]
-    printed = CliRunner().invoke(app, [str(word) for word in words])
+    printed = invoke(words)
     told = "hopmap: made: calls of alltoallv of which only sums are recorded: 1; pairs made up"
     assert printed.exit_code == 0
     assert printed.stderr.startswith(told)
@@ -49,7 +48,7 @@ def test_a_sweep_and_its_page_say_so(tmp_path):
         'name = "s"\ntraces = ["made"]\ntopologies = ["mesh:2"]\nmappers = ["sweep"]\n'
     )
     words = ["run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "out")]
-    printed = CliRunner().invoke(app, words)
+    printed = invoke(words)
     assert printed.exit_code == 0
     warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
     assert warning in printed.stderr

@@ -5,11 +5,10 @@ import re
 from contextlib import contextmanager
 
 import numpy as np
-from typer.testing import CliRunner
+import pytest
 
 from hopmap.scenarios.cli import mappings
-from hopmap.scenarios.cli.app import app
-from support.commands import LU, as_json, hopmap
+from support.commands import LU, as_json, hopmap, invoke
 
 
 def test_map_prints_what_the_metrics_say(tmp_path):
@@ -95,7 +94,7 @@ def test_ctrl_c_in_map_writes_the_best_mapping_so_far(tmp_path, monkeypatch):
     monkeypatch.setattr(mappings, "working", pressed)
     out = tmp_path / "m.csv"
     words = ["map", LU, "-t", "mesh:4", "--seconds", "60", "--out", str(out), "--json"]
-    result = CliRunner().invoke(app, words)
+    result = invoke(words)
     assert result.exit_code == 130
     assert result.stderr == "hopmap: interrupted: this is the best mapping so far\n"
     placed = json.loads(result.stdout)
@@ -153,6 +152,7 @@ def test_ranks_are_placed_on_the_nodes_of_the_job_only(tmp_path):
     assert "4 ranks on 4 of the 16 nodes of torus:4x4 by identity" in said
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_grid_is_coloured_by_node_only_where_ranks_share_nodes(tmp_path):
     for machine, drawn in (("torus:4x2", "share of the bytes"), ("torus:2x2*2", "off node")):
         words = ["map", "stencil:4x2,5pt", "-t", machine, "-m", "sweep"]

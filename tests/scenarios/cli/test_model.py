@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hopmap.mappers import objective_value
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import load_traffic, stencil_traffic
-from support.commands import as_json, hopmap, noted
+from support.commands import as_json, hopmap, invoke, noted
 
 GRAPH = "stencil:24x24,5pt"
 
@@ -60,7 +58,7 @@ def test_slack_is_shared_by_the_levels_and_said_where_it_is_not_kept(tmp_path):
 )
 def test_what_cannot_be_cut_is_refused(tmp_path, nodes, why):
     words = ["model", GRAPH, "--nodes", nodes, "--out", str(tmp_path / "m.npz")]
-    result = CliRunner().invoke(app, words)
+    result = invoke(words)
     assert result.exit_code == 2
     assert why in result.stderr
     assert not list(tmp_path.iterdir())

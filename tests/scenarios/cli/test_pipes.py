@@ -1,33 +1,14 @@
 """Standard input and output as pipes: closed ones, and `-` for a file."""
 
 import json
-import subprocess
-import sys
 
-import pytest
-from typer.testing import CliRunner
-
-from hopmap.scenarios.cli.app import app
-from support.commands import LU, as_json, hopmap
+from support.commands import LU, as_json, hopmap, invoke
 
 COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
 
-def started(*words, **streams):
-    return subprocess.Popen([sys.executable, "-c", COMMAND, *map(str, words)], **streams)
-
-
-@pytest.mark.parametrize("words", ["list mappers", "list engines --json", "map --help"])
-def test_a_pipe_that_is_closed_is_no_error(words):
-    """As by ``| head -1``, here before the first line."""
-    run = started(*words.split(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    run.stdout.close()
-    assert run.stderr.read() == b""
-    assert run.wait() == 0
-
-
 def piped(text, *words):
-    done = CliRunner().invoke(app, [*map(str, words)], input=text)
+    done = invoke(words, input=text)
     assert done.exit_code == 0, done.stderr
     return done.stdout
 
@@ -58,6 +39,6 @@ def test_what_is_wrong_on_stdin_is_said_of_the_dash(mapping):
         "map - -t mesh:4": "-: a mapping, where a trace or traffic is expected",
         "evaluate - - -t mesh:4": "-: given twice: expected stdin for one argument",
     }.items():
-        done = CliRunner().invoke(app, words.split(), input=text)
+        done = invoke(words.split(), input=text)
         assert done.exit_code == 2
         assert said in done.stderr

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from hopmap import evaluate, map_ranks
-from hopmap.scenarios.sweep.scenario_files import SHIPPED, load_scenario, scenario_path
+from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
+from hopmap.scenarios.sweep.shipped import SHIPPED
 from support.commands import hopmap
 from support.slow import slow
 

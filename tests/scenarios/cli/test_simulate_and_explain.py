@@ -9,11 +9,9 @@ import pytest
 
 import hopmap as hm
 from hopmap.simulator import Steady
-from hopmap.traces import (
-    nas_trace,
-    summarize,
-)
+from hopmap.traces import nas_trace, summarize
 from support.commands import LU, as_json, hopmap, noted
+from support.slow import slow
 
 
 def test_simulate_has_designs_keys(mapping):
@@ -47,13 +45,20 @@ def test_simulate_has_designs_keys(mapping):
     assert "makespan" in hopmap("simulate", LU, mapping, "-t", "mesh:2x2")
 
 
-@pytest.mark.parametrize("command", ["simulate", "explain"])
+@pytest.mark.parametrize("command", [["simulate", "--engine", "simpy"], *slow(["explain"])])
 def test_what_is_of_finite_buffers_is_said_to_do_nothing_where_there_are_none(command, mapping):
-    words = (command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64")
+    """Explanations are of the compiled engine, which takes a minute to compile with buffers."""
+    words = (*command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64")
     words += ("--set", "network.credit_delay=1us")
     (said,) = noted(*words)
     assert "network.flit, network.credit_delay: without effect where network.buffer is 0" in said
     assert noted(*words, "--set", "network.buffer=2") == []
+
+
+def test_an_explanation_says_so_too(mapping):
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--no-doubled", "--set", "network.flit=64")
+    (said,) = noted(*words)
+    assert "network.flit: without effect where network.buffer is 0" in said
 
 
 def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):
@@ -65,11 +70,7 @@ def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):
     ensemble = found["ensemble"]
     assert len(ensemble["makespans"]) == 20
     assert ensemble["low"] <= ensemble["median"] <= ensemble["high"]
-    assert ensemble["noise"] == {
-        "noise.compute": 0.01,
-        "noise.overhead": 0.1,
-        "noise.start": 1e-6,
-    }
+    assert ensemble["noise"] == {"noise.compute": 0.01, "noise.overhead": 0.1, "noise.start": 1e-6}
     later = as_json(*words, "--repeat", 6, "--set", "noise.seed=2")["ensemble"]
     assert later["makespans"] == ensemble["makespans"][2:8]
     own = as_json(*words, "--repeat", 6, "--set", "noise.start=1ms")
@@ -152,7 +153,7 @@ def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
 
 
 def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeypatch, tmp_path):
-    monkeypatch.setattr("hopmap.scenarios.replays.Steady", partial(Steady, hops=0))
+    monkeypatch.setattr("hopmap.simulator.Steady", partial(Steady, hops=0))
     words = ("simulate", "lu.S.4", tmp_path / "m.csv", "-t", "mesh:2x2")
     hopmap("map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", tmp_path / "m.csv")
     whole, told = as_json(*words, "--exact"), as_json(*words)
@@ -258,6 +259,7 @@ def test_simulate_sends_traffic_in_rounds(mapping, tmp_path):
     assert rounds["makespan"] > at_once["makespan"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_simulate_writes_the_run(mapping, tmp_path):
     files = [tmp_path / name for name in ("run.otf2", "run.json", "use.parquet", "use.svg")]
     archive, timeline, table, figure = files

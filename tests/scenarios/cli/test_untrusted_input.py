@@ -8,11 +8,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from hopmap.errors import LONGEST, one_line
-from hopmap.scenarios.cli.app import app
 from hopmap.traces import TraceError, save_traffic, stencil_traffic
+from support import about
+from support.commands import invoke
 
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
 
@@ -29,7 +29,7 @@ def complaint(*words: str) -> str:
     """Run a command that fails, with next to no memory and time; return its line."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
-    done = CliRunner().invoke(app, list(words))
+    done = invoke(words)
     assert time.process_time() - begin < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18  # KiB
     assert done.exit_code == 2, done.output
@@ -39,9 +39,8 @@ def complaint(*words: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
+def test_networks_that_nobody_has_are_refused_before_they_are_built(here):
+    for spec, words in [
         ("torus:100000x100000x100000", "nodes: expected at most 16,777,216"),
         ("mesh:" + "1x" * 5000 + "1", "5001 dimensions: expected at most 32"),
         ("mesh:4x4*999999999", "slots: expected at most 67,108,864"),
@@ -54,34 +53,30 @@ def complaint(*words: str) -> str:
         ("cluster:" + "9999999+" * 1000 + "1", "nodes: expected at most"),
         ("dragonfly:100000x100000x100000", "nodes: expected at most"),
         ("preset:bgq*999999999", "slots: expected at most"),
-    ],
-)
-def test_networks_that_nobody_has_are_refused_before_they_are_built(here, spec, words):
-    assert words in complaint("map", "t.npz", "-t", spec, "-m", "sweep", "--out", "out.csv")
-    assert not (here / "out.csv").exists()
+    ]:
+        with about(spec, words):
+            assert words in complaint("map", "t.npz", "-t", spec, "-m", "sweep", "--out", "out.csv")
+            assert not (here / "out.csv").exists()
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
+def test_traffic_that_nobody_has_is_refused_before_it_is_made(here):
+    for source, words in [
         ("stencil:100000x100000,5pt", "10000000000 ranks: expected at most 16777216"),
         ("stencil:" + "2x" * 40 + "2,star", "41 dimensions: expected at most 32"),
         ("stencil:" + "1x" * 20 + "1,box", "box has 21 dimensions: expected at most 10"),
         ("lu.S.18446744073709551616", "ranks: expected at most 16777216"),
         ("lu.S.999999937", "ranks: expected at most 16777216"),  # a prime: roots take time
         ("x9" * 5000, ""),
-    ],
-)
-def test_traffic_that_nobody_has_is_refused_before_it_is_made(here, source, words):
-    assert words in complaint("matrix", source, "--out", "out.npz")
+    ]:
+        with about(source, words):
+            assert words in complaint("matrix", source, "--out", "out.npz")
 
 
 HEADER = "src,dst,messages,bytes\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
+def test_numbers_of_traffic_files_without_measure(here):
+    for name, text, words in [
         ("t.csv", HEADER + "4611686018427387904,0,1,1\n", "ranks: expected 0 to 16777216"),
         ("t.csv", HEADER + "inf,0,1,1\n", "src inf in row 0: expected a whole number"),
         ("t.csv", HEADER + "0,1,1,1e300\n", "bytes 1e+300 in row 0: expected a whole number"),
@@ -91,11 +86,10 @@ HEADER = "src,dst,messages,bytes\n"
         ("t.graph", "2 1 011\n1 99999999999999999999\n1 1\n", "cannot be read as METIS graph"),
         ("t.graph", "1 0\n-9223372036854775808\n", "neighbour -9223372036854775808: expected 1..1"),
         ("t.size.csv", "0,1e30\n1,0\n", "below 2^63"),
-    ],
-)
-def test_numbers_of_traffic_files_without_measure(here, name, text, words):
-    (here / name).write_text(text)
-    assert words in complaint("info", name)
+    ]:
+        with about(name, text, words):
+            (here / name).write_text(text)
+            assert words in complaint("info", name)
 
 
 def npz(file, **changed):
@@ -104,9 +98,8 @@ def npz(file, **changed):
     np.savez(file, **{name: array for name, array in arrays.items() if array is not None})
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
+def test_arrays_of_npz_files_that_are_something_else(here):
+    for changed, words in [
         ({"src": np.array([2**63], dtype=np.uint64)}, "below 2^63"),
         ({"src": np.array([1j])}, "1-D array of complex128: expected a list of whole numbers"),
         ({"src": np.array([[0]])}, "2-D array of int64"),
@@ -119,11 +112,10 @@ def npz(file, **changed):
         ({"metadata": np.str_('{"dims": [4, 0]}')}, "dims: [4, 0]: expected 1 to 32 whole"),
         ({"metadata": np.str_('{"stencil": 7}')}, "stencil: 7: expected a list of lists"),
         ({"metadata": np.str_('{"periodic": [1]}')}, "periodic: [1]: expected a list of true"),
-    ],
-)
-def test_arrays_of_npz_files_that_are_something_else(here, changed, words):
-    npz(here / "x.npz", **changed)
-    assert words in complaint("info", "x.npz")
+    ]:
+        with about(changed, words):
+            npz(here / "x.npz", **changed)
+            assert words in complaint("info", "x.npz")
 
 
 def test_an_npz_file_that_announces_more_than_it_holds(here):
@@ -139,20 +131,18 @@ def test_an_npz_file_that_announces_more_than_it_holds(here):
     assert "cannot hold the shape (4000000000,)" in complaint("info", "x.npz")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_numbers_of_mappings_without_measure(here):
+    for text, words in [
         ("rank,node\n4611686018427387904,0\n", "map.csv: "),
         ("rank,node\n0,99999999999999999999\n", "expected two whole numbers"),
         ("rank,node\n" + "9" * 5000 + ",0\n", "expected two whole numbers"),
         ("rank,node\n" + "9" * 200_000 + ",0\n", "expected two whole numbers"),
         ("rank,node\n٣,0\n", "expected two whole numbers"),
         ("4 4 1\nx_coord y_coord z_coord\n0 0 0 99999999999999999999 1\n", "expected x y z count"),
-    ],
-)
-def test_numbers_of_mappings_without_measure(here, text, words):
-    (here / "map.csv").write_text(text, encoding="utf-8")
-    assert words in complaint("evaluate", "t.npz", "map.csv", "-t", "mesh:4x4x1")
+    ]:
+        with about(text, words):
+            (here / "map.csv").write_text(text, encoding="utf-8")
+            assert words in complaint("evaluate", "t.npz", "map.csv", "-t", "mesh:4x4x1")
 
 
 def test_files_that_begin_with_a_byte_order_mark_are_read(here):
@@ -161,7 +151,7 @@ def test_files_that_begin_with_a_byte_order_mark_are_read(here):
             save_traffic(name, stencil_traffic((4, 4), "5pt"))
         text = (here / name).read_text()
         (here / name).write_bytes(text.replace("\n", "\r\n").encode("utf-8-sig"))
-    done = CliRunner().invoke(app, ["evaluate", "t.csv", "map.csv", "-t", "mesh:4x4"])
+    done = invoke(["evaluate", "t.csv", "map.csv", "-t", "mesh:4x4"])
     assert done.exit_code == 0, done.output
 
 
@@ -176,9 +166,8 @@ def axes(count: int, key: str) -> str:
     return f'[[vary]]\nparameters."{key}" = {values}\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_scenarios_without_measure(here):
+    for text, words in [
         (
             SCENARIO
             + "seeds = [0, 1]\n"
@@ -194,12 +183,11 @@ def axes(count: int, key: str) -> str:
         (SCENARIO + "[parameters]\neager_limit = 1e300\n", "eager_limit"),
         (SCENARIO + f"[parameters]\ngap = {'9' * 400}\n", "gap"),
         (SCENARIO + '[parameters]\ngap = "1__0 s"\n', "gap"),
-    ],
-)
-def test_scenarios_without_measure(here, text, words):
-    (here / "s.toml").write_text(text)
-    assert words in complaint("run", "s.toml", "--dry-run")
-    assert not (here / "results").exists()
+    ]:
+        with about(text, words):
+            (here / "s.toml").write_text(text)
+            assert words in complaint("run", "s.toml", "--dry-run")
+            assert not (here / "results").exists()
 
 
 def test_messages_to_replay_without_measure(here):
@@ -232,7 +220,7 @@ def test_a_graph_without_types_is_read_without_a_word(here):
     (here / "two.csv").write_text(HEADER + "0,1,1,1\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        done = CliRunner().invoke(app, ["map", "two.csv", "-t", "file:n.graphml", "-m", "sweep"])
+        done = invoke(["map", "two.csv", "-t", "file:n.graphml", "-m", "sweep"])
     assert (done.exit_code, done.stderr) == (0, "")
 
 

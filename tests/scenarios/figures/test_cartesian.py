@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.figures.cartesian import _tints, drawable_dims, grid_mappings, parts
 from hopmap.scenarios.figures.style import svg_text
 from hopmap.traces import Traffic, stencil_traffic
+from support.commands import invoke
 
 
 def words(dims: tuple[int, ...], node_of: list[int]) -> list[str]:
@@ -74,10 +73,11 @@ def test_what_cannot_be_drawn_is_known() -> None:
 
 
 @pytest.mark.parametrize("traffic", ["stencil:6x4,5pt", "lu.S.16"])
+@pytest.mark.usefixtures("drawn")
 def test_map_draws_the_mapping(tmp_path: Path, traffic: str) -> None:
     out = tmp_path / "grid.svg"
     given_ = ["map", traffic, "-t", "cluster:4*6", "-m", "random", "--plot", str(out)]
-    result = CliRunner().invoke(app, given_)
+    result = invoke(given_)
     assert result.exit_code == 0, result.output
     text = out.read_text()
     assert ("off node " in text) == traffic.startswith("stencil")
@@ -86,6 +86,6 @@ def test_map_draws_the_mapping(tmp_path: Path, traffic: str) -> None:
 def test_a_figure_of_unknown_kind_is_refused_before_mapping(tmp_path: Path) -> None:
     out = str(tmp_path / "grid.txt")
     given_ = ["map", "stencil:6x4,5pt", "-t", "cluster:4*6", "-m", "random", "--plot", out]
-    result = CliRunner().invoke(app, given_)
+    result = invoke(given_)
     assert result.exit_code == 2
     assert "expected a name ending in .svg .png .pdf" in result.output

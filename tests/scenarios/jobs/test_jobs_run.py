@@ -15,6 +15,7 @@ from hopmap.scenarios.jobs.neighbours import around, neighbours
 from hopmap.scenarios.jobs.placed import placed
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import program_of
+from support import about
 from support.commands import as_json, failed, hopmap
 
 SIZE = 10**6
@@ -142,9 +143,8 @@ def test_a_load_that_cannot_be_is_said_before_anything_is_replayed(load, said, m
 ON_ONE_SLOT = "ranks on node 1: 1 of message #1 and 1 of message #2: expected 1 at most"
 
 
-@pytest.mark.parametrize(
-    ("jobs", "said"),
-    [
+def test_what_cannot_be_is_said_in_a_line():
+    for jobs, said in [
         ([Job(message(), mapping=[0, 1]), Job(message(), mapping=[1, 2])], ON_ONE_SLOT),
         ([Job(message(), mapping="contigous")], "no such file or policy .did you mean contiguous"),
         ([Job(message(), mapping=[0])], "places 1 ranks: expected 2"),
@@ -157,28 +157,24 @@ ON_ONE_SLOT = "ranks on node 1: 1 of message #1 and 1 of message #2: expected 1 
         ([Job(message(), nodelist="node1")], "node1: 1 nodes with 1 slots: expected 2"),
         ([Job(message(), mapping=[0, 1], nodelist="node1")], "expected a mapping or hosts"),
         ([], "jobs: expected at least one"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_said_in_a_line(jobs, said):
-    with pytest.raises(hm.HopmapError, match=said) as error:
-        simulate_jobs(jobs, "mesh:4")
-    assert "\n" not in str(error.value)
+    ]:
+        with about(jobs, said):
+            with pytest.raises(hm.HopmapError, match=said) as error:
+                simulate_jobs(jobs, "mesh:4")
+            assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "said"),
-    [
+def test_words_of_a_job_are_checked():
+    for read, text, said in [
         (job_of, "lu.S.4", "expected TRACE,MAPPING"),
         (job_of, "lu.S.4,contiguous,seed=x", "seed 'x': expected a whole number"),
         (job_of, "lu.S.4,contiguous,seed=1,seed=2", "seed twice"),
         (job_of, "lu.S.4,contiguous,sed=1", "unknown key 'sed' .did you mean seed"),
         (background_of, "uniform", "expected PATTERN:RATE"),
         (background_of, "uniform:5GB/s,sze=3", "unknown key 'sze' .did you mean size"),
-    ],
-)
-def test_words_of_a_job_are_checked(read, text, said):
-    with pytest.raises(JobsError, match=said):
-        read(text)
+    ]:
+        with about(read, text, said), pytest.raises(JobsError, match=said):
+            read(text)
 
 
 def test_words_of_a_trace_may_have_commas_and_equals_signs():
@@ -228,9 +224,8 @@ def test_a_file_of_jobs_says_what_options_say(tmp_path):
     assert "jobs that share links" in text
 
 
-@pytest.mark.parametrize(
-    ("tables", "said"),
-    [
+def test_a_file_of_jobs_that_makes_no_sense_is_refused_in_a_line(tmp_path):
+    for tables, said in [
         ("", r"no \[\[jobs\]\]"),
         ("jobs = 3", r"jobs: expected tables \[\[jobs\]\]"),
         ("[[job]]", "unknown key 'job' .did you mean jobs"),
@@ -240,14 +235,13 @@ def test_a_file_of_jobs_says_what_options_say(tmp_path):
         ("[[jobs]]\ntrace = 'lu.S.4'\npolicy = 'any'", r"jobs\[0\].policy: 'any'"),
         ("[[jobs]]\ntrace = 'a'\npolicy = 'contiguous'\nmapping = 'm'", "it or policy, not both"),
         ("[[jobs", "cannot be read as a file of jobs"),
-    ],
-)
-def test_a_file_of_jobs_that_makes_no_sense_is_refused_in_a_line(tmp_path, tables, said):
-    (tmp_path / "jobs.toml").write_text(tables, encoding="utf-8")
-    with pytest.raises(JobsError, match=said) as error:
-        read_jobs(tmp_path / "jobs.toml")
-    assert str(error.value).startswith(str(tmp_path))
-    assert "\n" not in str(error.value)
+    ]:
+        with about(tables, said):
+            (tmp_path / "jobs.toml").write_text(tables, encoding="utf-8")
+            with pytest.raises(JobsError, match=said) as error:
+                read_jobs(tmp_path / "jobs.toml")
+            assert str(error.value).startswith(str(tmp_path))
+            assert "\n" not in str(error.value)
 
 
 def test_the_command_refuses_what_several_jobs_have_not():

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.launchers.formats import LAUNCHERS, beside, export_mapping, recognise
 from hopmap.scenarios.launchers.mapping_files import named_hosts, named_topology, read_mapping
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
+from support import about
+from support.commands import invoke
 from support.slow import examples
 
 NETWORKS = ["torus:2x3x2", "mesh:7", "haec:2x2x2", "cluster:3*2+1*4", "torus:2x3x4x1x2", "mesh:9x2"]
@@ -138,7 +138,7 @@ def test_files_beside_have_the_same_names(tmp_path):
     (tmp_path / "map.csv").write_text("rank,node\n0,2\n1,0\n")
     for to, out in (("simgrid", "hosts.txt"), ("json", "2nd-map.v1.json")):
         words = [tmp_path / "map.csv", "-t", f"file:{tmp_path / 'net.graphml'}", "--to", to]
-        result = CliRunner().invoke(app, ["export", *map(str, words), "--out", str(tmp_path / out)])
+        result = invoke(["export", *map(str, words), "--out", str(tmp_path / out)])
         assert result.exit_code == 0, result.output
     platform = (tmp_path / "hosts_platform.xml").read_text()
     assert re.findall('host id="([^"]+)"', platform) == ["alpha", "beta", "gamma"]
@@ -236,9 +236,8 @@ def test_a_rank_order_is_known_by_the_name_that_cray_asks_for(tmp_path, name):
     assert read_mapping(tmp_path / name, network).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("launcher", "node_of", "network", "hosts", "message"),
-    [
+def test_what_a_format_cannot_say_is_refused():
+    for launcher, node_of, network, hosts, message in [
         ("pbs", [0], mesh((2,)), None, "launcher 'pbs': expected one of openmpi"),
         ("slurm", [0], mesh((3,)), ["a", "b"], "2 host names: expected one for each of the 3"),
         ("slurm", [0], mesh((2,)), ["a", "a"], "host a is named twice"),
@@ -254,16 +253,14 @@ def test_a_rank_order_is_known_by_the_name_that_cray_asks_for(tmp_path, name):
         ("openmpi", [0], mesh((2,)), ["a", "b c"], "openmpi: host 'b c': expected other names"),
         ("slurm", [0], mesh((300_000,)), None, "300,000 nodes: expected at most 262,144 nodes"),
         ("bluegene", [0], topology_from_spec("hypercube:7"), None, "7 dimensions"),
-    ],
-)
-def test_what_a_format_cannot_say_is_refused(launcher, node_of, network, hosts, message):
-    with pytest.raises(MappingError, match=re.escape(message)):
-        export_mapping(launcher, np.array(node_of), network, hosts)
+    ]:
+        refused = pytest.raises(MappingError, match=re.escape(message))
+        with about(launcher, node_of, network, hosts, message), refused:
+            export_mapping(launcher, np.array(node_of), network, hosts)
 
 
-@pytest.mark.parametrize(
-    ("form", "text", "message"),
-    [
+def test_a_bad_file_is_answered_with_its_name_the_line_and_what_was_expected(tmp_path):
+    for form, text, message in [
         ("openmpi", "rank 0=node0\n", "line 1 is 'rank 0=node0': expected rank N=HOST slot=CORE"),
         ("openmpi", "rank 0=node0 slot=0\nrank 1=a slot=0\n", "line 2: host 'a': expected a name"),
         ("openmpi", "rank 0=node0 slot=0\nrank 0=node1 slot=0\n", "line 2: rank 0 again"),
@@ -290,16 +287,13 @@ def test_what_a_format_cannot_say_is_refused(launcher, node_of, network, hosts, 
         ("slurm", "# nodes: a,b\na\n", "2 host names: expected one for each of the 6 nodes"),
         ("slurm", "# nodes: a[\na\n", "expected a list like node[01-04,7],login"),
         ("slurm", "# nothing\n", "no ranks in it"),
-    ],
-)
-def test_a_bad_file_is_answered_with_its_name_the_line_and_what_was_expected(
-    tmp_path, form, text, message
-):
-    file = tmp_path / "bad"
-    file.write_text(text)
-    with pytest.raises(MappingError, match=re.escape(message)) as error:
-        read_mapping(file, mesh((2, 3), slots=2), form=form)
-    assert str(file) in str(error.value)
+    ]:
+        with about(form, text, message):
+            file = tmp_path / "bad"
+            file.write_text(text)
+            with pytest.raises(MappingError, match=re.escape(message)) as error:
+                read_mapping(file, mesh((2, 3), slots=2), form=form)
+            assert str(file) in str(error.value)
 
 
 @examples(200)
@@ -318,16 +312,17 @@ def test_no_text_makes_a_reader_fail_but_by_saying_why(tmp_path_factory, form, t
         assert ((node_of >= 0) & (node_of < 4)).all()
 
 
-@pytest.mark.parametrize("launcher", [*LAUNCHERS])
-def test_mappings_with_holes_are_written_and_read_back(launcher, tmp_path):
+def test_mappings_with_holes_are_written_and_read_back(tmp_path):
     """Nodes without ranks, and of those with ranks some slots that stay empty."""
-    network = torus((4, 2, 2), slots=3)
-    uneven = [5, 5, 0, 0, 2]  # which Cray's launcher, filling nodes in order, cannot do
-    for node_of in (
-        [0, 3, 0, 3, 9, 9],
-        [1, 4, 7],
-        *([uneven] * (launcher not in ("cray", "torchrun"))),
-    ):
-        file = tmp_path / "file"
-        file.write_text(export_mapping(launcher, np.array(node_of), network))
-        assert read_mapping(file, network, form=launcher).tolist() == node_of
+    for launcher in [*LAUNCHERS]:
+        with about(launcher):
+            network = torus((4, 2, 2), slots=3)
+            uneven = [5, 5, 0, 0, 2]  # which Cray's launcher, filling nodes in order, cannot do
+            for node_of in (
+                [0, 3, 0, 3, 9, 9],
+                [1, 4, 7],
+                *([uneven] * (launcher not in ("cray", "torchrun"))),
+            ):
+                file = tmp_path / "file"
+                file.write_text(export_mapping(launcher, np.array(node_of), network))
+                assert read_mapping(file, network, form=launcher).tolist() == node_of

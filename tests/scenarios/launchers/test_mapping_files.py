@@ -11,6 +11,7 @@ from hopmap.scenarios.launchers.mapping_files import (
 )
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.topologies import MappingError, mesh, torus
+from support import about
 
 
 def test_a_written_mapping_reads_back_and_names_its_topology(tmp_path):
@@ -39,9 +40,8 @@ def test_maplibs_format_is_read(tmp_path):
     assert read_mapping(file, mesh((2, 2, 2), slots=2)).tolist() == [1, 0, 6, 6]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_files_that_are_no_mapping_are_named(tmp_path):
+    for text, message in [
         ("", "no ranks in it"),
         ("rank;node\n", "line 1 is 'rank;node': expected rank,node"),
         ("rank,node\n0,1\n1;2\n", "line 3 is '1;2': expected two whole numbers"),
@@ -51,14 +51,13 @@ def test_maplibs_format_is_read(tmp_path):
         ("rank,node\n0,0\n1,4\n", "rank 1 on node 4"),
         ("rank,node\n0,0\n1,0\n", "ranks 0, 1 on node 0: expected 1"),
         ("x\nx_coord y\n0 0 0 1\n", "three-dimensional"),
-    ],
-)
-def test_files_that_are_no_mapping_are_named(tmp_path, text, message):
-    file = tmp_path / "bad.csv"
-    file.write_text(text)
-    with pytest.raises(MappingError, match=message) as error:
-        read_mapping(file, mesh((2, 2)))
-    assert str(file) in str(error.value)
+    ]:
+        with about(text, message):
+            file = tmp_path / "bad.csv"
+            file.write_text(text)
+            with pytest.raises(MappingError, match=message) as error:
+                read_mapping(file, mesh((2, 2)))
+            assert str(file) in str(error.value)
 
 
 def test_a_mapping_of_another_number_of_ranks_is_refused(tmp_path):

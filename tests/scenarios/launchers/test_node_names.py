@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.scenarios.launchers.node_names import compress, expand, node_names, on_job
 from hopmap.topologies import MappingError, torus
+from support import about
 
 PAIR = torus((2,))
 
@@ -78,9 +79,8 @@ def test_nodes_without_names_are_numbered():
     assert node_names(PAIR) == ["node0", "node1"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+def test_names_and_hosts_that_make_no_sense_are_refused(tmp_path):
+    for named, message in [
         ({"names": "a"}, "names a: 1 host names: expected one for each of the 2 nodes of torus:2"),
         ({"names": "a,a"}, "host a is named twice"),
         ({"nodelist": "a,a"}, "host a is named twice"),
@@ -90,16 +90,16 @@ def test_nodes_without_names_are_numbered():
         ({"hosts": "a\n!\n"}, "line 2 is '!': expected a host name"),
         ({"hosts": "a\nb\n", "nodelist": "a,b"}, "not both"),
         ({"hosts": None}, "cannot be read as a list of hosts"),
-    ],
-)
-def test_names_and_hosts_that_make_no_sense_are_refused(tmp_path, given, message):
-    if "hosts" in given:
-        file = tmp_path / "hosts"
-        if given["hosts"]:
-            file.write_text(given["hosts"])
-        given = given | {"hosts": file}
-    with pytest.raises(MappingError, match=re.escape(message)):
-        on_job(PAIR, **given)
+    ]:
+        with about(named, message):
+            if "hosts" in named:
+                file = tmp_path / "hosts"
+                file.unlink(missing_ok=True)
+                if named["hosts"]:
+                    file.write_text(named["hosts"])
+                named = named | {"hosts": file}
+            with pytest.raises(MappingError, match=re.escape(message)):
+                on_job(PAIR, **named)
 
 
 def nodes_on(topology):

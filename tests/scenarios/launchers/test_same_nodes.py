@@ -4,11 +4,11 @@ import pytest
 
 from hopmap.scenarios.launchers.same_nodes import same_nodes
 from hopmap.topologies import mesh, topology_from_spec
+from support import about
 
 
-@pytest.mark.parametrize(
-    ("named", "used"),
-    [
+def test_slots_options_and_spelling_do_not_renumber():
+    for named, used in [
         ("torus:4x2x2", "torus:4x2x2*2"),
         ("torus:4x2x2*8,ties=parity", "torus:4x2x2"),
         ("torus:04x2x2", "torus:4x2x2"),
@@ -19,10 +19,9 @@ from hopmap.topologies import mesh, topology_from_spec
         ("mesh:4x2x2", "haec:4x2x2*2"),
         ("torus:4x2x2", "nodes:node[0-7]@torus:4x2x2"),
         ("names:n[1-4]@torus:4", "nodes:n[2-3]@names:n[1-4]@torus:4*2"),
-    ],
-)
-def test_slots_options_and_spelling_do_not_renumber(named, used):
-    assert same_nodes(named, topology_from_spec(used))
+    ]:
+        with about(named, used):
+            assert same_nodes(named, topology_from_spec(used))
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-from hopmap.scenarios.report import drawn
 from hopmap.scenarios.report.drawn import digest_of_report, is_drawn
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.store import save_run
 from hopmap.scenarios.results.tables import loose_path, part_files
-from hopmap.source_files import PACKAGE
 
 from .studies import make_study
 
@@ -80,41 +74,3 @@ def test_a_run_that_is_not_gathered_yet_counts_and_so_does_when_it_was_tried_aga
     part.rename(part.with_name("part-00000-of-other-runs.parquet"))
     found.add(digest_of_report(tmp_path))
     assert len(found) == 5
-
-
-def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its digest is of all the code that had drawn it."""
-    scenario = tmp_path / "little.toml"
-    scenario.write_text(SCENARIO)
-    words = ["run", str(scenario), "--out", str(tmp_path / "results")]
-    drawing = (
-        "import atexit, sys; from hopmap.scenarios.cli.app import app; "
-        "files = lambda: [getattr(m, '__file__', None) or '' for m in sys.modules.values()]; "
-        f"atexit.register(lambda: print('made of', *files(), sep='\\n')); app({words!r})"
-    )
-    first = subprocess.run(
-        [sys.executable, "-c", drawing], check=True, capture_output=True, text=True
-    )
-    used = set(map(Path, first.stdout.partition("made of")[2].split()))
-    before = _drawn(tmp_path / "results")
-    asked = (
-        "import atexit, sys; from hopmap.scenarios.cli.app import app; "
-        "seen = {'matplotlib', 'scipy.special', 'jinja2'}; "
-        "atexit.register(lambda: print(sorted(seen.intersection(sys.modules)))); "
-        f"app({words!r})"
-    )
-    again = subprocess.run(
-        [sys.executable, "-c", asked], check=True, capture_output=True, text=True
-    )
-    assert _drawn(tmp_path / "results") == before
-    assert "0 done now, 2 before" in again.stdout
-    assert again.stdout.splitlines()[-1] == "[]"
-    monkeypatch.setattr(drawn, "digest_of", lambda files, _: "\n".join(map(str, files)))
-    known = set(map(Path, digest_of_report(tmp_path / "results").split()))
-    parts = [PACKAGE / "scenarios" / part for part in ("report", "figures", "study")]
-    wanted = {file for file in used if file.parent in parts and file.name != "__init__.py"}
-    assert len(wanted) > 20
-    assert wanted <= known
-    assert {file.suffix for file in known} == {".py", ".j2", ".css", ".js"}

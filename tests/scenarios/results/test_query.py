@@ -4,9 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results import query as query_module
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import save_plan
@@ -15,6 +13,7 @@ from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import DATA
+from support.commands import invoke
 
 LU = DATA / "lu.S.4"
 
@@ -94,9 +93,9 @@ def test_parts_that_vanish_while_they_are_read_are_read_again(tmp_path, monkeypa
 
 def test_the_command_prints_a_table_or_json(results):
     words = ["query", str(results), "SELECT mapper, seed FROM runs ORDER BY mapper"]
-    text = CliRunner().invoke(app, words)
+    text = invoke(words)
     assert text.stdout.split() == ["mapper", "seed", "-" * 12, "scan", "0", "sweep", "0"]
-    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    found = json.loads(invoke([*words, "--json"]).stdout)
     assert found == [{"mapper": "scan", "seed": 0}, {"mapper": "sweep", "seed": 0}]
 
 
@@ -110,7 +109,7 @@ def test_messages_that_were_not_recorded_are_not_counted_as_none_without_a_word(
         (tmp_path, "SELECT 3 AS messages FROM runs", ""),
         (results, "SELECT count(*) FROM messages", ""),
     ):
-        answer = CliRunner().invoke(app, ["query", str(folder), sql])
+        answer = invoke(["query", str(folder), sql])
         assert (answer.exit_code, answer.stderr) == (0, stderr)
 
 
@@ -119,7 +118,7 @@ def test_a_mistake_is_one_line(results, tmp_path):
         query(results, " ")
     with pytest.raises(QueryError, match="Parser Error"):
         query(results, "SELEC")
-    answer = CliRunner().invoke(app, ["query", str(results), "SELECT nothing FROM runs"])
+    answer = invoke(["query", str(results), "SELECT nothing FROM runs"])
     assert (answer.exit_code, len(answer.stderr.splitlines())) == (2, 1)
     assert '"nothing" not found' in answer.stderr
     assert "LINE" not in answer.stderr

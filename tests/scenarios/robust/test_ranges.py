@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import hopmap as hm
 from hopmap.scenarios.robust.ranges import SHIPPED, draw_models, ranges_given, spread_out
 from hopmap.simulator.parameters.settings import configure
+from support import about
 
 HAEC = hm.topology("haec:4x4x2")
 RANGES = {
@@ -107,9 +108,8 @@ def test_what_comes_with_hopmap_fits_any_network(spec):
     assert SHIPPED.is_file()
 
 
-@pytest.mark.parametrize(
-    ("ranges", "said"),
-    [
+def test_what_is_no_range_is_one_line():
+    for ranges, said in [
         ({}, r"no table \[ranges\] with something in it"),
         ({"network.bufer": [0]}, "unknown parameter 'network.bufer' .did you mean"),
         ({"link.wireles.latency": [0]}, "unknown parameter 'link.wireles.latency'"),
@@ -127,12 +127,11 @@ def test_what_comes_with_hopmap_fits_any_network(spec):
         ({"progress": {"between": ["calls", "calls"]}}, "expected a list of them"),
         ({"collective.bcast": {"factor": [1, 2]}}, "expected a list of them"),
         ({"energy.node.idle": {"factor": [1, 2]}}, "expected values"),
-    ],
-)
-def test_what_is_no_range_is_one_line(ranges, said):
-    with pytest.raises(hm.HopmapError, match=said) as caught:
-        drawn(ranges)
-    assert "\n" not in str(caught.value)
+    ]:
+        with about(ranges, said):
+            with pytest.raises(hm.HopmapError, match=said) as caught:
+                drawn(ranges)
+            assert "\n" not in str(caught.value)
 
 
 def test_files_that_are_none_are_one_line(tmp_path):

@@ -73,10 +73,7 @@ def test_those_that_noise_does_not_tell_apart_are_called_tied(case):
     assert not found.sure
     assert not headline(found)["sure"]
     looks = {row[0].text: (row[0].look, row[0].note) for row in main_table([found])["rows"]}
-    assert looks == {
-        **dict.fromkeys(("scan", "minmd", "greedy"), ("", "tied")),
-        "sweep": ("", ""),
-    }
+    assert looks == {**dict.fromkeys(("scan", "minmd", "greedy"), ("", "tied")), "sweep": ("", "")}
 
 
 def test_that_repeats_are_too_few_to_tell_is_said(case):

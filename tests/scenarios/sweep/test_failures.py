@@ -17,7 +17,6 @@ from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import missing
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.traces import TraceError, Traffic, save_traffic
-from support.slow import slow
 
 from .studies import LU, files_of, sweep, write
 
@@ -82,7 +81,8 @@ def test_a_trace_that_cannot_be_read_stops_before_anything_is_written(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("workers", [1, *slow(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, workers):
     slow = [f"random_sampling(samples={count})" for count in range(30_000, 30_012)]
     file = write(tmp_path, slow, "[replay]\nengine = false")

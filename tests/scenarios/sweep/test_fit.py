@@ -3,11 +3,9 @@
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import hopmap as hm
 from hopmap.mappers.mapper import MAPPERS
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results.store import load_runs
 from hopmap.scenarios.study.study import load_study
 from hopmap.scenarios.sweep import fit
@@ -16,7 +14,7 @@ from hopmap.scenarios.sweep.run import new_traffic
 from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import DATA
-from support.commands import as_json
+from support.commands import as_json, invoke
 
 LU = DATA / "lu.S.4"
 
@@ -32,7 +30,7 @@ def study(tmp_path):
 
 
 def test_ranks_that_do_not_fit_are_left_out_and_said_to_be(study, tmp_path):
-    result = CliRunner().invoke(app, ["run", str(study), "--out", str(tmp_path / "o"), "--dry-run"])
+    result = invoke(["run", str(study), "--out", str(tmp_path / "o"), "--dry-run"])
     assert result.exit_code == 0
     assert "lu.S.4 on mesh:4*4 by sweep, seed 0" in result.stdout
     (line,) = result.stderr.splitlines()
@@ -47,7 +45,7 @@ def test_ranks_that_do_not_fit_are_left_out_and_said_to_be(study, tmp_path):
 def test_a_sweep_of_nothing_that_can_be_is_refused(study, tmp_path):
     words = ["run", str(study), "--out", str(tmp_path / "o"), "--set", "topologies=mesh:3"]
     for more in ([], ["--dry-run"]):
-        result = CliRunner().invoke(app, [*words, *more])
+        result = invoke([*words, *more])
         assert result.exit_code == 2
         assert result.stderr.splitlines()[-1].endswith("(none of 1 runs can be done)")
     assert not (tmp_path / "o" / "plan.json").exists()
@@ -178,7 +176,7 @@ def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(
 
 def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):
     (today.parent / "today.csv").unlink()
-    result = CliRunner().invoke(app, ["run", str(today), "--out", str(tmp_path / "o")])
+    result = invoke(["run", str(today), "--out", str(tmp_path / "o")])
     assert result.exit_code == 2
     assert "today.csv: no such file: expected a mapping" in result.stderr
 

@@ -72,7 +72,7 @@ def test_other_code_reads_the_traces_anew(tmp_path, monkeypatch):
     sweep(file)
     (first,) = store.load_runs(tmp_path / "out")["hop_bytes"]
     pair = Traffic.from_pairs(4, [0], [1], [1], [7])
-    monkeypatch.setattr("hopmap.traces.sources.nas_traffic", lambda _: pair)
+    monkeypatch.setattr("hopmap.traces.nas.benchmarks.nas_traffic", lambda _: pair)
     assert sweep(file).done == 0
     monkeypatch.setattr("hopmap.scenarios.sweep.plan.code_of", lambda *_: "other")
     monkeypatch.setattr("hopmap.scenarios.sweep.plan.reading_code", lambda: "other")

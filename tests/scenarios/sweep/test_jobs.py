@@ -77,11 +77,7 @@ def test_files_lie_where_the_folder_says(study):
         ("min_nodes = 99", '["lu.S.4"]', "no job of 99 or more nodes in jobs"),
         ("min_nodes = 5\nmax_nodes = 6", '["lu.S.4"]', "no job of 5 to 6 nodes in jobs"),
         ("max_nodes = 1", '["lu.S.{ranks}"]', "expected no fields but {nodes}, {power}"),
-        (
-            "sizes = 1",
-            '["lu.S.4"]',
-            r"unknown key 'jobs\[0\].sizes'.*one of hosts, topology",
-        ),
+        ("sizes = 1", '["lu.S.4"]', r"unknown key 'jobs\[0\].sizes'.*one of hosts, topology"),
         ("unknown = 'keep'", '["lu.S.4"]', "expected 'refuse' or 'skip'"),
     ],
 )

@@ -11,9 +11,7 @@ import time
 import psutil
 import pytest
 from fingerprint import fingerprint
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.results.store_index import finished
 from hopmap.scenarios.sweep import workers
 from hopmap.scenarios.sweep.plan import plan
@@ -21,9 +19,11 @@ from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.workers import WorkerError, share
 from support import DATA
+from support.commands import failed, invoke
+from support.slow import SHARE
 
 LU = DATA / "lu.S.4"
-RUNS = 40
+RUNS = 24
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -74,7 +74,7 @@ def undisturbed(tmp_path_factory):
 
 def test_killed_at_any_moment_it_resumes_and_ends_the_same(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
-    for _ in range(2):
+    for _ in range(2 if SHARE["of"] == 1 else 1):
         begun = len(finished(results)) + 1
         process = start(file, results)
         wait_until(lambda more=begun: len(finished(results)) >= more)
@@ -101,6 +101,7 @@ def test_workers_do_not_outlive_a_killed_parent_even_while_compiled_code_runs(tm
     assert not alive
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_runs_and_find_what_one_does(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     other = start(file, results)
@@ -195,7 +196,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
     file, results = write(tmp_path), tmp_path / "out"
     words = ["run", str(file), "--out", str(results), "--slurm-array", "--tasks", "2", "--json"]
     words += ["--workers", "2"]
-    written = json.loads(CliRunner().invoke(app, words).stdout)
+    written = json.loads(invoke(words).stdout)
     assert written == {"script": str(results / "slurm-array.sh"), "missing": RUNS}
     assert not finished(results)
     script = (results / "slurm-array.sh").read_text()
@@ -213,14 +214,13 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
         assert len(finished(results)) == RUNS // 2 * (task + 1)
     assert sweep(file, results).done == 0  # which gathers what they found
     assert fingerprint(results) == undisturbed
-    again = CliRunner().invoke(app, words)
+    again = invoke(words)
     assert again.exit_code == 2
     assert "no runs are missing" in again.stderr
 
 
-@pytest.mark.parametrize("share", ["2/2", "a/2", "1", "-1/2", "0/0"])
-def test_a_share_that_is_none_is_named(tmp_path, share):
+def test_a_share_that_is_none_is_named(tmp_path):
     file = write(tmp_path)
-    answer = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path), f"--share={share}"])
-    assert answer.exit_code == 2
-    assert answer.stderr.startswith(f"hopmap: --share {share}: expected I/N")
+    for asked in ("2/2", "a/2", "1", "-1/2", "0/0"):
+        said = failed("run", file, "--out", tmp_path, f"--share={asked}")
+        assert said.startswith(f"hopmap: --share {asked}: expected I/N")

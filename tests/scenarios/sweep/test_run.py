@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from fingerprint import fingerprint
-from typer.testing import CliRunner
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.cli.app import app
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store, tables
 from hopmap.scenarios.results.plan_file import read_plan
@@ -26,6 +24,7 @@ from hopmap.topologies import topology_from_spec
 from hopmap.traces import parse_stencil, save_traffic, traffic_of_stencil
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.totals import read_traffic
+from support.commands import invoke
 
 from .studies import LU, files_of, sweep, write
 
@@ -376,7 +375,7 @@ def test_a_study_of_traffic_that_is_mostly_collectives_says_so(tmp_path):
     for how, hinted, told in (("ignore", 1, 0), ("expand", 0, 0), ("auto", 0, 1)):
         out = tmp_path / how
         words = ["run", str(file), "--out", str(out), "--set", f"collectives={how}"]
-        result = CliRunner().invoke(app, words)
+        result = invoke(words)
         assert result.exit_code == 0, result.stderr
         assert (f"hopmap: {hint}" in result.stderr) == hinted
         assert (f"hopmap: {done}" in result.stderr) == told

@@ -12,7 +12,7 @@ from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
 from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
-from support import DATA
+from support import DATA, about
 
 GOOD = {
     "name": '"a study"',
@@ -69,18 +69,27 @@ def test_sections_are_read(tmp_path):
     }
 
 
-@pytest.mark.parametrize("entry", CATALOGUE["scenarios"](), ids=lambda entry: entry["name"])
+def lists_of_hosts(name):
+    """Those of real allocations are not in the repository."""
+    return [pytest.mark.slow] if name == "allocations" else []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, id=entry["name"], marks=lists_of_hosts(entry["name"]))
+        for entry in CATALOGUE["scenarios"]()
+    ],
+)
 def test_every_shipped_scenario_is_right(entry, request):
-    """That of real allocations needs the lists of their hosts, which are not in the repository."""
     path, changes = scenario_path(entry["name"]), []
     if entry["name"] == "allocations":
         changes = [f"folder={request.getfixturevalue('shared') / 'measured' / 'jobs'}"]
     assert load_scenario(path, changes).name == entry["summary"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "more", "message"),
-    [
+def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path):
+    for changes, more, message in [
         ({"name": None}, "", "key 'name' is missing"),
         (
             {"mappers": None},
@@ -159,14 +168,13 @@ def test_every_shipped_scenario_is_right(entry, request):
         ({}, "[[vary]]\nparameters.gap = [-1]", "vary: gap -1: expected at least 0"),
         ({}, "[[vary]]\nparameters.gpa = [1]", "vary: unknown parameter 'gpa'"),
         ({}, "[[vary]]\nlabels = ['a']\nparameters.gap = [1, 2]", "vary: labels: 1 of them"),
-    ],
-)
-def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path, changes, more, message):
-    file = write(tmp_path, more, **changes)
-    with pytest.raises(ScenarioError, match=message) as error:
-        load_scenario(file)
-    assert str(error.value).startswith(f"{file}: ")
-    assert "\n" not in str(error.value)
+    ]:
+        with about(changes, more, message):
+            file = write(tmp_path, more, **changes)
+            with pytest.raises(ScenarioError, match=message) as error:
+                load_scenario(file)
+            assert str(error.value).startswith(f"{file}: ")
+            assert "\n" not in str(error.value)
 
 
 def test_more_runs_and_parameters_of_several_values_are_read(tmp_path):
@@ -265,9 +273,8 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
     assert fitted == {"gap": 1e-6, "link.latency": 2e-6, "overhead.send": "3 us"}
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_what_cannot_be_set_is_named(tmp_path):
+    for change, said in [
         ("seeds", "--set 'seeds': expected key=value"),
         ("mappers=[sweep]", "--set 'mappers=[sweep]': expected a list as TOML writes it"),
         ("seeds=x", "seeds[0]: 'x': expected"),
@@ -279,14 +286,13 @@ def test_keys_and_parameters_are_set_over_the_file(tmp_path):
         ("mapper=sweep", "--set mapper: unknown key (did you mean mappers?)"),
         ("seeds=[]", "seeds: []: expected at least one"),
         ("replay=false", "replay: False: expected a table [replay]"),
-    ],
-)
-def test_what_cannot_be_set_is_named(tmp_path, change, said):
-    file = write(tmp_path, more="[[vary]]\nparameters.gap = [1, 2]\n")
-    with pytest.raises(ScenarioError) as caught:
-        load_scenario(file, [change])
-    assert said in str(caught.value)
-    assert str(caught.value).startswith(("--set", "nowhere.toml"))
+    ]:
+        with about(change, said):
+            file = write(tmp_path, more="[[vary]]\nparameters.gap = [1, 2]\n")
+            with pytest.raises(ScenarioError) as caught:
+                load_scenario(file, [change])
+            assert said in str(caught.value)
+            assert str(caught.value).startswith(("--set", "nowhere.toml"))
 
 
 @pytest.mark.parametrize("wrong", ["vary = 3", "vary = [3]", "[[vary]]\nparameters = 4"])
@@ -333,16 +339,14 @@ def test_algorithms_do_not_vary_where_collectives_are_expanded(tmp_path):
         load_scenario(write(tmp_path, more='collectives = "expand"\n' + more))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_published_numbers_are_looked_at_before_anything_runs(tmp_path):
+    for text, said in [
         ("topology,mapper,ienpc_total\nmesh,sweep,1\n", "no column 'trace': expected the header"),
         ("", "cannot be read as CSV"),
         ("trace,topology,mapper\nlu.S.4,torus:2x2,sweep\n", "first about lu.S.4 on torus:2x2"),
         ("trace,topology,mapper\nlu.S.4\n7,8,9\n", "2 rows, the first about lu.S.4 on : expected"),
-    ],
-)
-def test_published_numbers_are_looked_at_before_anything_runs(tmp_path, text, said):
-    (tmp_path / "paper.csv").write_text(text)
-    with pytest.raises(ScenarioError, match=said):
-        load_scenario(write(tmp_path, more='published.file = "paper.csv"\n'))
+    ]:
+        with about(text, said):
+            (tmp_path / "paper.csv").write_text(text)
+            with pytest.raises(ScenarioError, match=said):
+                load_scenario(write(tmp_path, more='published.file = "paper.csv"\n'))

@@ -235,6 +235,7 @@ def test_the_busiest_path_tells_the_order_where_memory_is_slow(results: Path) ->
     assert first.excess > 0.2
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_report_has_a_row_a_suite_and_its_figures(results: Path) -> None:
     section = suite_section(load_study(results))
     assert section is not None

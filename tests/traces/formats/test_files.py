@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import io, sparse
 
 from hopmap.traces import FORMATS, TraceError, Traffic, load_traffic, save_traffic
+from support import about
 
 rows = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(1, 9), st.integers(1, 10**12)),
@@ -118,9 +119,8 @@ def test_matrixmarket_from_elsewhere(tmp_path):
     assert weights(load_traffic(tmp_path / "s.mtx"), "bytes").tolist() == matrix.toarray().tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
+def test_what_is_wrong_is_named_in_one_line(tmp_path):
+    for name, text, words in [
         ("a.csv", "1,2,3\n4,5,6\n", ["2 rows of 3 columns", "square"]),
         ("a.csv", "1,-2\n3,4\n", ["-2", "row 0, column 1", "whole number >= 0"]),
         ("a.csv", "1,nan\n3,4\n", ["nan", "row 0, column 1"]),
@@ -142,16 +142,15 @@ def test_matrixmarket_from_elsewhere(tmp_path):
         ("a.graph", "2 1 001\n2 5\n1 9\n", ["an edge has two weights"]),
         ("a.npz", "not a zip", ["cannot be read"]),
         ("a.txt", "x", ["unknown kind", ".graph"]),
-    ],
-)
-def test_what_is_wrong_is_named_in_one_line(tmp_path, name, text, words):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(TraceError) as caught:
-        load_traffic(tmp_path / name)
-    message = str(caught.value)
-    assert "\n" not in message
-    for word in [name, *words]:
-        assert word in message
+    ]:
+        with about(name, text, words):
+            (tmp_path / name).write_text(text)
+            with pytest.raises(TraceError) as caught:
+                load_traffic(tmp_path / name)
+            message = str(caught.value)
+            assert "\n" not in message
+            for word in [name, *words]:
+                assert word in message
 
 
 def test_maplib_matrices_of_different_sizes_are_refused(tmp_path):

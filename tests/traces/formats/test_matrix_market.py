@@ -8,6 +8,7 @@ from scipy import io, sparse
 
 from hopmap.traces import TraceError, load_traffic
 from hopmap.traces.formats.matrix_market import read_matrix_market
+from support import about
 
 HEAD = "%%MatrixMarket matrix coordinate integer general\n"
 
@@ -16,18 +17,19 @@ def dense(matrix) -> np.ndarray:
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
-@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
-@pytest.mark.parametrize("kind", [np.int64, np.float64, np.complex128])
-@pytest.mark.parametrize("layout", [sparse.coo_array, np.asarray])
-def test_all_kinds_are_read_as_by_scipy(tmp_path, symmetry, kind, layout):
-    values = np.random.default_rng(0).integers(-9, 9, (7, 7)).astype(kind)
-    values *= 1j if kind is np.complex128 else 1
-    mirrored = {"general": 0, "symmetric": values.T, "skew-symmetric": -values.T}
-    file = tmp_path / "a.mtx"
-    io.mmwrite(file, layout(values + mirrored[symmetry]), symmetry=symmetry)
-    found, expected = dense(read_matrix_market(file)), dense(io.mmread(file))
-    assert np.array_equal(found, expected)
-    assert found.dtype == expected.dtype
+def test_all_kinds_are_read_as_by_scipy(tmp_path):
+    for layout in [sparse.coo_array, np.asarray]:
+        for kind in [np.int64, np.float64, np.complex128]:
+            for symmetry in ["general", "symmetric", "skew-symmetric"]:
+                with about(layout, kind, symmetry):
+                    values = np.random.default_rng(0).integers(-9, 9, (7, 7)).astype(kind)
+                    values *= 1j if kind is np.complex128 else 1
+                    mirrored = {"general": 0, "symmetric": values.T, "skew-symmetric": -values.T}
+                    file = tmp_path / "a.mtx"
+                    io.mmwrite(file, layout(values + mirrored[symmetry]), symmetry=symmetry)
+                    found, expected = dense(read_matrix_market(file)), dense(io.mmread(file))
+                    assert np.array_equal(found, expected)
+                    assert found.dtype == expected.dtype
 
 
 def test_entries_of_a_pattern_are_ones_and_hermitian_ones_are_conjugated(tmp_path):
@@ -48,9 +50,8 @@ def test_numbers_beyond_all_bounds_are_infinite_without_a_word(tmp_path):
     assert (value.real, value.imag) == (5, np.inf)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_damage_is_named(tmp_path):
+    for text, words in [
         (HEAD + "2 2 1\n1 2", "requires 3 columns but 2 were found"),  # scipy's reader may crash
         (HEAD + "2 2 1\n3 1 7\n", "entry 1: row 3: expected 1..2"),
         (HEAD + "2 2 1\n1 0 7\n", "entry 1: column 0: expected 1..2"),
@@ -77,13 +78,12 @@ def test_numbers_beyond_all_bounds_are_infinite_without_a_word(tmp_path):
         (HEAD.replace("coordinate", "array") + "100000 100000\n1\n", "cannot hold the 10000000000"),
         ("", "expected %%MatrixMarket matrix, then coordinate|array"),
         ("\x00\n", "expected %%MatrixMarket matrix"),
-    ],
-)
-def test_damage_is_named(tmp_path, text, words):
-    file = tmp_path / "a.mtx"
-    file.write_text(text)
-    with pytest.raises(TraceError) as caught, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        load_traffic(file)
-    assert words in str(caught.value)
-    assert "a.mtx" in str(caught.value)
+    ]:
+        with about(text, words):
+            file = tmp_path / "a.mtx"
+            file.write_text(text)
+            with pytest.raises(TraceError) as caught, warnings.catch_warnings():
+                warnings.simplefilter("error")
+                load_traffic(file)
+            assert words in str(caught.value)
+            assert "a.mtx" in str(caught.value)

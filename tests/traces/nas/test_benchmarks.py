@@ -20,7 +20,7 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.nas.benchmarks import BENCHMARKS, check_nas_name
-from support import DATA
+from support import DATA, about
 
 MINE = ("cg", "mg", "is", "ep")
 SMALL = [
@@ -67,6 +67,7 @@ def test_the_recorded_runs_that_ship_with_the_project(name):
     assert_equals_recording(DATA, name)
 
 
+@pytest.mark.slow
 def test_every_recorded_run(shared):
     names = recorded(shared / "nas")
     assert names == ["cg.S.16", "cg.S.8", "is.S.16", "mg.S.16"]
@@ -80,35 +81,38 @@ def test_lu_makes_every_recorded_call_too():
         assert calls_of(ours, rank) == calls_of(theirs, rank)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_the_full_program_has_the_traffic_of_the_formula(name):
-    steps = steps_for(name)
-    assert traffic_of(nas_trace(name, steps=steps)).same_as(nas_traffic(name, steps=steps))
+def test_the_full_program_has_the_traffic_of_the_formula():
+    for name in SMALL:
+        with about(name):
+            steps = steps_for(name)
+            assert traffic_of(nas_trace(name, steps=steps)).same_as(nas_traffic(name, steps=steps))
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_every_message_is_received_as_it_was_sent(name):
-    trace = nas_trace(name, steps=steps_for(name))
-    rank, r = trace.rank_of_event(), trace.records
-    ends = []
-    for kind in (Kind.SEND, Kind.IRECV):
-        events = np.flatnonzero(trace.kind == kind)
-        rows, me = trace.ref[events], rank[events]
-        pair = (me, r.peer[rows]) if kind == Kind.SEND else (r.peer[rows], me)
-        ends.append(Counter(zip(*pair, r.tag[rows], r.size[rows], strict=True)))
-    assert ends[0] == ends[1]
-    posted = trace.kind == Kind.IRECV_REQUEST
-    assert posted.sum() == sum(ends[1].values())
+def test_every_message_is_received_as_it_was_sent():
+    for name in SMALL:
+        with about(name):
+            trace = nas_trace(name, steps=steps_for(name))
+            rank, r = trace.rank_of_event(), trace.records
+            ends = []
+            for kind in (Kind.SEND, Kind.IRECV):
+                events = np.flatnonzero(trace.kind == kind)
+                rows, me = trace.ref[events], rank[events]
+                pair = (me, r.peer[rows]) if kind == Kind.SEND else (r.peer[rows], me)
+                ends.append(Counter(zip(*pair, r.tag[rows], r.size[rows], strict=True)))
+            assert ends[0] == ends[1]
+            posted = trace.kind == Kind.IRECV_REQUEST
+            assert posted.sum() == sum(ends[1].values())
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if not name.startswith("ep")])
-def test_one_more_step_adds_the_same_again(name):
-    def sent(steps: int) -> tuple[int, int]:
+def test_one_more_step_adds_the_same_again():
+    def sent(name: str, steps: int) -> tuple[int, int]:
         traffic = nas_traffic(name, steps=steps)
         return int(traffic.messages.sum()), int(traffic.bytes.sum())
 
-    (m1, b1), (m2, b2), (m4, b4) = (sent(steps) for steps in (1, 2, 4))
-    assert (m4 - m2, b4 - b2) == (2 * (m2 - m1), 2 * (b2 - b1))
+    for name in SMALL:
+        if not name.startswith("ep"):
+            (m1, b1), (m2, b2), (m4, b4) = (sent(name, steps) for steps in (1, 2, 4))
+            assert (m4 - m2, b4 - b2) == (2 * (m2 - m1), 2 * (b2 - b1)), name
 
 
 @pytest.mark.parametrize("name", ["cg.S.8", "mg.S.8"])
@@ -117,29 +121,27 @@ def test_folded_programs_do_not_grow_with_steps(name):
     assert few == many
 
 
-@pytest.mark.parametrize(
-    ("name", "operations"),
-    [
-        # As the programs print their Mop/s: operations of all timed steps, and of one before them.
-        ("cg.S", 16 * 2 * 1400 * (3 + 56 + 25 * (5 + 56) + 3)),
-        ("mg.S", 5 * 58 * 32**3),
-        ("is.S", 11 * 2**16),
-        ("ep.S", 2**25),
-        # And three right-hand sides besides, a fifth of a step each.
-        ("lu.S", 51.6 * (1984.77 * 12**3 - 10923.3 * 12**2 + 27770.9 * 12 - 144010)),
-    ],
-)
-@pytest.mark.parametrize("ranks", [1, 2, 16])
-def test_the_compute_model_spends_the_benchmarks_own_count_of_operations(name, operations, ranks):
-    rate = 1e6
-    trace = nas_trace(f"{name}.{ranks}", flops=rate)
-    spent = trace.time[trace.offsets[1:] - 1].sum() * rate
-    if name == "mg.S":  # two residuals, of 15 operations a point, before the V-cycles
-        points = 8 ** np.arange(1, 6)
-        cycle = 31 * points.sum() - 15 * 8 + 15 * points[-1] + 44 * points[:-1].sum()
-        operations *= 1 + 2 / 5 * 15 * points[-1] / cycle
-    assert spent == pytest.approx(operations, rel=2e-3)
-    assert nas_trace(f"{name}.{ranks}", flops=0).duration == 0
+def test_the_compute_model_spends_the_benchmarks_own_count_of_operations():
+    for ranks in [1, 2, 16]:
+        for name, operations in [
+            # As programs print their Mop/s: operations of all timed steps, and of one before.
+            ("cg.S", 16 * 2 * 1400 * (3 + 56 + 25 * (5 + 56) + 3)),
+            ("mg.S", 5 * 58 * 32**3),
+            ("is.S", 11 * 2**16),
+            ("ep.S", 2**25),
+            # And three right-hand sides besides, a fifth of a step each.
+            ("lu.S", 51.6 * (1984.77 * 12**3 - 10923.3 * 12**2 + 27770.9 * 12 - 144010)),
+        ]:
+            with about(ranks, name, operations):
+                rate = 1e6
+                trace = nas_trace(f"{name}.{ranks}", flops=rate)
+                spent = trace.time[trace.offsets[1:] - 1].sum() * rate
+                if name == "mg.S":  # two residuals, of 15 operations a point, before the V-cycles
+                    points = 8 ** np.arange(1, 6)
+                    cycle = 31 * points.sum() - 15 * 8 + 15 * points[-1] + 44 * points[:-1].sum()
+                    operations *= 1 + 2 / 5 * 15 * points[-1] / cycle
+                assert spent == pytest.approx(operations, rel=2e-3)
+                assert nas_trace(f"{name}.{ranks}", flops=0).duration == 0
 
 
 @pytest.mark.parametrize("name", ["cg.S.4", "is.S.4"])
@@ -159,9 +161,8 @@ def test_traffic_of_many_ranks_has_few_pairs_for_each(name, pairs_a_rank):
     assert traffic.ranks - 1 <= traffic.pairs <= pairs_a_rank * traffic.ranks
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_wrong_classes_and_rank_counts_are_refused():
+    for name, message in [
         ("cg.Q.4", "CG class 'Q': expected one of S, W, A, B, C, D, E"),
         ("cg.S.12", "CG on 12 ranks: expected a power of two"),
         ("cg.S.0", "CG on 0 ranks: expected a power of two"),
@@ -176,12 +177,11 @@ def test_traffic_of_many_ranks_has_few_pairs_for_each(name, pairs_a_rank):
         ("is.D.2", "IS class D on 2 ranks: expected 4 to 1024"),
         ("ep.S.257", "EP class S on 257 ranks: expected 1 to 256"),
         ("ep.F.4", "EP class 'F': expected one of"),
-    ],
-)
-def test_wrong_classes_and_rank_counts_are_refused(name, message):
-    for generate in (check_nas_name, nas_traffic, nas_trace, nas_folded):
-        with pytest.raises(TraceError, match=message):
-            generate(name)
+    ]:
+        with about(name, message):
+            for generate in (check_nas_name, nas_traffic, nas_trace, nas_folded):
+                with pytest.raises(TraceError, match=message):
+                    generate(name)
 
 
 @pytest.mark.parametrize("name", ["cg.S.4", "mg.S.4", "is.S.4", "lu.S.4"])

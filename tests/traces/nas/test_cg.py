@@ -5,6 +5,7 @@ import pytest
 
 from hopmap.traces import load_traffic, nas_traffic
 from hopmap.traces.nas.cg import CLASSES, cg_problem
+from support import about
 
 
 def test_the_matrix_that_was_published_with_maplib_is_class_c(shared):
@@ -29,15 +30,16 @@ def test_ranks_on_the_diagonal_send_to_themselves(ranks, own):
     assert (p.C, p.R) in {(p.R, p.R), (2 * p.R, p.R)}
 
 
-@pytest.mark.parametrize("nas_class", CLASSES)
-@pytest.mark.parametrize("ranks", [1, 2, 4, 8, 64, 128, 1024])
-def test_partners_are_each_others_and_pieces_add_up(nas_class, ranks):
-    p = cg_problem(nas_class, ranks)
-    me = np.arange(ranks)
-    for partner in (*p.partners, p.transpose):
-        assert np.array_equal(partner[partner], me)
-    for partner in p.partners:
-        assert np.array_equal(partner // p.C, me // p.C)  # in the own row
-    # A column of ranks' pieces are the whole vector, as many times as several ranks have a piece.
-    copies = p.C // (p.C // p.R)
-    assert p.lengths[-1].sum() == p.n * copies
+def test_partners_are_each_others_and_pieces_add_up():
+    for ranks in [1, 2, 4, 8, 64, 128, 1024]:
+        for nas_class in CLASSES:
+            with about(ranks, nas_class):
+                p = cg_problem(nas_class, ranks)
+                me = np.arange(ranks)
+                for partner in (*p.partners, p.transpose):
+                    assert np.array_equal(partner[partner], me)
+                for partner in p.partners:
+                    assert np.array_equal(partner // p.C, me // p.C)  # in the own row
+                # Pieces of a column of ranks are the vector, as often as several ranks have one.
+                copies = p.C // (p.C // p.R)
+                assert p.lengths[-1].sum() == p.n * copies

@@ -19,7 +19,7 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.nas.lu import CLASSES, lu_problem
-from support import DATA
+from support import DATA, about
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,12 @@ def test_published_totals(nas_class, ranks, messages, volume, low, high, perimet
     assert (both.messages == high).sum() == perimeter
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 9, 16])
-@pytest.mark.parametrize("nas_class", ["S", "W"])
-def test_the_full_program_has_the_traffic_of_the_formula(nas_class, ranks):
-    trace = lu_trace(nas_class, ranks, steps=3)
-    assert traffic_of(trace).same_as(lu_traffic(nas_class, ranks, steps=3))
+def test_the_full_program_has_the_traffic_of_the_formula():
+    for nas_class in ["S", "W"]:
+        for ranks in [1, 2, 3, 4, 6, 9, 16]:
+            with about(nas_class, ranks):
+                trace = lu_trace(nas_class, ranks, steps=3)
+                assert traffic_of(trace).same_as(lu_traffic(nas_class, ranks, steps=3))
 
 
 def recorded(folder: Path) -> list[tuple[str, str, int, int | None]]:
@@ -84,6 +85,7 @@ def test_the_recorded_run_that_ships_with_the_project():
     assert_equals_recording(*case)
 
 
+@pytest.mark.slow
 def test_every_recorded_run(shared):
     cases = recorded(shared / "nas")
     assert len(cases) == 6

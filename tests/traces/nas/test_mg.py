@@ -5,6 +5,7 @@ import pytest
 
 from hopmap.traces import nas_traffic
 from hopmap.traces.nas.mg import CLASSES, mg_problem
+from support import about
 
 
 def test_layouts():
@@ -21,16 +22,17 @@ def test_layouts():
     }
 
 
-@pytest.mark.parametrize("nas_class", CLASSES)
-@pytest.mark.parametrize("ranks", [2, 16, 512, 4096])
-def test_every_level_is_shared_out_whole(nas_class, ranks):
-    p = mg_problem(nas_class, ranks)
-    edges = 2 << np.arange(len(p.points))
-    assert edges[-1] == p.n
-    # Along an axis, all ranks of other coordinates see the same points.
-    others = ranks // np.array(p.p)
-    assert np.array_equal(p.points.sum(axis=2), np.outer(edges, others))
-    assert np.array_equal(p.points.prod(axis=1).sum(axis=1), edges**3)
+def test_every_level_is_shared_out_whole():
+    for ranks in [2, 16, 512, 4096]:
+        for nas_class in CLASSES:
+            with about(ranks, nas_class):
+                p = mg_problem(nas_class, ranks)
+                edges = 2 << np.arange(len(p.points))
+                assert edges[-1] == p.n
+                # Along an axis, all ranks of other coordinates see the same points.
+                others = ranks // np.array(p.p)
+                assert np.array_equal(p.points.sum(axis=2), np.outer(edges, others))
+                assert np.array_equal(p.points.prod(axis=1).sum(axis=1), edges**3)
 
 
 @pytest.mark.parametrize("ranks", [2, 16, 128, 1024])

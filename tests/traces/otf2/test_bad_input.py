@@ -106,7 +106,9 @@ def claim_large_chunks(archive):
         (cut("traces.otf2", 7), "traces.otf2: "),
     ],
 )  # fmt: skip
-def test_damage_is_named(archive, damage, expected, capfd):
+def test_damage_is_named(archive, damage, expected, capfd, request):
+    if damage in (claim_many_properties, shift_strings, claim_large_chunks):  # libotf2 may loop
+        request.getfixturevalue("guarded")
     damage(archive)
     for read in READERS:
         assert expected in complaint(read, archive)
@@ -252,11 +254,11 @@ def test_flipped_and_lost_bytes_never_do_harm(kind, archive, hybrid_archive):
             str(target),
             f"{Path(__file__).parent}:{ROOT}/tests",
             "1",
-            str(150 // SHARE["of"]),
+            str(150 if SHARE["of"] == 1 else 15),
         ],
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 100 // SHARE["of"]
+    assert int(done.stdout) > (100 if SHARE["of"] == 1 else 10)

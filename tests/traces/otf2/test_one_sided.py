@@ -67,10 +67,7 @@ def every_record():
         [group_sync(0, "start", 1), put(1, 0, 7), group_sync(2, "complete", 1, numbers=(1,))],
     ]
     return window_trace(
-        ranks,
-        groups=([0, 2], [1]),
-        windows=(0, 1),
-        communicators=[[0, 1, 2], [2, 0]],
+        ranks, groups=([0, 2], [1]), windows=(0, 1), communicators=[[0, 1, 2], [2, 0]]
     )
 
 
@@ -126,9 +123,7 @@ def test_records_of_scorep_and_of_windows_that_are_not_mpis(write_archive):
         gpu = windows.comm(
             "",
             group=windows.group(
-                *("", otf2.GroupType.COMM_LOCATIONS),
-                paradigm=Paradigm.CUDA,
-                members=a.masters[:1],
+                *("", otf2.GroupType.COMM_LOCATIONS), paradigm=Paradigm.CUDA, members=a.masters[:1]
             ),
         )
         theirs = windows.rma_win("gpu", comm=gpu)

@@ -67,6 +67,7 @@ def test_shipped_archives_have_the_recorded_matrix_and_totals(data, name):
     assert (np.diff(trace.time)[np.diff(trace.rank_of_event()) == 0] >= 0).all()
 
 
+@pytest.mark.slow
 def test_every_recording_has_its_matrix(shared):
     files = sorted((shared / "nas").glob("*.p2p.csv"))
     archives = [file.with_name(file.name.removesuffix(".p2p.csv")) for file in files]
@@ -80,6 +81,7 @@ def test_every_recording_has_its_matrix(shared):
     assert compared > 10
 
 
+@pytest.mark.slow
 def test_every_recording_has_the_events_collectives_and_duration_of_the_facts(shared):
     lines = (shared / "nas" / "FACTS.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -317,6 +319,7 @@ def test_an_archive_is_found_by_folder_anchor_and_parent(data, tmp_path):
     assert read_trace(tmp_path / "run.otf2").name == "run"
 
 
+@pytest.mark.usefixtures("guarded")
 def test_progress_ends_with_all_events(data):
     for read in (read_trace, read_summary):
         seen = []
@@ -325,6 +328,7 @@ def test_progress_ends_with_all_events(data):
         assert seen == sorted(seen)
 
 
+@pytest.mark.usefixtures("guarded")
 def test_interruption_closes_everything(data):
     def interrupt(_done, _total):
         raise KeyboardInterrupt

@@ -24,6 +24,8 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.trace import NO_OPERATION, RECORD_TYPES
+from support import about
+from support.slow import examples
 
 SHIPPED = ["edge.X.8", "is.S.16", "lu.S.4", "mg.S.16"]
 
@@ -194,7 +196,7 @@ def small_traces(draw):
 
 
 # One-sided records, which need windows, are those of test_one_sided.py.
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(trace=small_traces())
 def test_any_program_is_read_back_as_written(trace, tmp_path_factory):
     folder = tmp_path_factory.mktemp("drawn") / "out"
@@ -228,9 +230,8 @@ def one_message(**changes) -> Trace:
     return replace(trace, **changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
+def test_an_inconsistent_trace_is_not_written(tmp_path):
+    for changes, complaint in [
         ({"peer": 2}, "rank 0, event 2: partner 2 is not in the communicator"),
         ({"comm": 1}, "rank 0, event 2: partner 1 is not in the communicator"),
         ({"comm": 5}, "rank 0, event 2: communicator 5 is not in the trace"),
@@ -243,12 +244,11 @@ def one_message(**changes) -> Trace:
         ({"offsets": np.array([0, 3, 2])}, "columns and offsets of unequal length"),
         ({"communicators": (np.array([0, 2]),)}, "communicator 0 has members outside 0..1"),
         ({"resolution": 0.5}, "resolution 0.5, expected whole ticks per second"),
-    ],
-)
-def test_an_inconsistent_trace_is_not_written(tmp_path, changes, complaint):
-    with pytest.raises(TraceError, match=re.escape(complaint)):
-        write_trace(one_message(**changes), tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
+    ]:
+        with about(changes, complaint):
+            with pytest.raises(TraceError, match=re.escape(complaint)):
+                write_trace(one_message(**changes), tmp_path / "out")
+            assert list(tmp_path.iterdir()) == []
 
 
 def test_an_archive_is_replaced_and_nothing_else_is(tmp_path):

@@ -21,14 +21,7 @@ from hopmap.traces.patterns import hypergraph
 MODELS = ["row-net", "column-net"]
 
 # Rows 0 and 1 on rank 0, row 2 on rank 1, row 3 on rank 2; the diagonal has a zero.
-BY_HAND = np.array(
-    [
-        [1, 1, 0, 0],
-        [0, 1, 1, 0],
-        [1, 1, 0, 0],
-        [0, 1, 1, 1],
-    ]
-)
+BY_HAND = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 0, 0], [0, 1, 1, 1]])
 BLOCK = np.array([0, 0, 1, 2])
 
 

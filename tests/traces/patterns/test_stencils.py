@@ -18,6 +18,7 @@ from hopmap.traces import (
     stencil_traffic,
     traffic_of_stencil,
 )
+from support import about
 from support.slow import examples
 
 
@@ -66,9 +67,9 @@ def test_a_periodic_dimension_of_one_is_its_own_neighbour():
     assert edges(stencil_traffic((1,), "star")) == {}
 
 
-@pytest.mark.parametrize(
-    ("stencil", "dimensions", "vectors"),
-    [
+def test_named_stencils_have_as_many_vectors_as_their_figures():
+    """In a grid large enough every inner rank has each neighbour once."""
+    for stencil, dimensions, vectors in [
         ("5pt", 2, 4),
         ("7pt", 3, 6),
         ("9pt", 2, 8),
@@ -80,14 +81,12 @@ def test_a_periodic_dimension_of_one_is_its_own_neighbour():
         ("star", 5, 10),
         ("box", 4, 80),
         ("hops", 2, 8),
-    ],
-)
-def test_named_stencils_have_as_many_vectors_as_their_figures(stencil, dimensions, vectors):
-    """In a grid large enough every inner rank has each neighbour once."""
-    traffic = stencil_traffic([7] * dimensions, stencil)
-    middle = traffic.src == traffic.ranks // 2
-    assert middle.sum() == vectors == len(traffic.metadata["stencil"])
-    assert len({tuple(vector) for vector in traffic.metadata["stencil"]}) == vectors
+    ]:
+        with about(stencil, dimensions, vectors):
+            traffic = stencil_traffic([7] * dimensions, stencil)
+            middle = traffic.src == traffic.ranks // 2
+            assert middle.sum() == vectors == len(traffic.metadata["stencil"])
+            assert len({tuple(vector) for vector in traffic.metadata["stencil"]}) == vectors
 
 
 def test_the_component_stencil_takes_the_grid_apart():
@@ -149,9 +148,8 @@ def test_a_stencil_is_written_in_one_line(text, same):
     assert traffic_of_stencil(parse_stencil(text)).same_as(same)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_what_makes_no_sense_is_refused_in_one_line():
+    for text, said in [
         ("3x3", "expected DIMS,STENCIL"),
         ("3x3,", "expected DIMS,STENCIL"),
         ("3x3,5pt,foo=1", "expected DIMS,STENCIL"),
@@ -166,13 +164,12 @@ def test_a_stencil_is_written_in_one_line(text, same):
         ("3x3,5pt,bytes=-1", "bytes -1: expected"),
         ("3x3,5pt,bytes=1:2", "one for each of the 4 vectors"),
         ("99999x99999,5pt", "expected at most"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_one_line(text, said):
-    with pytest.raises(TraceError) as refused:
-        parse_stencil(text)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ]:
+        with about(text, said):
+            with pytest.raises(TraceError) as refused:
+                parse_stencil(text)
+            assert said in str(refused.value)
+            assert "\n" not in str(refused.value)
 
 
 def test_periodic_of_another_length_is_refused():

@@ -17,16 +17,18 @@ from hopmap.traces.patterns.training import (
     training_traffic,
 )
 from hopmap.traces.sources import open_source
+from support import about
 
 SMALL = "layers=4,hidden=64,sequence=32,vocabulary=128,batch=2"
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_models_have_as_many_parameters_as_they_are_called_by(name):
+def test_models_have_as_many_parameters_as_they_are_called_by():
     """Table 1: parameters in billions, to the digit that is printed; GPT-3 has 175 billion."""
-    billions = parse_training(f"model={name}").parameters() / 1e9
-    digits = len(name.removesuffix("b").partition(".")[2])
-    assert f"{billions:.{digits}f}b" == name
+    for name in MODELS:
+        with about(name):
+            billions = parse_training(f"model={name}").parameters() / 1e9
+            digits = len(name.removesuffix("b").partition(".")[2])
+            assert f"{billions:.{digits}f}b" == name
 
 
 def test_ranks_are_numbered_as_megatron_does():
@@ -115,9 +117,8 @@ def test_it_is_mapped_with_what_its_collectives_send():
     assert not traffic_of_source(open_source(f"training:{SMALL},pp=4"), "ignore").expanded
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_what_makes_no_sense_is_refused():
+    for text, said in [
         ("", "nothing: expected KEY=VALUE with one of model, tp, pp"),
         ("model=2b", "model 2b: expected 1.7b, 3.6b"),
         ("tp=0", "tp=0: expected a whole number of 1 or more"),
@@ -130,8 +131,6 @@ def test_it_is_mapped_with_what_its_collectives_send():
         ("dp=2,ep=2", "ep 2: expected experts=NUMBER"),
         ("experts=1", "topk 2: expected at most 1 experts"),
         ("dp=99999999", "99999999 ranks: expected at most"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(text, said):
-    with pytest.raises(TraceError, match=said):
-        open_source(f"training:{text}")
+    ]:
+        with about(text, said), pytest.raises(TraceError, match=said):
+            open_source(f"training:{text}")

@@ -83,10 +83,7 @@ def test_persistent_requests_and_collectives_on_neighbours_are_messages(recorded
         f"Dist_graph_create_adjacent {ALL}",
         f"Ineighbor_allgather ISEND>1 {tag} 40 ISEND>2 {tag} 40 ISEND>3 {tag} 40",
     ]
-    assert run.told(1)[-5:-3] == [
-        "Ineighbor_allgather IRECV_REQUEST",
-        f"Wait IRECV>0 {tag} 40",
-    ]
+    assert run.told(1)[-5:-3] == ["Ineighbor_allgather IRECV_REQUEST", f"Wait IRECV>0 {tag} 40"]
     assert pairs(traffic_of(run.trace)) == {
         (0, 1): (5, 3 * 64 + 32 + 40),
         (0, 2): (9, 6 * 64 + 2 * 32 + 40),

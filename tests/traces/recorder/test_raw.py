@@ -7,16 +7,7 @@ import pytest
 
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.recorder.merge import trace_of
-from hopmap.traces.recorder.numbers import (
-    COUNTS,
-    HEADER,
-    MAGIC,
-    PAGE,
-    PART,
-    RECORD,
-    VERSION,
-    Extra,
-)
+from hopmap.traces.recorder.numbers import COUNTS, HEADER, MAGIC, PAGE, PART, RECORD, VERSION, Extra
 from hopmap.traces.recorder.outcome import collectives_of, finish
 from hopmap.traces.recorder.raw import read_processes
 from hopmap.traces.recorder.wrappers import prototypes, wrappers_text
@@ -89,12 +80,7 @@ def test_clocks_go_evenly_between_two_comparisons(tmp_path):
     calls = [row(t, t, SEND) for t in (1050, 1100, 1600, 2100, 2200)]
     clock = [(1100, 1000), (2100, 1010)]
     folder = written(
-        tmp_path,
-        [row(0, 1, SEND)],
-        calls,
-        host=[7, 8],
-        clocks=2,
-        clock=[[(0, 0), (1, 0)], clock],
+        tmp_path, [row(0, 1, SEND)], calls, host=[7, 8], clocks=2, clock=[[(0, 0), (1, 0)], clock]
     )
     trace = trace_of(read_processes(folder), "run")
     np.testing.assert_allclose(trace.time[2::2] * 1e9, [50, 100, 595, 1090, 1190], atol=1e-6)

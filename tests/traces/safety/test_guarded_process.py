@@ -13,6 +13,7 @@ from hopmap.traces.otf2 import archive
 from hopmap.traces.safety import guarded_process
 from hopmap.traces.safety.guarded_process import Death, Limits, guarded, guarded_all
 
+pytestmark = pytest.mark.usefixtures("guarded")
 PLENTY = Limits(memory=2**30, patience=10)
 
 
@@ -65,11 +66,12 @@ def test_a_loop_is_ended_unless_it_makes_progress():
             pass
 
     with pytest.raises(Death, match=r"^made no progress$"):
-        guarded(loop, Limits(memory=2**30, patience=1))
+        guarded(loop, Limits(memory=2**30, patience=0))
 
     def slow(line):
         end = time.process_time() + 2
         while time.process_time() < end:
+            sum(range(10**6))
             line.at("still here")
         return "done"
 

@@ -19,7 +19,7 @@ from hopmap.traces import (
     require_memory,
     write_trace,
 )
-from hopmap.traces.safety import guarded_process, memory
+from hopmap.traces.safety import guarded_process
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def free(monkeypatch):
     """Set how much memory is free, for those who ask hopmap."""
 
     def set_to(available):
-        machine = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=available))
-        monkeypatch.setattr(memory, "psutil", machine)
+        free = SimpleNamespace(available=available)
+        monkeypatch.setattr("psutil.virtual_memory", lambda: free)
 
     return set_to
 

@@ -19,10 +19,7 @@ def from_two(name, target=256, sources=SOURCES):
     return scaled([nas_folded(f"{name}.{ranks}") for ranks in sources], target)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["lu.A", "cg.A", "bt.A", *slow(*LONG)],
-)
+@pytest.mark.parametrize("name", ["lu.A", "cg.A", *slow("bt.A", *LONG)])
 def test_256_ranks_from_16_and_64_are_the_generators_program(name):
     """Every call, partner, tag, size and loop of every rank; so pairs, messages and bytes too."""
     found = from_two(name)

@@ -80,7 +80,7 @@ def same_or_ambiguous(sources, expected):
     assert differences(found.program, as_folded(expected)) == []
 
 
-@examples(60)
+@examples(60, 10)
 @given(stencils())
 def test_stencils_of_two_sizes(drawn):
     dimensions, *rest = drawn
@@ -89,7 +89,7 @@ def test_stencils_of_two_sizes(drawn):
     same_or_ambiguous(made[:2], made[2])
 
 
-@examples(40)
+@examples(40, 8)
 @given(stencils())
 def test_stencils_of_one_size(drawn):
     dimensions, *rest = drawn

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.foreign.text import Fields, read_fields
-from hopmap.traces.foreign.text_kernels import TEXT
 from hopmap.traces.trace import TraceError
 
 from .signatures import SIGNATURES, place, widths
@@ -41,6 +40,8 @@ class Rank(NamedTuple):
 
 def read_rank(file: Path) -> Rank:
     """Read one file and find its calls."""
+    from hopmap.traces.foreign.text_kernels import TEXT
+
     fields = read_fields(file, ":,")
     first = fields.lines[:-1]
     marks = np.frombuffer(fields.text, dtype=np.uint8)

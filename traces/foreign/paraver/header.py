@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.foreign.text import Fields
-from hopmap.traces.foreign.text_kernels import INTEGER
 from hopmap.traces.trace import TraceError
 
 Ints = NDArray[np.int64]
@@ -62,6 +61,8 @@ def head_of(fields: Fields, number: Ints) -> Head:
 
 def _speaking(fields: Fields, number: Ints) -> Ints:
     """Application of each communication, and of each line of events that begins with MPI's."""
+    from hopmap.traces.foreign.text_kernels import INTEGER
+
     lines = np.flatnonzero((number >= 2) & (fields.counts > 7))
     at = fields.lines[lines]
     mpi = (fields.values[at + 6] >= FIRST_CALL) & (fields.values[at + 6] <= LAST_CALL)
@@ -72,6 +73,8 @@ def _speaking(fields: Fields, number: Ints) -> Ints:
 
 def communicators_of(fields: Fields, lines: Ints, head: Head) -> tuple[list[Ints], dict[int, int]]:
     """Members of communicators ``c:application:number:size:tasks``, and places of their numbers."""
+    from hopmap.traces.foreign.text_kernels import INTEGER
+
     if head.communicators >= 0 and len(lines) != head.communicators:
         raise TraceError(
             f"{fields.file}: {len(lines)} communicators: expected {head.communicators} as line 1 "

@@ -28,7 +28,6 @@ import numpy as np
 from hopmap.traces.foreign.messages import acts_of
 from hopmap.traces.foreign.recorded import trace_of
 from hopmap.traces.foreign.text import read_fields
-from hopmap.traces.foreign.text_kernels import EMPTY, INTEGER
 from hopmap.traces.trace import Trace
 
 from .calls import calls_of, is_nameless, labels_of
@@ -47,6 +46,8 @@ def read_paraver(files: list[Path], name: str) -> Trace:
         A record that is not understood, a task that does not exist, a trace that is cut; the
         message names file and line.
     """
+    from hopmap.traces.foreign.text_kernels import EMPTY, INTEGER
+
     fields = read_fields(files[0], ":")
     first = fields.lines[:-1]
     kinds, values = fields.kinds[first], fields.values[first]

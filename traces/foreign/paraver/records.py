@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.foreign.text import Fields
-from hopmap.traces.foreign.text_kernels import INTEGER
 
 from .header import FIRST_CALL, LAST_CALL, Head
 
@@ -42,6 +41,8 @@ def events_of(
 
     A strand is a thread of a task: ``task * THREADS + thread``.
     """
+    from hopmap.traces.foreign.text_kernels import INTEGER
+
     counts = fields.counts[lines] - 6
     odd = np.flatnonzero(counts % 2 != 0)
     if odd.size:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.foreign.text import Fields
-from hopmap.traces.foreign.text_kernels import INTEGER
 
 Ints = NDArray[np.int64]
 
@@ -66,6 +65,8 @@ def reals(fields: Fields, lines: Ints, at: int, word: str) -> NDArray[np.float64
 
 def whole_at(fields: Fields, lines: Ints, at: int, what: str) -> Ints:
     """Whole numbers, each line's argument at a place; reals without a fraction are some, too."""
+    from hopmap.traces.foreign.text_kernels import INTEGER
+
     if (fields.counts[lines] <= at).any():
         raise fields.wrong(int(lines[np.argmin(fields.counts[lines])]), what)
     place = fields.lines[lines] + at

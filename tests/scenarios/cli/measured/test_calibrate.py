@@ -5,13 +5,13 @@ import tomllib
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.simulator import program_of, simulate
 from hopmap.simulator.parameters.pingpong_files import PingPongError, read_pingpong
 from hopmap.simulator.parameters.settings import SettingError, configure, parse_settings
 from hopmap.topologies import mesh
+from support import about
+from support.commands import invoke
 
 OSU = """# OSU MPI Latency Test v7.3
 # Datatype: MPI_CHAR.
@@ -76,9 +76,8 @@ def test_hops_are_read_where_there_is_a_column(written):
     assert data.hops.tolist() == [0, 3]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_bad_file_is_one_line(written):
+    for text, message in [
         ("", "no measurements: expected one of"),
         ("bytes,seconds\n1,2\n", "line 1 is 'bytes,seconds': expected the header size,time"),
         ("size,time\n1,2 parsec\n", "line 2: '2 parsec': unknown unit"),
@@ -97,13 +96,12 @@ def test_hops_are_read_where_there_is_a_column(written):
         ),
         ("size,time\n1,1us\n2,1us\n3,0\n", "time 0.0 s of 3 bytes"),
         ("size,time\n1,1us\n2,1us\n", "2 sizes: expected at least 3"),
-    ],
-)
-def test_a_bad_file_is_one_line(written, text, message):
-    result = CliRunner().invoke(app, ["calibrate", str(written(text))])
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    ]:
+        with about(text, message):
+            result = invoke(["calibrate", str(written(text))])
+            assert result.exit_code == 2
+            assert message in result.stderr
+            assert result.stderr.count("\n") == 1
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path, written):
@@ -130,6 +128,7 @@ def test_changed_files_are_read_or_refused(tmp_path, text):
     assert refused > 20
 
 
+@pytest.mark.usefixtures("drawn")
 def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     """From the file to parameters, from those to simulated times, on another line of nodes."""
     sizes = [0, *(2**k for k in range(21))]
@@ -140,8 +139,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     }
     rows = "".join(f"{s},{t!r},{h}\n" for (s, h), t in times.items())
     out, plot = tmp_path / "fit.toml", tmp_path / "fit.svg"
-    done = CliRunner().invoke(
-        app,
+    done = invoke(
         [
             "calibrate",
             str(written("size,time,hops\n" + rows)),
@@ -149,7 +147,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
             str(out),
             "--plot",
             str(plot),
-        ],
+        ]
     )
     assert done.exit_code == 0, done.output
     assert "eager limit: a break between 2,048 and 4,096 bytes" in done.output
@@ -159,17 +157,14 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     for (size, hops), time in times.items():
         program = program_of(
             "ping-pong",
-            [
-                [("send", 1, size), ("recv", 1, size)],
-                [("recv", 0, size), ("send", 0, size)],
-            ],
+            [[("send", 1, size), ("recv", 1, size)], [("recv", 0, size), ("send", 0, size)]],
         )
-        result = simulate(program, line, [0, hops], parameters=parameters, engine="compiled")
+        result = simulate(program, line, [0, hops], parameters=parameters, engine="simpy")
         assert result.makespan / 2 == pytest.approx(time, rel=1e-6)
 
 
 def test_json_has_parameters_and_residuals(written):
-    done = CliRunner().invoke(app, ["calibrate", str(written(CSV)), "--json"])
+    done = invoke(["calibrate", str(written(CSV)), "--json"])
     facts = json.loads(done.output)
     assert facts["proportioned"] == ["overhead", "ends", "link"]
     assert facts["break_between"] is None

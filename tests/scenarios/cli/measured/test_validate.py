@@ -8,14 +8,12 @@ import tomllib
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import hopmap as hm
-from hopmap.scenarios.cli.app import app
 from hopmap.simulator.measured.prediction import predict
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
-from support.commands import as_json, hopmap
+from support.commands import as_json, hopmap, invoke
 from support.measured_calls import measured_of
 
 MACHINE = "torus:2x2x2"
@@ -58,7 +56,7 @@ def sets(**changed):
 
 
 def failed(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = invoke(words)
     assert result.exit_code == 2, result.output
     return result.stderr
 
@@ -100,6 +98,7 @@ def test_what_is_larger_than_the_limit_is_listed(written):
     assert 0 < too_large["bcast", "default-binomial"] < len(SIZES)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
     text = hopmap("validate", written, "-t", MACHINE, "--out", tmp_path / "held", *sets())
     calls = pq.read_table(tmp_path / "held" / "calls.parquet").to_pydict()
@@ -109,6 +108,7 @@ def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
     page = (tmp_path / "held" / "validation.html").read_text()
     assert "allgather default-ring, &gt;= 1 MiB" in page
     assert "data:image/svg+xml" in page
+    assert "<text " in page  # it is drawn
     assert "calls.parquet" in text
 
 

@@ -3,12 +3,7 @@
 import pytest
 
 from hopmap.simulator.programs.from_source import traffic_of_source
-from hopmap.traces import (
-    load_traffic,
-    nas_traffic,
-    stencil_traffic,
-    synthetic_traffic,
-)
+from hopmap.traces import load_traffic, nas_traffic, stencil_traffic, synthetic_traffic
 from hopmap.traces.sources import open_source
 from support import DATA
 from support.commands import as_json, failed, hopmap

@@ -4,18 +4,11 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
-from hopmap.traces import (
-    Traffic,
-    load_traffic,
-    save_traffic,
-    write_trace,
-)
+from hopmap.traces import Traffic, load_traffic, save_traffic, write_trace
 from support import DATA
 from support.collective_calls import collective, trace_of_calls
-from support.commands import LU, as_json, hopmap
+from support.commands import LU, as_json, hopmap, invoke
 
 IGNORED = "count collectives with --collectives expand\n"
 COUNTED = "what collectives send is counted, too (--collectives ignore leaves it out)\n"
@@ -77,8 +70,8 @@ def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
         ["evaluate", "ft.S.8", out, "-t", "mesh:8"],
     ):
         for how, said in (("ignore", IGNORED), ("auto", COUNTED)):
-            given = [*map(str, words), "--json", "--collectives", how]
-            result = CliRunner().invoke(app, given)
+            given = [*words, "--json", "--collectives", how]
+            result = invoke(given)
             assert (result.exit_code, result.stderr) == (0, what + said)
         as_json(*words, "--collectives", "expand")
 
@@ -88,7 +81,7 @@ def test_where_collectives_outweigh_messages_both_are_mapped_and_measured(data, 
     out = tmp_path / "map.csv"
 
     def said(*words):
-        found = CliRunner().invoke(app, [*map(str, words), "--json"]).stdout
+        found = invoke([*words, "--json"]).stdout
         return {key: value for key, value in json.loads(found).items() if key != "seconds"}
 
     for source, same, other in (("is.S.16", "expand", "ignore"), ("mg.S.16", "ignore", "expand")):
@@ -123,14 +116,14 @@ def test_traffic_of_collectives_mostly_is_said_to_be_so(data, tmp_path):
             ["evaluate", source, out, "-t", "mesh:4x4"],
         ):
             for how, done in (([], COUNTED), (["--collectives", "ignore"], IGNORED)):
-                result = CliRunner().invoke(app, list(map(str, [*words, "--json", *how])))
+                result = invoke([*words, "--json", *how])
                 assert result.exit_code == 0
                 assert f"hopmap: is.S.16: {said}: {done}" in result.stderr
 
 
 def test_a_program_of_messages_mostly_has_no_hint(data, tmp_path):
     for source in (data / "mg.S.16", data / "lu.S.4", "cg.S.16", "lu.S.1"):
-        assert CliRunner().invoke(app, ["matrix", str(source), "--json"]).stderr == ""
+        assert invoke(["matrix", str(source), "--json"]).stderr == ""
 
 
 def test_a_file_of_traffic_has_no_collectives_to_count(tmp_path):
@@ -141,11 +134,11 @@ def test_a_file_of_traffic_has_no_collectives_to_count(tmp_path):
 def test_an_error_comes_without_the_hints_of_a_result(tmp_path):
     (tmp_path / "short.csv").write_text("rank,node\n0,0\n")
     words = ["evaluate", "ft.S.8", str(tmp_path / "short.csv"), "-t", "mesh:8"]
-    result = CliRunner().invoke(app, words)
+    result = invoke(words)
     assert result.exit_code == 2
     assert re.fullmatch(r"hopmap: .*: expected 8.*\n", result.stderr)
     words = ["generate", "ft", "--ranks", "8", "--out", str(tmp_path / "ft.npz")]
-    assert "hopmap matrix ft.S.8 --collectives expand" in CliRunner().invoke(app, words).stderr
+    assert "hopmap matrix ft.S.8 --collectives expand" in invoke(words).stderr
 
 
 def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
@@ -167,6 +160,7 @@ def test_expanded_collectives_take_the_algorithms_that_are_named(tmp_path):
     assert as_json("matrix", "lu.S.4", *words)["messages"] == facts["messages"]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_matrix_draws_the_spy_plot(tmp_path):
     assert "written" in hopmap("matrix", LU, "--plot", tmp_path / "spy.png")
     assert (tmp_path / "spy.png").read_bytes().startswith(b"\x89PNG")
@@ -202,16 +196,14 @@ def test_counts_beside_an_archive_are_named_and_taken(ring, tmp_path):
     assert (facts["pairs"], facts["bytes"]) == (8, 6400)
     assert facts["notes"] == {"calls of alltoallv whose pairs are counted beside the trace": 1}
     (ring / "traces.counts").write_text(f"rank,call,peer,bytes\n{table[:-3]}")
-    result = CliRunner().invoke(
-        app, ["matrix", str(ring), "--collectives", "expand", "--out", str(out)]
-    )
+    result = invoke(["matrix", str(ring), "--collectives", "expand", "--out", str(out)])
     assert result.exit_code == 2
     assert "rank 7, call 0: 8 bytes in all: expected 800" in result.stderr.replace("\n", " ")
 
 
 def test_what_cannot_be_or_is_not_looked_through_is_said(ring, monkeypatch):
     def said(command="info"):
-        done = CliRunner().invoke(app, [command, str(ring)])
+        done = invoke([command, str(ring)])
         assert done.exit_code == 0
         return done.stderr
 
@@ -242,6 +234,6 @@ def test_several_processes_say_the_same(tmp_path):
 
 
 def test_what_one_process_reads_says_so():
-    found = CliRunner().invoke(app, ["info", "lu.S.4", "--workers", "2"])
+    found = invoke(["info", "lu.S.4", "--workers", "2"])
     assert found.exit_code == 2
     assert "no OTF2 archive" in found.stderr or "no OTF2 archive" in str(found.exception)

@@ -1,11 +1,9 @@
 """One-sided operations on the command line: how many there are, counted or not."""
 
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.traces import load_traffic, write_trace
-from support.commands import as_json, hopmap
+from support.commands import as_json, hopmap, invoke
 from support.made_traces import fence, get, made_window, put, recv, send, window_trace
 
 
@@ -28,7 +26,7 @@ def archive(tmp_path):
 
 def said_by(*words):
     """All that a command prints, in one line."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = invoke(words)
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())
 

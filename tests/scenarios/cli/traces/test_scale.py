@@ -3,12 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from hopmap.scenarios.cli.app import app
 from hopmap.traces import load_traffic, nas_folded, nas_traffic
 from hopmap.traces.sources import open_source
-from support.commands import as_json, failed, hopmap
+from support.commands import as_json, failed, hopmap, invoke
 from support.made_traces import differences
 
 TWO, THREE = ["ep.A.16", "ep.A.64"], ["ep.A.16", "ep.A.64", "ep.A.128"]
@@ -72,7 +70,7 @@ def test_what_cannot_be_scaled_is_a_line(words, said, tmp_path):
 
 @pytest.mark.parametrize("text", ["scaled:", "scaled:64", "scaled:x,lu.W.16", "scaled:64,,lu.W.16"])
 def test_a_name_that_makes_no_sense(text):
-    found = CliRunner().invoke(app, ["info", text])
+    found = invoke(["info", text])
     assert found.exit_code == 2
     assert "expected scaled:RANKS,TRACE,..." in found.stderr
     assert json.dumps(text)[1:-1] in found.stderr

@@ -326,22 +326,22 @@ def test_collectives_are_counted_as_score_p_does(tmp_path):
     assert collectives(trace, Collective.ALLTOALLV) == [(-1, 52, 52)] * 2
 
 
-@pytest.mark.parametrize("name", [n for n, layout in zip(NAMES, LAYOUTS, strict=True) if layout])
-def test_every_function_is_stepped_over(tmp_path, name):
+def test_every_function_is_stepped_over(tmp_path):
     values = {"q": 1, "i": 0, "h": 2, "b": 1, "A": [0], "H": [9], "B": [1], "S": [], "C": b"text"}
-    values |= {"D": [b"a", b"bc"], "R": [[1, 2, 3]], "E": []}
-    arguments = [values[letter] for letter in LAYOUTS[NAMES.index(name)] if letter not in "?)"]
-    rank = Rank()
-    if "E" in LAYOUTS[NAMES.index(name)]:
-        pytest.skip("arrays of arrays of texts are not written here")
-    rank.call(name.removeprefix("MPI_"), *arguments).call("Barrier", WORLD)
-    try:
-        trace = read(tmp_path, [rank])
-    except TraceError as error:  # arguments that make no sense, but were read
-        assert ": function" not in str(error)
-        assert "cut" not in str(error)
-        return
-    assert Collective.BARRIER in trace.records.operation
+    values |= {"D": [b"a", b"bc"], "R": [[1, 2, 3]]}
+    read_well = 0
+    for name, layout in zip(NAMES, LAYOUTS, strict=True):
+        if not layout or "E" in layout:  # arrays of arrays of texts are not written here
+            continue
+        arguments = [values[letter] for letter in layout if letter not in "?)"]
+        rank = Rank().call(name.removeprefix("MPI_"), *arguments).call("Barrier", WORLD)
+        try:
+            assert Collective.BARRIER in read(tmp_path, [rank]).records.operation, name
+            read_well += 1
+        except TraceError as error:  # arguments that make no sense, but were read
+            assert ": function" not in str(error), name
+            assert "cut" not in str(error), name
+    assert read_well > 150
 
 
 def test_a_cut_file_is_one_clear_line(tmp_path):

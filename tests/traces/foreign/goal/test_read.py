@@ -14,6 +14,7 @@ from hopmap.traces.foreign.goal.binary import COOKIE, USED_UP
 from hopmap.traces.foreign.goal.read import read_goal
 from hopmap.traces.foreign.schedule import Task
 from hopmap.traces.sources import open_source
+from support import about
 
 TEXT = """// a schedule
 num_ranks 2
@@ -134,9 +135,8 @@ def test_the_binary_of_loggopsim2_has_wider_operations(tmp_path, more):
         read(tmp_path, bytes(data))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
+def test_a_wrong_statement_is_named(tmp_path):
+    for old, new, said in [
         ("l2 requires l1", "l2 requires l9", "labels of operations that stand above"),
         ("l2 requires l1", "l2 wants l1", "a label and a colon"),
         ("l1: calc 100", "l1: think 100", "send SIZEb to RANK"),
@@ -156,13 +156,12 @@ def test_the_binary_of_loggopsim2_has_wider_operations(tmp_path, more):
         ("cpu 2", "cpu -1", "a whole number >= 0"),
         ("cpu 2", "nic 2", "tag, cpu or nic with a number"),
         ("rank 1 {", "rank 2 {", "R below N"),
-    ],
-)
-def test_a_wrong_statement_is_named(tmp_path, old, new, said):
-    with pytest.raises(TraceError) as error:
-        read(tmp_path, TEXT.replace(old, new, 1))
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
+    ]:
+        with about(old, new, said):
+            with pytest.raises(TraceError) as error:
+                read(tmp_path, TEXT.replace(old, new, 1))
+            assert said in str(error.value)
+            assert "\n" not in str(error.value)
 
 
 def test_a_line_is_named_by_its_number(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
+from support import about
 
 from ..read_back import collectives, kinds, pairs
 from .written import HEAD, INT, Rank, read, write
@@ -241,9 +242,8 @@ def test_alltoallv_and_alltoallw_have_a_size_for_each_way(tmp_path):
     assert trace.ignored == {"MPI_Alltoallw, types taken for bytes, in": 2}
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
+def test_a_wrong_line_is_named(tmp_path):
+    for line, said in [
         ("MPI_Barrier:1.0:6000,2,2:2.0", "MPI_Barrier with comm"),
         ("MPI_Send:1.0:7:10:1,4,4:1:0:6000,0,2", "MPI_Send with buf, count, type"),
         ("MPI_Send:1.0:7:x:1,4,4:1:0:6000,0,2:2.0", "whole number for count"),
@@ -254,15 +254,14 @@ def test_alltoallv_and_alltoallw_have_a_size_for_each_way(tmp_path):
         ("nonsense", "a call like MPI_Send:begin:arguments:end"),
         ("MPI_Bcast:x:7:1:1,4,4:0:6000,0,2:2.0", "times in microseconds"),
         ("MPI_Bcast:1.0:7:1:1,4,4:3:6000,0,2:2.0", "MPI_Bcast with buf, count, type, root"),
-    ],
-)
-def test_a_wrong_line_is_named(tmp_path, line, said):
-    a, b = Rank(0, 2), Rank(1, 2)
-    a.lines.append(line)
-    with pytest.raises(TraceError) as error:
-        read(tmp_path, [a, b])
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
+    ]:
+        with about(line, said):
+            a, b = Rank(0, 2), Rank(1, 2)
+            a.lines.append(line)
+            with pytest.raises(TraceError) as error:
+                read(tmp_path, [a, b])
+            assert said in str(error.value)
+            assert "\n" not in str(error.value)
 
 
 def test_a_cut_file_is_refused_or_told(tmp_path):

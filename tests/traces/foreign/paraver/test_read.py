@@ -10,6 +10,7 @@ import pytest
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
 from hopmap.traces.sources import open_source
+from support import about
 
 from ..read_back import kinds, pairs
 
@@ -201,16 +202,17 @@ def test_one_wait_is_for_the_oldest_send_of_its_own_rank(tmp_path):
     assert kinds(read, 0)[4:8] == ["MPI_Wait", "ISEND_COMPLETE", "MPI_Waitall", "ISEND_COMPLETE"]
 
 
-@pytest.mark.parametrize("send", ["Isend", "Ibsend", "Issend", "Irsend", "Start", "Startall"])
-@pytest.mark.parametrize("end", ["Wait", "Waitany", "Waitsome", "Waitall", "Testall"])
-def test_every_send_that_does_not_block_is_over_with_a_wait(tmp_path, send, end):
-    trace = Trace(2).call(0, 10, 20, POINT, 90).call(0, 30, 40, POINT, 91)
-    trace.call(1, 10, 20, POINT, 2).talk(0, 1, 12, 13, 14, 8)
-    pcf = PCF.replace("6  MPI_Waitall\n", f"90  MPI_{send}\n91  MPI_{end}\n")
-    assert kinds(write(tmp_path, trace, pcf).trace(), 0)[1:] == [
-        "ISEND",
-        *(f"MPI_{end}", "ISEND_COMPLETE"),
-    ]
+def test_every_send_that_does_not_block_is_over_with_a_wait(tmp_path):
+    for end in ["Wait", "Waitany", "Waitsome", "Waitall", "Testall"]:
+        for send in ["Isend", "Ibsend", "Issend", "Irsend", "Start", "Startall"]:
+            with about(end, send):
+                trace = Trace(2).call(0, 10, 20, POINT, 90).call(0, 30, 40, POINT, 91)
+                trace.call(1, 10, 20, POINT, 2).talk(0, 1, 12, 13, 14, 8)
+                pcf = PCF.replace("6  MPI_Waitall\n", f"90  MPI_{send}\n91  MPI_{end}\n")
+                assert kinds(write(tmp_path, trace, pcf).trace(), 0)[1:] == [
+                    "ISEND",
+                    *(f"MPI_{end}", "ISEND_COMPLETE"),
+                ]
 
 
 def test_a_wait_for_a_receive_completes_no_send(tmp_path):
@@ -218,7 +220,7 @@ def test_a_wait_for_a_receive_completes_no_send(tmp_path):
     trace.call(0, 2, 4, POINT, 4).call(1, 1, 5, POINT, 1).call(1, 10, 20, POINT, 2)
     trace.talk(1, 0, 2, 3, 35, 8).talk(0, 1, 12, 13, 14, 8)
     assert kinds(write(tmp_path, trace).trace(), 0)[4:] == [
-        *("MPI_Wait", "IRECV", "MPI_Wait", "ISEND_COMPLETE"),
+        *("MPI_Wait", "IRECV", "MPI_Wait", "ISEND_COMPLETE")
     ]
 
 
@@ -279,9 +281,8 @@ def test_calls_of_threads_are_calls_of_their_task(tmp_path, threads):
     assert read.time[: read.offsets[1]].tolist() == pytest.approx([1e-8, 1e-8, 4e-8, *[4e-8] * 3])
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
+def test_a_wrong_line_is_named(tmp_path):
+    for line, said in [
         ("4:1:1:1:1:0", "a record of kind 1, 2 or 3"),
         ("2:1:1:3:1:0:50000001:1", "a task from 1 to 2"),
         ("2:1:1:1:1:0:50000001:1:7", "pairs of type and value"),
@@ -291,15 +292,14 @@ def test_calls_of_threads_are_calls_of_their_task(tmp_path, threads):
         ("2:1:1:1:1:90:50000002:10:50100004:77", "communicator 77"),
         (f"2:1:1:1:1:90:50000002:10:50100001:{2**60}", f"run.prv: allreduce of {2**60} bytes"),
         ("c:1:15:2:1", "expected 2 as line 1 says"),
-    ],
-)
-def test_a_wrong_line_is_named(tmp_path, line, said):
-    trace = talking()
-    trace.lines.append(line)
-    with pytest.raises(TraceError) as error:
-        write(tmp_path, trace).trace()
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
+    ]:
+        with about(line, said):
+            trace = talking()
+            trace.lines.append(line)
+            with pytest.raises(TraceError) as error:
+                write(tmp_path, trace).trace()
+            assert said in str(error.value)
+            assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("head", ["#Paraver", "#Paraver (x):1_ns:1(4):2:2(1:1,1:1),0", "#Paraver (x):1_ns:1(4):1:0(),0"])  # fmt: skip  # noqa: E501

@@ -13,6 +13,7 @@ from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.sources import open_source
+from support import about
 from support.slow import examples
 
 from ..read_back import collectives, kinds, pairs
@@ -93,12 +94,13 @@ COLLECTIVES = {
 }
 
 
-@pytest.mark.parametrize("line", COLLECTIVES)
-def test_every_collective_has_its_root_and_bytes_where_simgrid_writes_them(tmp_path, line):
-    written = line.replace("reduce_scatter", "reducescatter")
-    ranks = [[written.replace("MINE", str(count))] for count in (1, 2, 7)]
-    operation = Collective[line.split()[0].upper()]
-    assert collectives(write(tmp_path, *ranks).trace(), operation) == COLLECTIVES[line]
+def test_every_collective_has_its_root_and_bytes_where_simgrid_writes_them(tmp_path):
+    for line in COLLECTIVES:
+        with about(line):
+            written = line.replace("reduce_scatter", "reducescatter")
+            ranks = [[written.replace("MINE", str(count))] for count in (1, 2, 7)]
+            operation = Collective[line.split()[0].upper()]
+            assert collectives(write(tmp_path, *ranks).trace(), operation) == COLLECTIVES[line]
 
 
 def test_sendrecv_names_its_target_first_and_then_its_source(tmp_path):
@@ -232,9 +234,8 @@ def test_programs_come_back(tmp_path_factory, lists):
     assert np.allclose(times(again, "simpy"), times(program, "simpy"), rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
+def test_a_wrong_line_is_named(tmp_path):
+    for line, said in [
         ("jump 1", "one of init, finalize, send"),
         ("send 1 0", "send partner tag bytes"),
         ("send 7 0 1", "a partner below 2"),
@@ -244,16 +245,15 @@ def test_programs_come_back(tmp_path_factory, lists):
         ("wait 0 1", "source, target and tag"),
         ("bcast 5 9", "a root below 2"),
         ("gatherv 5 1", "gatherv with a number for each rank"),
-    ],
-)
-def test_a_wrong_line_is_named(tmp_path, line, said):
-    source = write(tmp_path, ["barrier"], ["barrier"])
-    file = tmp_path / "r1.tit"
-    file.write_text(file.read_text().replace("barrier", line))
-    with pytest.raises(TraceError) as error:
-        source.trace()
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
+    ]:
+        with about(line, said):
+            source = write(tmp_path, ["barrier"], ["barrier"])
+            file = tmp_path / "r1.tit"
+            file.write_text(file.read_text().replace("barrier", line))
+            with pytest.raises(TraceError) as error:
+                source.trace()
+            assert said in str(error.value)
+            assert "\n" not in str(error.value)
 
 
 def test_ranks_that_are_missing_are_named(tmp_path):

@@ -1,0 +1,36 @@
+"""What a mapping costs, as the compiled functions of `cost_kernels` take it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hopmap.topologies.routing import Router
+
+HOPS = 0
+NEAR = 1
+
+
+class CostModel(NamedTuple):
+    """What a mapping costs: a sum over pairs that talk, to be minimised.
+
+    Attributes
+    ----------
+    router : Router
+        Distances; the same in both directions.
+    kind : int
+        HOPS: a pair costs its weight per hop. NEAR: a pair within one hop earns its weight.
+    indptr : ndarray(int64, shape=(slots + 1,))
+        Peers of rank r are ``peer[indptr[r]:indptr[r + 1]]``; dummy ranks have none.
+    peer, weight : ndarray(int64, shape=(2 * undirected pairs,))
+        The other rank and the weight of the pair, both directions added up; no self pairs.
+    """
+
+    router: Router
+    kind: int
+    indptr: NDArray[np.int64]
+    peer: NDArray[np.int64]
+    weight: NDArray[np.int64]

@@ -1,0 +1,33 @@
+"""Compiled sorting by keys: numba's own sorts take a second of compiling for every kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.compilation import subroutine
+
+
+@subroutine
+def sort_by(key: NDArray[np.int64], items: NDArray[np.int64], spare: NDArray[np.int64]) -> None:
+    """Sort items by their keys in place, equal ones as they are, by merging runs."""
+    n = len(items)
+    width = 1
+    while width < n:
+        for lo in range(0, n - width, 2 * width):
+            mid, hi = lo + width, min(lo + 2 * width, n)
+            if key[items[mid - 1]] <= key[items[mid]]:
+                continue
+            for i in range(lo, mid):
+                spare[i] = items[i]
+            left, right = lo, mid
+            for i in range(lo, hi):
+                if left == mid:
+                    break
+                if right < hi and key[items[right]] < key[spare[left]]:
+                    items[i] = items[right]
+                    right += 1
+                else:
+                    items[i] = spare[left]
+                    left += 1
+        width *= 2
