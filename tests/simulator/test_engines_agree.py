@@ -74,7 +74,7 @@ limits = st.fixed_dictionaries(
 )
 
 
-@examples(300)
+@examples(160)
 @given(random_runs(), limits, st.booleans(), st.sampled_from([0, 7]))
 def test_both_let_packets_wait_for_the_same_room(run, few, record_operations, record_links):
     program, topology, node_of, parameters = run

@@ -71,7 +71,7 @@ def test_the_pairs_behind_a_server_carry_all_its_bytes(mg):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(run=any_runs())
 def test_what_is_not_doubled_would_change_nothing(run):
     program, topology, node_of, parameters = run

@@ -126,7 +126,7 @@ def test_every_engine_names_a_deadlock_in_the_same_words(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_counts_progress_and_repeats_itself(engine):
-    count = 3000
+    count = 1000
     program = program_of(
         "many",
         [
