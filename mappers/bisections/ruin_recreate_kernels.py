@@ -190,8 +190,8 @@ def divide(
     for u in range(len(vertices)):
         vertices[u] = u
     part = np.empty(room[parts], dtype=np.int64)
-    first, last = np.zeros(parts, dtype=np.int64), np.full(parts, parts)  # of what is to be split
-    waiting = 1
+    first, last = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.int64)
+    last[0], waiting = parts, 1  # parts first[k] to last[k] are to be split
     while waiting > 0:
         waiting -= 1
         lo, hi = first[waiting], last[waiting]

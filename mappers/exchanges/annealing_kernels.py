@@ -123,7 +123,7 @@ def anneal(
     return saved
 
 
-@subroutine(inline="always")
+@subroutine
 def _reprice(
     router: Router,
     kind: int,
