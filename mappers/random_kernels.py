@@ -13,7 +13,7 @@ import numpy as np
 from hopmap.compilation import subroutine
 
 
-@subroutine(inline="always")
+@subroutine
 def following(state: np.uint64) -> np.uint64:
     """Return the next state."""
     state ^= state >> np.uint64(12)
@@ -22,7 +22,7 @@ def following(state: np.uint64) -> np.uint64:
     return state
 
 
-@subroutine(inline="always")
+@subroutine
 def below(state: np.uint64, bound: int) -> Any:
     """Return the state's number, 0..bound-1; bound below 2^32."""
     mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)

@@ -1,6 +1,8 @@
-"""Compiled sorting by keys: numba's own sorts take a second of compiling for every kernel."""
+"""Compiled sorting: numba's own sorts take a second to compile."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,3 +33,19 @@ def sort_by(key: NDArray[np.int64], items: NDArray[np.int64], spare: NDArray[np.
                     items[i] = spare[left]
                     left += 1
         width *= 2
+
+
+@subroutine
+def grouped(block: NDArray[Any], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Vertices of every block b, in order: ``members[starts[b]:starts[b + 1]]``."""
+    starts = np.zeros(blocks + 1, dtype=np.int64)
+    for b in block:
+        starts[b + 1] += 1
+    for b in range(blocks):
+        starts[b + 1] += starts[b]
+    members = np.empty(len(block), dtype=np.int64)
+    fill = starts.copy()
+    for u in range(len(block)):
+        members[fill[block[u]]] = u
+        fill[block[u]] += 1
+    return starts, members

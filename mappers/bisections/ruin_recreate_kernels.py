@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.random_kernels import below, following
+from hopmap.mappers.sort_kernels import grouped
 
 from .halving_kernels import TRIES, bisect
 
@@ -90,22 +91,6 @@ def recreate(
             members[starts[chosen[part[u]]] + fill[part[u]]] = here[u]
             fill[part[u]] += 1
     return saved
-
-
-@subroutine
-def grouped(block: NDArray[np.int64], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Vertices of every block b: ``members[starts[b]:starts[b + 1]]``."""
-    starts = np.zeros(blocks + 1, dtype=np.int64)
-    for b in block:
-        starts[b + 1] += 1
-    for b in range(blocks):
-        starts[b + 1] += starts[b]
-    members = np.empty(len(block), dtype=np.int64)
-    fill = starts.copy()
-    for u in range(len(block)):
-        members[fill[block[u]]] = u
-        fill[block[u]] += 1
-    return starts, members
 
 
 @subroutine
@@ -190,8 +175,8 @@ def divide(
     for u in range(len(vertices)):
         vertices[u] = u
     part = np.empty(room[parts], dtype=np.int64)
-    first, last = np.zeros(parts, dtype=np.int64), np.full(parts, parts)  # of what is to be split
-    waiting = 1
+    first, last = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.int64)
+    last[0], waiting = parts, 1  # parts first[k] to last[k] are to be split
     while waiting > 0:
         waiting -= 1
         lo, hi = first[waiting], last[waiting]

@@ -78,7 +78,7 @@ class Best(NamedTuple):
     measures: NDArray[np.int64]
 
 
-@subroutine(inline="always")
+@subroutine
 def _eighth(load: int, unit: float) -> float:
     x = load / unit
     x *= x
@@ -205,7 +205,7 @@ def _loads(load: NDArray[np.int64], goal: int) -> tuple[int, int, int, int]:
     return total, highest, reach, above
 
 
-@subroutine(inline="always")
+@subroutine
 def _changes(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],
@@ -246,7 +246,7 @@ def _changes(
     return count
 
 
-@subroutine(inline="always")
+@subroutine
 def _move(
     indptr: NDArray[np.int64],
     peer: NDArray[np.int64],

@@ -124,7 +124,7 @@ def anneal(
     return saved
 
 
-@subroutine(inline="always")
+@subroutine
 def _reprice(
     router: Router,
     kind: int,

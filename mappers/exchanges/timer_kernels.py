@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.sort_kernels import grouped
 
 
 @subroutine
@@ -346,8 +347,7 @@ def assemble(
         if label_of[v] < 0 and at[v] == node[held[v]] and not taken[held[v]]:
             label_of[v] = held[v]
             taken[held[v]] = True
-    by_node = np.argsort(node, kind="mergesort")
-    following = np.cumsum(room) - room
+    following, by_node = grouped(node, len(room))
     for v in range(vertices):
         if label_of[v] < 0:
             p = at[v]

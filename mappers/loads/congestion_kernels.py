@@ -14,7 +14,7 @@ from hopmap.mappers.random_kernels import below, following
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
 
 
-@subroutine(inline="always")
+@subroutine
 def _power(load: int, unit: float, squarings: int) -> float:
     """(load / unit)^(2^squarings), by squarings alone: the same bits on every machine."""
     x = load / unit

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.sort_kernels import sort_by
 
 from .blocks_kernels import loads
 from .flow_kernels import Network, balanced_cut
@@ -43,7 +44,8 @@ def recut(
     total = 0.0
     for _ in range(turns):
         keys, ends = _borders(indptr, peer, block, active)
-        order = np.argsort(keys, kind="mergesort")
+        order = np.arange(len(keys))
+        sort_by(keys, order, np.empty_like(order))
         changed = np.zeros(blocks, dtype=np.bool_)
         first = 0
         while first < len(order):

@@ -15,6 +15,7 @@ from hopmap.compilation import njit, subroutine
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, contract, match
 from hopmap.mappers.random_kernels import below, following
+from hopmap.mappers.sort_kernels import grouped
 
 
 @njit
@@ -50,14 +51,13 @@ def split_domains(
     """
     local = np.full(len(size), -1, dtype=np.int64)
     members = [np.empty(0, dtype=np.int64) for _ in domains]
-    order = np.argsort(domain_of, kind="mergesort")
-    starts = np.searchsorted(domain_of[order], np.arange(len(domains) + 1))
+    starts, order = grouped(domain_of, len(domains))
     for d in range(len(domains)):
         members[d] = order[starts[d] : starts[d + 1]]
     for d in range(len(domains)):
         if not split[d]:
             continue
-        lo, mid, hi, first = domains[d]
+        lo, mid, hi, first = domains[d, 0], domains[d, 1], domains[d, 2], domains[d, 3]
         here = members[d]
         entries, total = 0, 0
         for i in range(len(here)):

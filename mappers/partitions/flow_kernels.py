@@ -126,7 +126,7 @@ def _distances(net: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return level, many
 
 
-@subroutine(inline="always")
+@subroutine
 def _less(capacity: float, sent: float) -> float:
     """Return what is left, nothing if it is tiny."""
     left = capacity - sent

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
+from hopmap.mappers.sort_kernels import grouped, sort_by
 
 
 class Graph(NamedTuple):
@@ -54,8 +55,7 @@ def induced(graph: Graph, members: NDArray[np.int64], number: NDArray[np.int64])
 def contracted(graph: Graph, block: NDArray[np.int64], blocks: int) -> Graph:
     """Graph of the blocks; the edges between two blocks become one with the sum of the weights."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
-    members = np.argsort(block, kind="mergesort")
-    begin = np.searchsorted(block[members], np.arange(blocks + 1))
+    begin, members = grouped(block, blocks)
     starts = np.zeros(blocks + 1, dtype=np.int64)
     peers = np.empty(len(peer), dtype=np.int64)
     weights = np.empty(len(peer), dtype=np.int64)
@@ -105,9 +105,16 @@ def fit(graph: Graph, block: NDArray[np.int64], capacity: NDArray[np.int64]) -> 
     targets = np.empty(len(block), dtype=np.int64)
     losses = np.empty(len(block), dtype=np.int64)
     movable = np.empty(len(block), dtype=np.int64)
-    while (size > capacity).any():
+    order, other = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=np.int64)
+    while True:
         # Vertices without a neighbour in a block with room go to the emptiest.
-        spare = np.argmax(capacity - size)
+        spare, over = 0, False
+        for b in range(len(size)):
+            over = over or size[b] > capacity[b]
+            if capacity[b] - size[b] > capacity[spare] - size[spare]:
+                spare = b
+        if not over:
+            break
         count = 0
         for v in range(len(block)):
             own = block[v]
@@ -123,10 +130,12 @@ def fit(graph: Graph, block: NDArray[np.int64], capacity: NDArray[np.int64]) -> 
             movable[count] = v
             targets[count] = target
             losses[count] = near[own] - near[target]
+            order[count] = count
             count += 1
             for i in range(indptr[v], indptr[v + 1]):
                 near[block[peer[i]]] = 0
-        for k in np.argsort(losses[:count], kind="mergesort"):
+        sort_by(losses, order[:count], other)
+        for k in order[:count]:
             v, target = movable[k], targets[k]
             own = block[v]
             if size[own] > capacity[own] and size[target] < capacity[target]:
