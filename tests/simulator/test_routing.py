@@ -228,7 +228,7 @@ limits = st.fixed_dictionaries(
 )
 
 
-@examples(200)
+@examples(120)
 @given(random_runs(), ways, limits)
 def test_both_engines_send_packets_the_same_ways_among_finite_buffers(run, way, few):
     program, topology, node_of, parameters = chosen(run, way)
