@@ -14,7 +14,7 @@ from hopmap.topologies import (
     topology_from_spec,
 )
 from hopmap.traces import Traffic, stencil_traffic
-from support.cases import case
+from support import about
 from support.pairs import all_pairs
 from support.slow import slow
 
@@ -121,7 +121,7 @@ CASES = {
 def test_the_mapping_is_valid_on_any_nodes_for_any_number_of_ranks(name, cases):
     for mapper, *values in CASES[cases]:
         if mapper == name:
-            with case(*values):
+            with about(*values):
                 expect_valid(name, *values)
 
 
@@ -190,7 +190,7 @@ IMPROVED = all_pairs(IMPROVERS, SPECS, [*OBJECTIVES, LOAD], fits=may_improve)
 def test_what_starts_from_a_mapping_never_worsens_its_objective(name):
     for mapper, spec, objective in IMPROVED:
         if mapper == name:
-            with case(spec, objective):
+            with about(spec, objective):
                 expect_no_worse(name, spec, objective)
 
 
