@@ -148,7 +148,7 @@ def test_a_machine_of_another_kind_is_refused_in_one_line(name):
         if makes_sense(name, topology):
             continue  # mapped: the test above
         with (
-            case(topology.spec),
+            about(topology.spec),
             pytest.raises(MappingError, match=rf"^mapper {name}: .*expected") as refused,
         ):
             map_ranks(random_traffic(int(topology.slots.sum())), topology, pipeline(name))
