@@ -179,7 +179,9 @@ def test_large_grids_are_refused_in_one_line(dims, spec, said):
     [
         ((6, 6), "5pt", True, "cluster:3*12", 36, 12),  # two rows each
         ((6, 6), "5pt", [True, False], "cluster:4*9", 36, 9),
-        ((3, 3, 3), "7pt", False, "cluster:3*9", 36, None),  # three layers
+        pytest.param(
+            (3, 3, 3), "7pt", False, "cluster:3*9", 36, None, marks=pytest.mark.slow
+        ),  # three layers
         ((4, 3, 3), "7pt", False, "cluster:3*12", 36, None),
         ((8, 8), "5pt", False, "cluster:4*16", 32, 8),
     ],
