@@ -72,25 +72,24 @@ def _limited(run: Any) -> bool:
 @overload(queue_up, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_queue_up(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
-        return lambda run, slot, now: _queue_up(run, slot, now)
+        return _queue_up
     return lambda run, slot, now: False  # noqa: ARG005
 
 
 @overload(enter_buffer, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_enter_buffer(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
-        return lambda run, slot, key, now: _enter_buffer(run, slot, key, now)
+        return _enter_buffer
     return lambda run, slot, key, now: False  # noqa: ARG005
 
 
 @overload(make_room, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_make_room(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _limited(run):
-        return lambda run, kind, item, now: _make_room(run, kind, item, now)
+        return _make_room
     return lambda run, kind, item, now: False  # noqa: ARG005
 
 
-@subroutine
 def _queue_up(run: State, slot: int, now: float) -> bool:
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
@@ -109,7 +108,6 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     return True
 
 
-@subroutine(forceinline=True)
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
     number = wide(packet["buffer"])
@@ -141,7 +139,6 @@ def _is_read(run: State, buffer: Any, now: float) -> bool:
     return bool(buffer["by"] >= 0)
 
 
-@subroutine(forceinline=True)
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     if kind == PASSED:
         come_to(run, PASSED, item, now)

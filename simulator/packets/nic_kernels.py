@@ -41,18 +41,17 @@ def _takes_turns(run: Any) -> bool:
 @overload(enter, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_enter(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _takes_turns(run):
-        return lambda run, slot, now: _enter(run, slot, now)
+        return _enter
     return lambda run, slot, now: False  # noqa: ARG005
 
 
 @overload(next_turn, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if _takes_turns(run):
-        return lambda run, number, now: _next_turn(run, number, now)
+        return _next_turn
     return lambda run, number, now: None  # noqa: ARG005
 
 
-@subroutine
 def _enter(run: State, slot: int, now: float) -> bool:
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
@@ -70,7 +69,6 @@ def _enter(run: State, slot: int, now: float) -> bool:
     return True
 
 
-@subroutine
 def _next_turn(run: State, number: int, now: float) -> None:
     queue = nth(run.nics.queues, number)
     queue["served"] = False

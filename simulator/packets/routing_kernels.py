@@ -52,7 +52,7 @@ def next_stop(run: State, packet: Any, key: int, now: float) -> int:
 @overload(set_out, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_set_out(run: Any, packet: Any, path: Any) -> Any:  # noqa: ARG001 (types)
     if "via" in packet.fields:
-        return lambda run, packet, path: _set_out(run, packet, path)
+        return _set_out
 
     def follow(run: Any, packet: Any, path: Any) -> None:  # noqa: ARG001
         packet["at"] = path + 1
@@ -63,7 +63,7 @@ def _compiled_set_out(run: Any, packet: Any, path: Any) -> Any:  # noqa: ARG001 
 @overload(next_stop, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_next_stop(run: Any, packet: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if "via" in packet.fields:
-        return lambda run, packet, key, now: _next_stop(run, packet, key, now)
+        return _next_stop
 
     def follow(run: Any, packet: Any, key: Any, now: Any) -> int:  # noqa: ARG001
         at = packet["at"]
@@ -73,7 +73,6 @@ def _compiled_next_stop(run: Any, packet: Any, key: Any, now: Any) -> Any:  # no
     return follow
 
 
-@subroutine
 def _set_out(run: State, packet: Any, path: int) -> None:
     if run.loop["routing"] == FIXED:
         packet["at"] = path + 1
@@ -86,7 +85,6 @@ def _set_out(run: State, packet: Any, path: int) -> None:
     packet["decided"] = run.loop["routing"] <= SPRAYING
 
 
-@subroutine
 def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
     stop = only_stop(run, packet)
     if stop == INNER:
@@ -139,16 +137,14 @@ def queue(run: State, link: int, now: float) -> float:
 @overload(queue, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_queue(run: Any, link: Any, now: Any) -> Any:  # noqa: ARG001 (types)
     if "buffer" in fields_of(run, "packets"):
-        return lambda run, link, now: _places(run, link, now)
-    return lambda run, link, now: _seconds(run, link, now)
+        return _places
+    return _seconds
 
 
-@subroutine
 def _seconds(run: State, link: int, now: float) -> float:
     return float(max(0.0, nth(run.servers, link)["free"] - now))
 
 
-@subroutine
 def _places(run: State, link: int, now: float) -> float:
     settle(run, link, now)
     channels = run.loop["channels"]

@@ -175,7 +175,7 @@ def _compiled_send_off(message: Any, packets: Any) -> Any:  # noqa: ARG001 (type
 @overload(came, jit_options=NO_WRAPPERS, strict=False)
 def _compiled_came(run: Any, slot: Any, whole: Any, at: Any) -> Any:  # noqa: ARG001 (types)
     if "under_way" in fields_of(run, "messages"):
-        return lambda run, slot, whole, at: _came_of_many(run, slot, whole, at)
+        return _came_of_many
 
     def in_order(run: Any, slot: Any, whole: Any, at: Any) -> None:
         if slot == whole:
@@ -186,7 +186,6 @@ def _compiled_came(run: Any, slot: Any, whole: Any, at: Any) -> Any:  # noqa: AR
     return in_order
 
 
-@subroutine
 def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
     message = nth(run.messages, whole)
     message["under_way"] -= 1
