@@ -126,7 +126,13 @@ class Names(ast.NodeVisitor):
         self.inner, self.used, self.origin, self.module = set(), [], {}, module
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
         self.inner |= {f.name for f in functions if "subroutine" in dict(decorators(f))}
-        self.apart = {dict(decorators(f)).get("overload") for f in functions}
+        overloads = [f for f in functions if "overload" in dict(decorators(f))]
+        self.apart = {dict(decorators(f))["overload"] for f in overloads} | {
+            node.value.id
+            for f in overloads
+            for node in ast.walk(f)
+            if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)
+        }
         self.visit(tree)
 
     def visit_FunctionDef(self, node):

@@ -6,6 +6,7 @@ Links here take no time, so that one place behind each is room enough, and turns
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -52,12 +53,12 @@ def from_one_node(senders, size):
 
 @engines
 @rooms
-@pytest.mark.parametrize("senders", [2, 5, 16])
-def test_equal_ranks_of_a_node_finish_within_a_packet_of_each_other(engine, senders, room):
-    times = delivered(*from_one_node(senders, 20 * PACKET), engine, network_buffer=room)
-    assert times == pytest.approx((np.arange(senders) + 1 + 19 * senders) * TICK, rel=1e-9)
-    one_by_one = delivered(*from_one_node(senders, 20 * PACKET), engine, nic="fifo")
-    assert one_by_one == pytest.approx((np.arange(senders) + 1) * 20 * TICK, rel=1e-9)
+def test_equal_ranks_of_a_node_finish_within_a_packet_of_each_other(engine, room):
+    for senders in (2, 5, 16):
+        times = delivered(*from_one_node(senders, 20 * PACKET), engine, network_buffer=room)
+        assert times == pytest.approx((np.arange(senders) + 1 + 19 * senders) * TICK, rel=1e-9)
+        one_by_one = delivered(*from_one_node(senders, 20 * PACKET), engine, nic="fifo")
+        assert one_by_one == pytest.approx((np.arange(senders) + 1) * 20 * TICK, rel=1e-9)
 
 
 @rooms
@@ -110,28 +111,25 @@ def test_control_messages_pass_by_bulk_data(engine, room):
 
 
 @engines
-@pytest.mark.parametrize("rails", [1, 2, 3])
-@pytest.mark.parametrize("switching", ["cut_through", "store_and_forward"])
-@pytest.mark.parametrize("eager_limit", [0, 2**60])
-def test_a_message_alone_takes_what_it_takes_first_come_first_served(
-    engine, rails, switching, eager_limit
-):
+def test_a_message_alone_takes_what_it_takes_first_come_first_served(engine):
     program = program_of("alone", [[("send", 1, 12_345)], [("recv", 0, 12_345)]])
-    parameters = Parameters(
-        packet_size=PACKET,
-        switching=switching,
-        eager_limit=eager_limit,
-        control_bytes=64,
-        injection_bandwidth=BANDWIDTH,
-    )
-    said = []
-    for more in ({}, {"nic": "round_robin", "nic_rails": rails}):
-        result = simulate(
-            program, torus((5,)), [0, 2], parameters=replace(parameters, **more), engine=engine
+    cases = product((1, 2, 3), ("cut_through", "store_and_forward"), (0, 2**60))
+    for rails, switching, eager_limit in cases:
+        parameters = Parameters(
+            packet_size=PACKET,
+            switching=switching,
+            eager_limit=eager_limit,
+            control_bytes=64,
+            injection_bandwidth=BANDWIDTH,
         )
-        columns = [result.finish, result.link_busy, result.link_waited, *result.injection]
-        said.append([column.tobytes() for column in columns])
-    assert said[0] == said[1]
+        said = []
+        for more in ({}, {"nic": "round_robin", "nic_rails": rails}):
+            result = simulate(
+                program, torus((5,)), [0, 2], parameters=replace(parameters, **more), engine=engine
+            )
+            columns = [result.finish, result.link_busy, result.link_waited, *result.injection]
+            said.append([column.tobytes() for column in columns])
+        assert said[0] == said[1], (rails, switching, eager_limit)
 
 
 @engines
