@@ -15,6 +15,7 @@ def test_the_command_of_table_2_ends_where_it_is_told_to(compiled, capsys):
     assert capsys.readouterr().out.count("True") == 1
 
 
+@pytest.mark.slow
 def test_table_3_larger_neighbourhoods_gain_more(compiled, capsys):
     """Over all sizes the paper has 3.9, 9.5, 19.1 and 19.7 %, and N_p as N_2."""
     overall = neighbourhoods(largest=128, exponent=11)

@@ -207,6 +207,7 @@ def test_matching_leaves_exactly_as_many_groups_as_are_asked_for(n, seed):
     assert np.bincount(group_of).max() <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["mesh", "torus", "haec"])
 @pytest.mark.parametrize("app", ["cg", "amg"])
 @pytest.mark.parametrize("quantity", ["count", "size"])

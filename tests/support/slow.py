@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 
-SHARE = {"of": 4}  # of the examples; 1 where slow tests run as well: tests/conftest.py
+SHARE = {"of": 5}  # of the examples; 1 where slow tests run as well: tests/conftest.py
 
 
 def slow(*values: object) -> list:

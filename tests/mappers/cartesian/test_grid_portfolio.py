@@ -156,6 +156,7 @@ def test_a_grid_in_any_numbering_is_mapped_as_well():
     assert measures(other, topology, node_of, "sum") == (28, 7)
 
 
+@pytest.mark.slow
 def test_large_grids_are_mapped_too():
     """512 x 512 ranks: no rounds of annealing, exchanges that gain."""
     traffic, topology = stencil_traffic((512, 512), "5pt"), topology_from_spec("cluster:8192*32")

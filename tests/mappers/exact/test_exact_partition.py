@@ -174,6 +174,7 @@ def test_large_grids_are_refused_in_one_line(dims, spec, said):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dims", "stencil", "periodic", "spec", "total", "worst"),
     [

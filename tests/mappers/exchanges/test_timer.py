@@ -39,6 +39,7 @@ def test_random_mappings_get_better(spec):
     assert after < before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "start"),
     [("mesh:16x16", "identity"), ("mesh:8x8x8", "identity"), ("torus:8x8x8", "greedy_min")],

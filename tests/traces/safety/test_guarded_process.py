@@ -60,6 +60,7 @@ def test_a_crash_is_told_with_its_place_and_prints_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_loop_is_ended_unless_it_makes_progress():
     def loop(line):
         while True:
