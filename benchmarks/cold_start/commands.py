@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[float | None, float | None]] = {
     "--help": (None, 0.25),
     "list mappers": (None, 0.45),
     "info mg.npz": (None, 0.45),
-    "export m.csv --to slurm --out x": (None, 0.45),
+    "export m.csv --to slurm -t torus:4x2x2 --out x": (None, 0.45),
     "info MG": (None, 1.0),
     "evaluate mg.npz m.csv -t torus:4x2x2": (None, 1.1),
     "map mg.npz -t torus:4x2x2 -m hilbert": (None, 1.1),
