@@ -9,11 +9,12 @@ import sys
 from collections import defaultdict
 from contextlib import contextmanager
 
+import numba
 import numpy as np
 import pytest
 from numba.core import event
 
-from hopmap.compilation import cache_folder, njit, subroutine
+from hopmap.compilation import cache_folder, subroutine
 from hopmap.scenarios.cli import compiling, console, precompile
 from hopmap.scenarios.cli.compiling import watch_compiler
 from hopmap.scenarios.cli.console import working
@@ -82,7 +83,7 @@ def test_while_functions_compile_it_is_said_which_and_how_many_are_done():
     def inner(x):
         return x + 1
 
-    @njit
+    @numba.njit  # ours would be cached from the second run of this test on
     def outer(x):
         return 2 * inner(x)
 
