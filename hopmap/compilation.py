@@ -1,9 +1,9 @@
 """numba's decorators as hopmap uses them: compiled code is kept, and never outlives its source.
 
-numba keeps compiled code beside the source and stamps it with the function's own file alone, so a
-kernel would go on running the old version of a function of another file. Here each module has a
-cache folder whose name holds the digest of the module and of all that it imports of hopmap. All
-folders lie in ``NUMBA_CACHE_DIR``, or in ``hopmap`` in the user's folder for caches. numba itself
+numba caches compiled code next to the source, and checks the time stamp of that one file. A kernel
+would keep running the old version of a function from another file. Here each module has a cache
+folder whose name holds the digest of the module and of all that it imports from hopmap. All folders
+lie in ``NUMBA_CACHE_DIR``, or in ``hopmap`` in the user's folder for caches. numba itself
 tells processors and its own versions apart.
 """
 
@@ -31,7 +31,9 @@ from .source_files import PACKAGE, digest_of, sources_of
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of what only compiled code calls; wrappers are most of compiling a small function."""
+"""Options of functions that only kernels call; wrappers cost most of compiling a small function."""
+
+_ONE_THREAD = threading.RLock()
 
 UNUSED_DAYS = 30
 """Days after which the cache folder of a version that nobody used is removed."""
@@ -46,10 +48,18 @@ def njit(**options: Any) -> Callable[[Function], Function]: ...
 
 
 def njit(function: Any = None, /, **options: Any) -> Any:
-    """`numba.njit` that caches what it compiles, for kernels that Python calls."""
+    """`numba.njit` for kernels that Python calls: it caches compiled code in the module's folder.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What to compile; without it, a decorator is returned.
+    **options
+        As of `numba.njit`.
+    """
     if function is None:
         return lambda function: njit(function, **options)
-    with _caching_in(cache_folder_of(function)):
+    with _caching_in(_folder_of(Path(function.__code__.co_filename))):
         settings = {"no_cfunc_wrapper": True} | options
         return numba.njit(cache=True, **settings)(function)
 
@@ -63,9 +73,16 @@ def subroutine(**options: Any) -> Callable[[Function], Function]: ...
 
 
 def subroutine(function: Any = None, /, **options: Any) -> Any:
-    """Compile a function into the kernels that call it, and make no wrapper for Python.
+    """Compile a function into the kernels that call it, without a wrapper for Python.
 
-    Called from Python, the function runs as Python.
+    It returns the function itself, which runs as plain Python where Python calls it.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What to compile; without it, a decorator is returned.
+    **options
+        As of `numba.njit`, such as ``forceinline``.
     """
     if function is None:
         return lambda function: subroutine(function, **options)
@@ -76,7 +93,7 @@ def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.cfunc` that caches what it compiles."""
 
     def compile_callback(function: Callable[..., Any]) -> Any:
-        with _caching_in(cache_folder_of(function)):
+        with _caching_in(_folder_of(Path(function.__code__.co_filename))):
             return numba.cfunc(signature, cache=True)(function)
 
     return compile_callback
@@ -84,13 +101,17 @@ def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @contextmanager
 def _caching_in(folder: Path) -> Iterator[None]:
-    """Tell numba a cache folder; it reads the setting when a function is decorated."""
-    before = config.CACHE_DIR  # type: ignore[attr-defined]
-    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before  # type: ignore[attr-defined]
+    """Tell numba a cache folder; it reads the setting when a function is decorated.
+
+    One thread at a time, so that each restores what stood there before.
+    """
+    with _ONE_THREAD:
+        before = config.CACHE_DIR  # type: ignore[attr-defined]
+        config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 class _Waits(event.Listener, threading.local):
@@ -142,13 +163,9 @@ def cache_folder() -> Path:
     return own
 
 
-def cache_folder_of(function: Callable[..., Any]) -> Path:
-    """Return the folder for a function's module as it is now."""
-    return _folder_of(Path(function.__code__.co_filename))
-
-
 @cache
 def _folder_of(module: Path) -> Path:
+    """Return the cache folder of a module as it is now."""
     inside = module.is_relative_to(PACKAGE)
     name = ".".join(module.relative_to(PACKAGE).with_suffix("").parts) if inside else module.stem
     folder = cache_folder() / f"{name}-{digest_of(sources_of(module), numba.__version__)}"

@@ -36,7 +36,12 @@ def router_of(topology: Topology, *, few: bool = False) -> Router:
     topology : Topology
         Distances are the same both ways.
     few : bool
-        Whether no more than some for each node are asked for, so that no large table pays.
+        Whether only some distances for each node are asked for, so that no large table pays.
+
+    Returns
+    -------
+    PartRouter, or the type of the topology's router
+        Tables of int16, of shape (nodes, nodes), or two of (part, part) and (parts, parts).
     """
     from hopmap.topologies.graph_kernels import GraphRouter
 
@@ -87,7 +92,7 @@ def _part_size(topology: Topology) -> int | None:
 
 
 def table_of(router: Router, nodes: NDArray[np.int64]) -> NDArray[np.int16]:
-    """Table of the distances between these nodes; an empty one where they do not fit."""
+    """Distances between these nodes, shape (n, n); an empty table where one exceeds `FARTHEST`."""
     from hopmap.topologies.routing import distances
 
     table = np.empty((len(nodes), len(nodes)), dtype=np.int16)

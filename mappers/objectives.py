@@ -103,13 +103,26 @@ def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
 def cost_model(
     traffic: Traffic, topology: Topology, objective: str, *, few: bool = False
 ) -> CostModel:
-    """Traffic, distances and objective as compiled code wants them; `few` as in `distances`.
+    """Traffic, distances and objective as compiled code takes them; O(pairs) and the tables.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        Who talks to whom; both directions of a pair are added up.
+    topology : Topology
+        The machine; its distances come from tables where it has few nodes, see `router_of`.
+    objective : str
+        One of `OBJECTIVES`.
+    few : bool
+        Whether only some distances for each node are asked for, so that no large table pays.
 
     Raises
     ------
     MappingError
         Unknown objective, or weights and distances whose products may not fit 64 bits.
     """
+    from .distances import router_of
+
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     weight = chosen.weigh(pairs)
@@ -121,8 +134,6 @@ def cost_model(
     slots = max(int(topology.slots.sum()), traffic.ranks)
     indptr = np.searchsorted(source[order], np.arange(slots + 1)).astype(np.int64)
     both = np.concatenate((weight, weight))[order].astype(np.int64)
-    from .distances import router_of
-
     router = router_of(topology, few=few)
     return CostModel(router, chosen.kind, indptr, peer[order], both)
 
@@ -154,6 +165,7 @@ def objective_value(
         return int((loads + topology.carried if len(topology.carried) else loads).max(initial=0))
     if objective not in OBJECTIVES:
         raise unknown_objective(objective, (*OBJECTIVES, LOAD))
+
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     far = topology.distance(mapping[pairs.dst], mapping[pairs.src])

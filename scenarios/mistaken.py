@@ -8,8 +8,6 @@ from pathlib import Path
 TRACE, NETWORK, MAPPING = "trace or traffic", "network", "mapping"
 KINDS = dict.fromkeys(("Source", "Trace", "Folded", "Program", "Traffic"), TRACE)
 KINDS["Topology"] = NETWORK  # by the names of classes, most of which nobody has imported
-GENERATED = ("stencil:", "collective:")
-COMMENT = "# hopmap mapping on "
 LIKE = {
     TRACE: "a path or lu.C.64",
     NETWORK: "torus:4x4x4",
@@ -59,14 +57,17 @@ def _is_there(name: str | Path) -> bool:
 def _sort_of_name(name: str) -> str | None:
     from hopmap.topologies import FAMILIES
     from hopmap.traces import is_nas_name
+    from hopmap.traces.sources import COLLECTIVE, STENCIL
 
-    if is_nas_name(name) or name.startswith(GENERATED):
+    if is_nas_name(name) or name.startswith((STENCIL, COLLECTIVE)):
         return TRACE
     family, colon, _ = name.partition(":")
     return NETWORK if colon and family in FAMILIES else None
 
 
 def _sort_of_file(path: Path) -> str | None:
+    from hopmap.scenarios.launchers.text import MAPPING as COMMENT
+
     if path.is_dir() or path.suffix == ".otf2":
         return TRACE
     try:

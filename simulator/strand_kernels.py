@@ -10,8 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from hopmap.compilation import subroutine
-from hopmap.simulator import model
 from hopmap.simulator.model import BUFFERED, DATA, GRANT, HARDWARE, QUANTILES, REQUEST, RESUME
+from hopmap.simulator.model_kernels import (
+    byte_overhead,
+    hashed,
+    in_call,
+    leave_time,
+    order_key,
+    receive_overhead,
+)
 from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.row_pointers import nth, wide
@@ -25,16 +32,6 @@ BEGIN, COMPUTED, READY, OVER = 0, 1, 2, 3
 
 # Why an engine's loop returns: nothing is left, its share is done, slots are short.
 ENDED, MORE, CROWDED = 0, 1, 2
-
-order_key = subroutine(model.order_key)
-hashed = subroutine(model.hashed)
-leave_time = subroutine(model.leave_time)
-byte_overhead = subroutine(model.byte_overhead)
-receive_overhead = subroutine(model.receive_overhead)
-noticed = subroutine(model.noticed)
-in_call = subroutine(model.in_call)
-asks_first = subroutine(model.asks_first)
-completion = subroutine(model.completion)
 
 
 def strand_machine(

@@ -18,7 +18,7 @@ from support.slow import SHARE
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--draw", type=float, metavar="MINUTES", help="draw new examples for so long, and all anew"
+        "--draw", type=float, metavar="MINUTES", help="draw new examples for that long"
     )
 
 

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 import time
+from threading import Event, Thread
 
 import numba
 import pytest
+from numba.core import config
 
-from hopmap.compilation import UNUSED_DAYS
+from hopmap.compilation import UNUSED_DAYS, _caching_in
 from hopmap.source_files import PACKAGE, sources_of
 from support import ROOT
 
@@ -19,6 +21,25 @@ RUN = """
 from hopmap.outer_kernels import outer
 print(outer(1), sum(outer.stats.cache_hits.values()))
 """
+
+
+def test_two_threads_that_decorate_leave_numbas_setting_as_it_was(tmp_path):
+    """The other one comes in while this one is in, and goes out behind it."""
+    before, inside, leave = config.CACHE_DIR, Event(), Event()
+
+    def decorate():
+        with _caching_in(tmp_path / "other"):
+            inside.set()
+            leave.wait(10)
+
+    other = Thread(target=decorate)
+    with _caching_in(tmp_path):
+        other.start()
+        inside.wait(0.2)
+    leave.set()
+    other.join()
+    assert inside.is_set()
+    assert before == config.CACHE_DIR
 
 
 @pytest.fixture

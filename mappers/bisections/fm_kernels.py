@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hopmap.compilation import subroutine
 
 PASSES = 4
-FIRST: Any = np.int64(0)  # of a heap; numba compiles a function anew for a literal
+FIRST: Any = np.int64(0)  # of a heap; a literal would make another kind of `_sink`
 
 
 @subroutine

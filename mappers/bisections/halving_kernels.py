@@ -19,7 +19,7 @@ from .fm_kernels import cut_cost, grow, refine
 
 FEW = 8  # bisections that are not worth combining
 COARSE = 40  # vertices at which coarsening stops
-TRIES: Any = np.int64(4)  # greedy growths of the coarsest graph; for a literal it compiles anew
+TRIES: Any = np.int64(4)  # greedy growths of the coarsest graph; not a literal, see FIRST
 
 
 @njit

@@ -1,4 +1,4 @@
-"""The command precompile: compile what users reach, so that no later command waits for it."""
+"""The command precompile: compile what common commands need, so that they do not wait for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COMMANDS = (
 
 
 def precompile(as_json: AsJson = False) -> None:
-    """Compile all kernels now, for images and modules; NUMBA_CACHE_DIR says where they are kept."""
+    """Compile what common commands need, for container images; NUMBA_CACHE_DIR sets the folder."""
     from hopmap.compilation import cache_folder
 
     with working("compiling") as progress:

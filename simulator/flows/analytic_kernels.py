@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from hopmap.compilation import subroutine
-from hopmap.simulator import model
+from hopmap.simulator.model_kernels import packet_count
 from hopmap.simulator.row_pointers import nth
-
-packet_count = subroutine(model.packet_count)
 
 
 @subroutine

@@ -26,16 +26,12 @@ from hopmap.simulator.model import (
     RESUME,
     SENT,
 )
+from hopmap.simulator.model_kernels import asks_first, completion, in_call, noticed, order_key
 from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
     MORE,
-    asks_first,
-    completion,
-    in_call,
-    noticed,
-    order_key,
     pass_end_point,
     record_arrival,
     strand_machine,
@@ -55,7 +51,7 @@ SAME_INSTANT = 1 + 1e-13
 @njit
 def advance(run: Run, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
-    return _advance(run, budget)  # numba compiles anew what both sorts of kernels call
+    return _advance(run, budget)  # see DECISIONS, few kinds of each kernel
 
 
 @subroutine

@@ -15,8 +15,8 @@ from typing import Any
 from numba.extending import overload
 
 from hopmap.compilation import NO_WRAPPERS, subroutine
-from hopmap.simulator import model
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
+from hopmap.simulator.model_kernels import credit_arrival, packet_bytes, place_free, tail_arrival
 from hopmap.simulator.routing.routes import FIXED
 from hopmap.simulator.row_pointers import fields_of, nth, wide
 
@@ -30,24 +30,11 @@ from .credit_kernels import (
     settle_tail,
     watch_out,
 )
-from .server_kernels import (
-    came,
-    forward,
-    left,
-    packet_bytes,
-    release,
-    serve_from,
-    server_at,
-    tail_arrival,
-    watch,
-)
+from .server_kernels import came, forward, left, release, serve_from, server_at, watch
 from .slot_kernels import key_of
 from .state import State
 from .turn_kernels import append, drop, stand_again, stand_in, step_forward
 from .wish_kernels import channel_for, list_of, most_room, preferred, watch_ways, wish
-
-place_free = subroutine(model.place_free)
-credit_arrival = subroutine(model.credit_arrival)
 
 
 def queue_up(run: State, slot: int, now: float) -> bool:

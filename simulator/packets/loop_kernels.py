@@ -22,14 +22,12 @@ from hopmap.simulator.model import (
     RESUME,
     SENT,
 )
+from hopmap.simulator.model_kernels import asks_first, completion, in_call
 from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.strand_kernels import (
     CROWDED,
     ENDED,
     MORE,
-    asks_first,
-    completion,
-    in_call,
     pass_end_point,
     record_arrival,
     strand_machine,
@@ -48,7 +46,7 @@ RESERVE = 8  # slots that one operation, or one event, may take
 @njit
 def advance(run: State, budget: int) -> int:
     """Handle up to `budget` events; say why it stopped."""
-    return _advance(run, budget)  # numba compiles anew what both sorts of kernels call
+    return _advance(run, budget)  # see DECISIONS, few kinds of each kernel
 
 
 @subroutine

@@ -8,29 +8,15 @@ scheduled when the one before it arrives.
 from __future__ import annotations
 
 from hopmap.compilation import subroutine
-from hopmap.simulator import model
 from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT
+from hopmap.simulator.model_kernels import packet_bytes, packet_count, service_end, tail_arrival
 from hopmap.simulator.row_pointers import nth, wide
 
 from .buffer_kernels import enter_buffer, queue_up
 from .nic_kernels import enter
 from .routing_kernels import next_stop
-from .server_kernels import (
-    arrived,
-    came,
-    forward,
-    packet_bytes,
-    release,
-    send_off,
-    serve,
-    server_at,
-    service_end,
-    tail_arrival,
-    watch,
-)
+from .server_kernels import arrived, came, forward, release, send_off, serve, server_at, watch
 from .state import State
-
-packet_count = subroutine(model.packet_count)
 
 
 @subroutine

@@ -14,9 +14,10 @@ from numba.extending import overload
 from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
+from hopmap.simulator.model_kernels import packet_bytes
 from hopmap.simulator.row_pointers import fields_of, nth
 
-from .server_kernels import left, packet_bytes, release, serve_from, watch
+from .server_kernels import left, release, serve_from, watch
 from .slot_kernels import key_of
 from .state import State
 from .turn_kernels import append, drop, enlist, queue_of, take_turn

@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload
 
 from hopmap.compilation import NO_WRAPPERS, subroutine
-from hopmap.simulator import model
+from hopmap.simulator.model_kernels import hashed
 from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, valiant
 from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
 from hopmap.simulator.row_pointers import fields_of, nth
@@ -24,7 +24,6 @@ from .state import State
 
 INNER = -(2**31)  # a stop that is to be chosen
 
-hashed = subroutine(model.hashed)
 shorter = subroutine(adaptive.shorter)
 chosen = subroutine(spraying.chosen)
 choices = subroutine(valiant.choices)

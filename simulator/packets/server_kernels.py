@@ -7,22 +7,22 @@ from typing import Any
 from numba.extending import overload
 
 from hopmap.compilation import NO_WRAPPERS, subroutine
-from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
+from hopmap.simulator.model_kernels import (
+    head_arrival,
+    noticed,
+    packet_bytes,
+    service_end,
+    service_start,
+    tail_arrival,
+)
 from hopmap.simulator.row_pointers import fields_of, nth
-from hopmap.simulator.strand_kernels import noticed
 
 from .link_use_kernels import use
 from .routing_kernels import set_out
 from .slot_kernels import free, key_of, take
 from .state import State
-
-packet_bytes = subroutine(model.packet_bytes)
-service_start = subroutine(model.service_start)
-service_end = subroutine(model.service_end)
-head_arrival = subroutine(model.head_arrival)
-tail_arrival = subroutine(model.tail_arrival)
 
 
 @subroutine

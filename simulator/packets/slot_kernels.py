@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hopmap.compilation import subroutine
+from hopmap.simulator.model_kernels import order_key
 from hopmap.simulator.row_pointers import nth
-from hopmap.simulator.strand_kernels import order_key
 
 from .state import State
 

@@ -1,22 +1,50 @@
 """The command line as users type it, in this process."""
 
 import json
-from functools import cache
+import sys
+from typing import NamedTuple
 
-from typer import testing
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from hopmap.scenarios.cli.app import app
 from support import DATA
 
 LU = str(DATA / "lu.S.4")
 COMPILING = "hopmap: compiling for this machine, once"  # said by whichever test comes first
-testing._get_command = cache(get_command)  # making one for each call takes longer than the call
+LITTLE = """
+name = "Little"
+traces = ["stencil:2x2,5pt,bytes=1000"]
+topologies = ["mesh:2x2"]
+mappers = ["sweep", "random"]
+[replay]
+engine = "simpy"
+"""
+COMMAND = get_command(app)  # CliRunner.invoke builds it again for each call
 
 
-def invoke(words, **streams):
+class Said(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
+    output: str
+    exception: Exception | None
+
+
+def invoke(words, *, typed=None, env=None):
     """Run a command; return its exit code and what it says."""
-    return testing.CliRunner().invoke(app, [*map(str, words)], **streams)
+    exit_code, exception = 0, None
+    with CliRunner().isolation(typed, env) as streams:
+        try:
+            COMMAND.main([*map(str, words)], prog_name="hopmap")
+        except SystemExit as stop:
+            exit_code = stop.code
+        except Exception as error:
+            exit_code, exception = 1, error
+        sys.stdout.flush()
+        sys.stderr.flush()
+        said = [stream.getvalue().decode() for stream in streams]
+    return Said(exit_code, *said, exception)
 
 
 def hopmap(*words):

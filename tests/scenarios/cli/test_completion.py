@@ -51,5 +51,5 @@ def test_options_know_what_completes_them():
                 "COMP_WORDS": f"hopmap {words}",
                 "COMP_CWORD": str(len(words.split())),
             }
-            done = invoke([], env=asked, prog_name="hopmap")
+            done = invoke([], env=asked)
             assert done.stdout.split() == [completed]

@@ -8,7 +8,7 @@ COMMAND = "from hopmap.scenarios.cli.app import main; main()"
 
 
 def piped(text, *words):
-    done = invoke(words, input=text)
+    done = invoke(words, typed=text)
     assert done.exit_code == 0, done.stderr
     return done.stdout
 
@@ -39,6 +39,6 @@ def test_what_is_wrong_on_stdin_is_said_of_the_dash(mapping):
         "map - -t mesh:4": "-: a mapping, where a trace or traffic is expected",
         "evaluate - - -t mesh:4": "-: given twice: expected stdin for one argument",
     }.items():
-        done = invoke(words.split(), input=text)
+        done = invoke(words.split(), typed=text)
         assert done.exit_code == 2
         assert said in done.stderr

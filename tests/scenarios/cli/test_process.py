@@ -14,16 +14,8 @@ import pytest
 from hopmap.scenarios.report import drawn
 from hopmap.scenarios.report.drawn import digest_of_report
 from hopmap.source_files import PACKAGE
-from support.commands import LU, hopmap
+from support.commands import LITTLE, LU, hopmap
 
-SCENARIO = """
-name = "Little"
-traces = ["stencil:2x2,5pt,bytes=1000"]
-topologies = ["mesh:2x2"]
-mappers = ["sweep", "random"]
-[replay]
-engine = "simpy"
-"""
 PROGRAM = """
 import json, os, sys, tempfile
 
@@ -82,7 +74,7 @@ sys.exit(told[-1][0])
 def folder(tmp_path_factory):
     """A folder with a little scenario that has been run."""
     made = tmp_path_factory.mktemp("process")
-    (made / "little.toml").write_text(SCENARIO)
+    (made / "little.toml").write_text(LITTLE)
     hopmap("run", made / "little.toml", "--out", made / "out")
     return made
 

@@ -13,15 +13,6 @@ from hopmap.scenarios.results.tables import loose_path, part_files
 
 from .studies import make_study
 
-SCENARIO = """
-name = "Little"
-traces = ["stencil:2x2,5pt,bytes=1000"]
-topologies = ["mesh:2x2"]
-mappers = ["sweep", "random"]
-[replay]
-engine = "simpy"
-"""
-
 
 def _drawn(folder: Path) -> dict[str, int]:
     files = [*(folder / "figures").iterdir(), folder / "report.html", folder / "cases.csv"]
