@@ -62,12 +62,15 @@ def noise_of(parameters: Parameters, program: Program) -> Noise:
     deviations = parameters.noise_compute, parameters.noise_overhead
     shape = parameters.noise_distribution
     stream = _hashes(parameters.noise_seed + _APART, np.arange(program.strands))
-    quantile = _hashes(stream[program.main()], np.zeros(program.ranks, np.int64)) % QUANTILES
+    delay = program.begins()
+    if parameters.noise_start:
+        quantile = _hashes(stream[program.main()], np.zeros(program.ranks, np.int64)) % QUANTILES
+        delay = delay + parameters.noise_start * quantiles("gamma", 1.0)[quantile]
     return Noise(
         noisy=max(deviations) > 0,
         factors=np.concatenate([quantiles(shape, each) for each in deviations]),
         stream=stream,
-        delay=program.begins() + parameters.noise_start * quantiles("gamma", 1.0)[quantile],
+        delay=delay,
     )
 
 
@@ -111,10 +114,10 @@ def quantiles(distribution: str, deviation: float) -> Floats:
     ndarray(float64, shape=(QUANTILES,))
         Their mean is 1.
     """
-    from scipy import special  # slow to import, and most commands need none of it
-
     if deviation == 0:
         return np.ones(QUANTILES)
+    from scipy import special  # slow to import, and without noise nobody needs it
+
     share = (np.arange(QUANTILES) + 0.5) / QUANTILES
     if distribution == "gamma":
         values = special.gammaincinv(deviation**-2, share)

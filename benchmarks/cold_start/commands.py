@@ -18,7 +18,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MG = ROOT / "tests" / "data" / "mg.S.16"
-HOPMAP = [sys.executable, "-c", "from hopmap.scenarios.cli.app import main; main()"]
 PLACED = "rank,node\n" + "".join(f"{rank},{rank}\n" for rank in range(16))
 # What is typed, and the aims in processor seconds: with an empty cache, and with a full one.
 COMMANDS: dict[str, tuple[float | None, float | None]] = {

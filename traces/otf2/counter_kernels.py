@@ -18,34 +18,32 @@ _CALLBACK = ir.FunctionType(_INT, [_LONG, _LONG, _LONG, _BYTES, _BYTES])
 
 
 @cache
-def counters(
-    number: int, offset: int, first: int | None = None, last: int | None = None
-) -> tuple[int, ...]:
+def counters(number: int, counts_at: int, first_at: int, latest_at: int) -> tuple[int, ...]:
     """Return the addresses of so many callbacks; the n-th adds 1 to element n of the counts.
+
+    Each keeps the first and the latest time as well.
 
     Parameters
     ----------
     number : int
-    offset : int
-        Where in the user data the address of the counts (int64) stands, in bytes.
-    first, last : int, optional
-        Where the first and the last time so far (uint64) stand, if they are to be kept.
+    counts_at, first_at, latest_at : int
+        Where in the user data, in bytes, the address of the counts (int64) and both times (uint64)
+        stand.
     """
     module = ir.Module()
     for n in range(number):
         function = ir.Function(module, _CALLBACK, f"count_{n}")
         build = ir.IRBuilder(function.append_basic_block())
-        field = build.gep(function.args[3], [_LONG(offset)])
+        field = build.gep(function.args[3], [_LONG(counts_at)])
         counts = build.load(build.bitcast(field, _LONG.as_pointer()))
         counter = build.gep(build.inttoptr(counts, _LONG.as_pointer()), [_LONG(n)])
         build.store(build.add(build.load(counter), _LONG(1)), counter)
-        for place, order in ((first, "<"), (last, ">")):
-            if place is not None:
-                field = build.gep(function.args[3], [_LONG(place)])
-                field = build.bitcast(field, _LONG.as_pointer())
-                known, time = build.load(field), function.args[1]
-                beyond = build.icmp_unsigned(order, time, known)
-                build.store(build.select(beyond, time, known), field)
+        for place, order in ((first_at, "<"), (latest_at, ">")):
+            field = build.gep(function.args[3], [_LONG(place)])
+            field = build.bitcast(field, _LONG.as_pointer())
+            known, time = build.load(field), function.args[1]
+            beyond = build.icmp_unsigned(order, time, known)
+            build.store(build.select(beyond, time, known), field)
         build.ret(_INT(0))
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()

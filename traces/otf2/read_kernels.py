@@ -361,29 +361,19 @@ def program_callbacks() -> dict[str, int]:
 
 @cache
 def counting_callbacks() -> dict[str, int]:
-    """Addresses of callbacks that count events of every kind by name."""
-    return dict(zip(EVENTS, counters(len(EVENTS), _place("counts")), strict=True))
-
-
-def _place(name: str) -> int:
-    """Where a field of the state stands, in bytes."""
-    return int(STATE.fields[name][1])  # type: ignore[index]
+    """Addresses of callbacks that count events of every kind by name, and note their times."""
+    places = [int(STATE.fields[name][1]) for name in ("counts", "first", "latest")]  # type: ignore[index]
+    return dict(zip(EVENTS, counters(len(EVENTS), *places), strict=True))
 
 
 @cache
 def total_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that add sends and collectives up, and count what is ignored."""
-    ignored = {name: address for name, address in _timing().items() if name not in PROGRAM}
+    ignored = {name: each for name, each in counting_callbacks().items() if name not in PROGRAM}
     return ignored | {name: address_of(*compiled) for name, compiled in TOTALS.items()}
 
 
 @cache
 def time_callbacks() -> dict[str, int]:
     """Addresses of the same, and of those that note the time of every other kind of event."""
-    return _timing() | total_callbacks()
-
-
-@cache
-def _timing() -> dict[str, int]:
-    places = [_place(name) for name in ("counts", "first", "last")]
-    return dict(zip(EVENTS, counters(len(EVENTS), *places), strict=True))
+    return counting_callbacks() | total_callbacks()

@@ -36,7 +36,7 @@ STATE = np.dtype(
         *((name, "i8") for name in ("events", "records")),
         *((name, "i8") for name in ("communicators", "regions", "self_at", "error")),
         *((name, "i8") for name in ("collective_bytes", "spans", "off", "windows", "groups")),
-        *((name, "u8") for name in ("offset", "first", "last", "position", "detail")),
+        *((name, "u8") for name in ("offset", "first", "latest", "last", "position", "detail")),
         ("resolution", "f8"),
     ]
 )

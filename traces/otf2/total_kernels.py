@@ -34,7 +34,7 @@ from .state_kernels import (
 def note_time(state, time):
     """Note the time of an event, if it is the first or the last."""
     state.first = min(state.first, time)
-    state.last = max(state.last, time)
+    state.latest = max(state.latest, time)
 
 
 def _sum_send(_location, time, position, states, _attributes, rank, communicator, _tag, size):

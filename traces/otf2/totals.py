@@ -137,14 +137,14 @@ def _read_share(
                     foreign += location.events
                 continue
             for location in locations:
-                state["first"] = UNDEFINED_UINT64
+                state["first"], state["latest"] = UNDEFINED_UINT64, 0
                 # All kinds of events for the first and the last time stamp, else only sends.
                 ends = min(location.events, 1)
                 between = max(location.events - 2, 0)
                 rest = location.events - ends - between
                 archive.read(location, state, (ends, times), (between, totals), (rest, times))
                 if location.events:
-                    ticks.append((int(state["first"]), int(state["last"])))
+                    ticks.append((int(state["first"]), int(state["latest"])))
             talks = np.flatnonzero(messages)
             sent.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
             messages[:] = bytes_[:] = 0
