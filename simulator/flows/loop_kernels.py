@@ -1,4 +1,4 @@
-"""The event loop of the engines that move whole messages: analytic and flow.
+"""The event loop of the analytic engine, and what the flow engine shares with it.
 
 Strands, matching and rendezvous are those of `simpy_engine`, by the rules of `model.py`; only what
 happens between handing a message to the network and its delivery differs.
@@ -29,7 +29,6 @@ from hopmap.simulator.model import (
 from hopmap.simulator.model_kernels import asks_first, completion, in_call, noticed, order_key
 from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.strand_kernels import (
-    CROWDED,
     ENDED,
     MORE,
     pass_end_point,
@@ -39,59 +38,51 @@ from hopmap.simulator.strand_kernels import (
 )
 
 from .analytic_kernels import alone, charge
-from .bottleneck_kernels import end_of, first_to_end
-from .max_min_kernels import close_flow, open_flow, share
 from .state import Run
-
-# Times as near as this are one instant for sharing: sums of the same delays in another order differ
-# by as much, and whoever posts a hundred messages at once would have rates shared a hundred times.
-SAME_INSTANT = 1 + 1e-13
 
 
 @njit
 def advance(run: Run, budget: int) -> int:
-    """Handle up to `budget` events; say why it stopped."""
+    """Handle up to `budget` events of messages that never share a server; say why it stopped."""
     return _advance(run, budget)  # see DECISIONS, few kinds of each kernel
 
 
 @subroutine
 def _advance(run: Run, budget: int) -> int:
-    loop, heap, flows = run.loop, run.heap, run.flows
-    first, strands, messages = nth(heap.entries, 0), loop["strands"], loop["messages"]
-    kind_shift = loop["number_bits"] + loop["packet_bits"]
-    while True:
-        # Rates are shared once an instant, when all that happens then has happened.
-        if flows.counts["noted"] + flows.soiled.count["size"] > 0 and (
-            heap.count["size"] == 0 or first["time"] > loop["now"] * SAME_INSTANT
-        ):
-            _share(run)
-        if heap.count["size"] == 0:
-            return ENDED
-        if loop["flow"] and flows.counts["spare"] == 0:
-            return CROWDED
+    while run.heap.count["size"] > 0:
         if budget == 0:
             return MORE
         budget -= 1
-        now, item, kind = first["time"], first["item"], first["key"] >> kind_shift
-        take(heap, item)
-        loop["now"] = now
-        if kind == RESUME:
-            go_on(run, item, now)
-        elif kind == ARRIVE:
-            _enter(run, item - strands, now)
-        elif kind == DELIVER:
-            if item >= strands + 2 * messages:
-                group = nth(flows.groups, item - strands - 2 * messages)
-                number = wide(nth(flows.slots, group["next"])["item"])
-                _deliver(run, number, now)
-            else:
-                _deliver(run, item - strands, now)
-        elif kind == LEAVE:
-            _send_data(run, item - strands, now)
-        elif kind == ANSWER:
-            _answer(run, item - strands, now)
-        else:
-            complete(run, nth(run.messages, item - strands - messages)["send"], 0, now)
+        kind, item, now = take_event(run)
+        handle(run, kind, item, now)
+    return ENDED
+
+
+@subroutine(forceinline=True)
+def take_event(run: Run) -> tuple[int, int, float]:
+    """Take the next event out of the heap; return its kind, its item and its time."""
+    loop, first = run.loop, nth(run.heap.entries, 0)
+    kind = first["key"] >> (loop["number_bits"] + loop["packet_bits"])
+    item, now = first["item"], first["time"]
+    take(run.heap, item)
+    loop["now"] = now
+    return kind, item, now
+
+
+@subroutine(forceinline=True)
+def handle(run: Run, kind: int, item: int, now: float) -> None:
+    """Handle an event of a strand or a message."""
+    strands = run.loop["strands"]
+    if kind == RESUME:
+        go_on(run, item, now)
+    elif kind == DELIVER:
+        deliver(run, item - strands, now)
+    elif kind == LEAVE:
+        _send_data(run, item - strands, now)
+    elif kind == ANSWER:
+        _answer(run, item - strands, now)
+    else:
+        complete(run, nth(run.messages, item - strands - run.loop["messages"])["send"], 0, now)
 
 
 @subroutine
@@ -189,14 +180,9 @@ def _send_data(run: Run, number: int, now: float) -> None:
 
 
 @subroutine
-def _deliver(run: Run, number: int, now: float) -> None:
+def deliver(run: Run, number: int, now: float) -> None:
     """Handle the arrival of a message, or control message, at its target."""
     message = nth(run.messages, number)
-    if message["slot"] >= 0:
-        place = wide(nth(run.flows.slots, message["slot"])["bottleneck"])
-        close_flow(run.flows, message["slot"], now)
-        _schedule_end(run, place)
-        message["slot"] = -1
     cargo = message["cargo"]
     record_arrival(run, number, cargo, now)
     if cargo == DATA:
@@ -227,7 +213,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     data = cargo == DATA
     loop["controls"] += not data
     size = message["size"] if data else loop["control_bytes"]
-    begin, end, _ = _path(run, message)
+    begin, end, _ = path_of(run, message)
     loop["events"] += end - begin
     cut_through = loop["cut_through"]
     latencies = charge(servers, stops, begin, end, size, cut_through, data)
@@ -243,44 +229,12 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
 
 
 @subroutine
-def _path(run: Run, message: Any) -> tuple[int, int, float]:
+def path_of(run: Run, message: Any) -> tuple[int, int, float]:
     """Return the first stop of what of a message is under way, behind the last, and its weight."""
     forth = message["cargo"] in (DATA, REQUEST)
     number = message["path"] if forth else message["back"]
     path = nth(run.paths, number)
     return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
-
-
-@subroutine
-def _enter(run: Run, number: int, now: float) -> None:
-    """Begin a flow; its latency is over."""
-    message = nth(run.messages, number)
-    size = message["size"] if message["cargo"] == DATA else run.loop["control_bytes"]
-    begin, end, weight = _path(run, message)
-    message["slot"] = open_flow(run.flows, begin, end, number, float(size), weight, now)
-
-
-@subroutine
-def _share(run: Run) -> None:
-    """Share the servers again, and move the ends of the flows whose rate that changed."""
-    flows = run.flows
-    for k in range(share(flows, run.loop["now"])):
-        _schedule_end(run, nth(flows.noted, k)["place"])
-
-
-@subroutine
-def _schedule_end(run: Run, place: int) -> None:
-    """Make the first end among the flows with one bottleneck due."""
-    loop, flows = run.loop, run.flows
-    item = loop["strands"] + 2 * loop["messages"] + place
-    first = first_to_end(flows, place)
-    if first >= 0:
-        nth(flows.groups, place)["next"] = first
-        number = wide(nth(flows.slots, first)["item"])
-        key = order_key(DELIVER, number, 0, loop["number_bits"], loop["packet_bits"])
-        put(run.heap, item, end_of(flows, first), key)
-    elif nth(run.heap.places, item)["entry"] > 0:
-        take(run.heap, item)
 
 
 @subroutine

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +37,7 @@ def run_analytic(
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _run(plan, record, progress, flow=False)
+    return _run(plan, record, progress, advance, flow=False)
 
 
 def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
@@ -45,10 +48,19 @@ def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None 
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _run(plan, record, progress, flow=True)
+    from .flow_kernels import advance_flows
+
+    return _run(plan, record, progress, advance_flows, flow=True)
 
 
-def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
+def _run(
+    plan: RunPlan,
+    record: Record,
+    progress: Progress | None,
+    advance: Callable[[Any, int], int],
+    *,
+    flow: bool,
+) -> Outcome:
     plan = flat(plan)
     run = begin(plan, record, flow=flow)
     while (why := advance(first_records(run), SHARE)) != ENDED:

@@ -45,7 +45,6 @@ MESSAGE = np.dtype(
         ("path", np.int64),  # number of its path, and of that of its grant
         ("back", np.int64),
         ("rank", np.int32),  # that sends it
-        ("slot", np.int32),  # of its flow, or -1
         ("cargo", np.int8),  # what of it is under way
         ("there", np.bool_),  # it or its request has arrived
         ("posted", np.bool_),  # its receive is there
@@ -137,7 +136,6 @@ def _messages(plan: RunPlan, send: Ints, receive: Ints) -> Table:
     }
     for name, column in columns.items():
         messages[name][: len(column)] = column
-    messages["slot"] = -1
     return messages
 
 
