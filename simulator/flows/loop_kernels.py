@@ -69,7 +69,7 @@ def take_event(run: Run) -> tuple[int, int, float]:
     return kind, item, now
 
 
-@subroutine(forceinline=True)
+@subroutine
 def handle(run: Run, kind: int, item: int, now: float) -> None:
     """Handle an event of a strand or a message."""
     strands = run.loop["strands"]
