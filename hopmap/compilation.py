@@ -30,6 +30,7 @@ from .source_files import PACKAGE, digest_of, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+NO_C_WRAPPER: Any = {"no_cfunc_wrapper": True}
 NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of functions that only kernels call; wrappers cost most of compiling a small function."""
 
@@ -39,29 +40,11 @@ UNUSED_DAYS = 30
 """Days after which the cache folder of a version that nobody used is removed."""
 
 
-@overload
-def njit(function: Function, /) -> Function: ...
-
-
-@overload
-def njit(**options: Any) -> Callable[[Function], Function]: ...
-
-
-def njit(function: Any = None, /, **options: Any) -> Any:
-    """`numba.njit` for kernels that Python calls: it caches compiled code in the module's folder.
-
-    Parameters
-    ----------
-    function : callable, optional
-        What to compile; without it, a decorator is returned.
-    **options
-        As of `numba.njit`.
-    """
-    if function is None:
-        return lambda function: njit(function, **options)
+def njit(function: Function) -> Function:
+    """Compile a kernel that Python calls; it keeps what it compiles in its module's folder."""
     with _caching_in(_folder_of(Path(function.__code__.co_filename))):
-        settings = {"no_cfunc_wrapper": True} | options
-        return numba.njit(cache=True, **settings)(function)
+        compiled: Function = numba.njit(cache=True, **NO_C_WRAPPER)(function)
+    return compiled
 
 
 @overload
@@ -89,14 +72,11 @@ def subroutine(function: Any = None, /, **options: Any) -> Any:
     return register_jitable(**NO_WRAPPERS | options)(function)
 
 
-def cfunc(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.cfunc` that caches what it compiles."""
-
-    def compile_callback(function: Callable[..., Any]) -> Any:
-        with _caching_in(_folder_of(Path(function.__code__.co_filename))):
-            return numba.cfunc(signature, cache=True)(function)
-
-    return compile_callback
+@cache
+def callback(signature: Any, function: Callable[..., Any]) -> Any:
+    """Compile a function for C, which calls it at its `address`; it is kept, as `njit` does."""
+    with _caching_in(_folder_of(Path(function.__code__.co_filename))):
+        return numba.cfunc(signature, cache=True)(function)
 
 
 @contextmanager

@@ -212,7 +212,7 @@ def test_only_compiled_code_calls_subroutines():
     assert [
         f"{names.module}, line {line}: {name}"
         for names in modules
-        if "traces.otf2" not in names.module  # callbacks: `address_of` compiles plain functions
+        if "traces.otf2" not in names.module  # callbacks: `callback` compiles plain functions
         for name, line in names.used
         if names.full(name) in inner
     ] == []

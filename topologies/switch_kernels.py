@@ -150,7 +150,7 @@ def dragonfly_link(router: DragonflyRouter, here: int, target: int, source: int)
     return int(link)
 
 
-@njit(error_model="numpy")
+@njit
 def _gateway(router: DragonflyRouter, here: int, there: int) -> tuple[int, int]:
     """Hops between routers of two groups, and the port of the first group that is taken.
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import NO_OPERATION, Kind
 
 from .pointer_kernels import carray, load_int32, load_int64, store
-from .read_kernels import EVENTS, ONE_SIDED, address_of, count, record
+from .read_kernels import EVENTS, ONE_SIDED, count, record
 from .state_kernels import (
     COMMON,
     CONTINUE,
@@ -248,15 +248,16 @@ def program_callbacks() -> dict[str, int]:
         of_window = (types.int32(*COMMON, U32), _of_window)
         other = (_COMPLETION, _completion) if name.startswith("RmaOp") else of_window
         signature, shape = _SHAPES.get(name, other)
-        found[name] = address_of(signature, shape(np.uint8(kind), EVENTS.index(name)))
+        found[name] = callback(signature, shape(np.uint8(kind), EVENTS.index(name))).address
     return found
 
 
 @cache
 def total_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that add up what one-sided operations move."""
-    atomic = types.int32(*COMMON, U32, U32, U8, U64, U64)
-    return {
-        name: address_of(atomic if name == "RmaAtomic" else types.int32(*COMMON, U32, U32, U64), of)
-        for name, of in ((name, _adds_up(name)) for name in ("RmaPut", "RmaGet", "RmaAtomic"))
-    }
+    plain, atomic = (
+        types.int32(*COMMON, U32, U32, U64),
+        types.int32(*COMMON, U32, U32, U8, U64, U64),
+    )
+    signatures = {"RmaPut": plain, "RmaGet": plain, "RmaAtomic": atomic}
+    return {name: callback(each, _adds_up(name)).address for name, each in signatures.items()}

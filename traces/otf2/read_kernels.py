@@ -14,14 +14,12 @@ A callback that finds something wrong notes it in the state and interrupts the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import types
 
-from hopmap.compilation import cfunc, subroutine
+from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import NO_OPERATION, Kind, Span
 
 from .counter_kernels import counters
@@ -346,16 +344,9 @@ _FLUSHES, _MODES = (EVENTS.index(name) for name in SPANS)
 
 
 @cache
-def address_of(signature: Any, function: Callable[..., Any]) -> int:
-    """Compile a callback; return its address."""
-    compiled: Any = cfunc(signature)(function)
-    return int(compiled.address)
-
-
-@cache
 def program_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that build a trace and count what it leaves out."""
-    callbacks = {name: address_of(*compiled) for name, compiled in (PROGRAM | SPANS).items()}
+    callbacks = {name: callback(*compiled).address for name, compiled in (PROGRAM | SPANS).items()}
     return callbacks | {name: counting_callbacks()[name] for name in OTHERS}
 
 
@@ -370,7 +361,7 @@ def counting_callbacks() -> dict[str, int]:
 def total_callbacks() -> dict[str, int]:
     """Addresses of the callbacks that add sends and collectives up, and count what is ignored."""
     ignored = {name: each for name, each in counting_callbacks().items() if name not in PROGRAM}
-    return ignored | {name: address_of(*compiled) for name, compiled in TOTALS.items()}
+    return ignored | {name: callback(*compiled).address for name, compiled in TOTALS.items()}
 
 
 @cache

@@ -12,13 +12,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from hopmap.compilation import cfunc, subroutine
+from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import Kind
 
 from .pointer_kernels import caller, carray, load_float64, load_int32, load_int64, load_uint8
@@ -300,9 +299,5 @@ def _write_rows(states):
 @cache
 def write_rows() -> Callable[[int], int]:
     """Return the compiled loop; its argument is the address of a record of `STATE`."""
-    compiled: Any = cfunc(types.int32(types.CPointer(from_dtype(STATE))))(_write_rows)
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-    # Kept by the prototype's instance: the compiled code must outlive it.
-    function: Any = prototype(compiled.address)
-    function.compiled = compiled
-    return function  # type: ignore[no-any-return]
+    compiled = callback(types.int32(types.CPointer(from_dtype(STATE))), _write_rows)
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(compiled.address)
