@@ -12,7 +12,7 @@ MG = str(DATA / "mg.S.16")
 COMMANDS = {
     f"map {MG} -t torus:4x2x2 -m auto": 50,
     f"simulate {MG} m.csv -t torus:4x2x2": 120,
-    f"explain {MG} m.csv -t torus:4x2x2": 190,
+    f"explain {MG} m.csv -t torus:4x2x2": 170,
     "run first --out results": 70,
 }
 
