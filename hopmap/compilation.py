@@ -31,7 +31,7 @@ from .source_files import PACKAGE, digest_of, sources_of
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NO_C_WRAPPER: Any = {"no_cfunc_wrapper": True}
-NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+NO_WRAPPERS: Any = {"no_cpython_wrapper": True} | NO_C_WRAPPER
 """Options of functions that only kernels call; wrappers cost most of compiling a small function."""
 
 _ONE_THREAD = threading.RLock()

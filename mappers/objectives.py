@@ -165,7 +165,6 @@ def objective_value(
         return int((loads + topology.carried if len(topology.carried) else loads).max(initial=0))
     if objective not in OBJECTIVES:
         raise unknown_objective(objective, (*OBJECTIVES, LOAD))
-
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     far = topology.distance(mapping[pairs.dst], mapping[pairs.src])

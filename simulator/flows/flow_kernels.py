@@ -1,6 +1,6 @@
 """The event loop of the flow engine: messages are flows that share servers, max-min fair.
 
-All that a flow is not in is handled as by the analytic engine, see `loop_kernels`.
+Events of strands and messages are handled as in the analytic engine, see `loop_kernels`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .loop_kernels import deliver, handle, path_of, take_event
 from .max_min_kernels import close_flow, open_flow, share
 from .state import Run
 
-# Times as near as this are one instant for sharing: sums of the same delays in another order differ
-# by as much, and whoever posts a hundred messages at once would have rates shared a hundred times.
+# Times within this factor are one instant, for which rates are shared once. Sums of the same delays
+# in another order differ by as much.
 SAME_INSTANT = 1 + 1e-13
 
 

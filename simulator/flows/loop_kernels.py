@@ -87,7 +87,7 @@ def handle(run: Run, kind: int, item: int, now: float) -> None:
 
 @subroutine
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
-    """IndexedHeap an event of a message."""
+    """Schedule an event of a message."""
     item = run.loop["strands"] + number
     if kind == SENT:
         item += run.loop["messages"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +15,6 @@ from hopmap.simulator.run_plan import RunPlan, flat
 from hopmap.simulator.strand_kernels import CROWDED, ENDED
 from hopmap.simulator.strand_state import check_finished, outcome_of
 
-from .loop_kernels import advance
 from .max_min_state import enlarged
 from .state import begin
 
@@ -37,7 +33,7 @@ def run_analytic(
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    return _run(plan, record, progress, advance, flow=False)
+    return _run(plan, record, progress, flow=False)
 
 
 def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
@@ -48,19 +44,14 @@ def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None 
     DeadlockError
         Nothing is left to happen and some strand has not finished.
     """
-    from .flow_kernels import advance_flows
-
-    return _run(plan, record, progress, advance_flows, flow=True)
+    return _run(plan, record, progress, flow=True)
 
 
-def _run(
-    plan: RunPlan,
-    record: Record,
-    progress: Progress | None,
-    advance: Callable[[Any, int], int],
-    *,
-    flow: bool,
-) -> Outcome:
+def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
+    if flow:
+        from .flow_kernels import advance_flows as advance
+    else:
+        from .loop_kernels import advance
     plan = flat(plan)
     run = begin(plan, record, flow=flow)
     while (why := advance(first_records(run), SHARE)) != ENDED:
