@@ -1,3 +1,4 @@
+from .allocation import spec_of as spec_of
 from .failures import with_failures as with_failures
 from .families.dragonfly_plus import dragonfly_plus as dragonfly_plus
 from .families.graph import from_networkx as from_networkx

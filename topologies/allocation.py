@@ -1,23 +1,82 @@
-"""Which nodes a job gets of those that are free: contiguous, random, or whole switches at random.
+"""The nodes of a job: as a spec says them, or chosen from those that are free.
 
-The policies with which schedulers are compared: Yang, Jenkins, Mubarak, Ross and Lan, Watch out for
-the bully! Job interference study on dragonfly network (SC16). A node goes to one job alone. Ranks
-sit on a job's nodes in order of their numbers, as launchers have them; what is random is which
-nodes these are.
+Nodes are chosen contiguous, at random, or by whole switches at random: the policies with which
+schedulers are compared (Yang, Jenkins, Mubarak, Ross and Lan, Watch out for the bully! Job
+interference study on dragonfly network, SC16). A node goes to one job alone. Ranks sit on a job's
+nodes in order of their numbers, as launchers have them; what is random is which nodes these are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .placement import MappingError
-from .spec import did_you_mean
-from .topology import Topology
+from .readers.hosts import compress, expand, nodes_of, read_hosts
+from .spec import did_you_mean, topology_from_spec
+from .topology import Topology, TopologyError
 
 Ints = NDArray[np.int64]
+
+
+def spec_of(
+    topology: str | Topology,
+    *,
+    names: str | Path | None = None,
+    hosts: str | Path | None = None,
+    nodelist: str | None = None,
+    failures: str | None = None,
+) -> str:
+    """Return the spec of a machine with its failures, its nodes' names and a job's nodes.
+
+    It is at most ``job:HOSTS@names:LIST@failed:ITEMS@SPEC``.
+
+    Parameters
+    ----------
+    topology : str or Topology
+        The machine's spec, or a network that has one.
+    names : path or str, optional
+        What all nodes are called, in order of their numbers: a file, one a line, or Slurm's list.
+    hosts : path, optional
+        File with the hosts that the job has, see `readers/hosts.py`. On a network without names,
+        as many hosts as it has nodes are the names of these.
+    nodelist : str, optional
+        Slurm's list of the same; not together with `hosts`.
+    failures : str, optional
+        See `with_failures`.
+
+    Raises
+    ------
+    MappingError
+        Both of hosts and nodelist, or hosts that the machine does not have.
+    TopologyError
+        A list or file that cannot be read.
+    """
+    spec = topology if isinstance(topology, str) else topology.spec
+    if failures is not None:
+        spec = f"failed:{failures}@{spec}"
+    if names is not None:
+        is_file = isinstance(names, Path) or Path(names).exists()
+        spec = f"names:{','.join(compress(read_hosts(str(names)))) if is_file else names}@{spec}"
+    if hosts is None and nodelist is None:
+        return spec
+    if hosts is not None and nodelist is not None:
+        raise MappingError("--nodelist and --hosts are mutually exclusive")
+    over = f"nodes:{nodelist}" if nodelist is not None else f"job:{hosts}"
+    found = expand(nodelist) if nodelist is not None else read_hosts(str(hosts))
+    network = topology_from_spec(spec)
+    try:
+        nodes_of(network, found, over[:60])
+    except TopologyError as error:
+        if network.names:
+            raise MappingError(str(error)) from None
+        if len(found) != network.nodes:
+            raise MappingError(f"{error}; --names says what they are called") from None
+        over = f"names:{','.join(compress(found))}"
+    return f"{over}@{spec}"
 
 
 def allocated(

@@ -16,8 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from .readers.files import file_and_name
-from .readers.hostlist import expand
-from .readers.hosts import nodes_of, read_hosts
+from .readers.hosts import expand, nodes_of, read_hosts
 from .topology import Topology, TopologyError
 
 Build = Callable[[str], Topology]

@@ -5,16 +5,16 @@ Source of the lists: Slurm, scontrol(1), "show hostnames" and "show hostlist".
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from hopmap.topologies import MappingError, Topology, TopologyError
-from hopmap.topologies.readers import hostlist
 from hopmap.topologies.readers import hosts as host_files
+from hopmap.topologies.readers.hosts import LIMIT
 from hopmap.topologies.readers.hosts import NAME as NAME
+from hopmap.topologies.readers.hosts import compress as compress
 from hopmap.topologies.readers.hosts import nodes_of as numbers_of
 from hopmap.topologies.spec import READ
 
@@ -27,8 +27,8 @@ def node_names(topology: Topology) -> list[str]:
     MappingError
         More nodes than a list of Slurm's can name.
     """
-    if topology.nodes > hostlist.LIMIT:
-        most = f"{hostlist.LIMIT:,} nodes that have names"
+    if topology.nodes > LIMIT:
+        most = f"{LIMIT:,} nodes that have names"
         raise MappingError(f"{topology.spec}: {topology.nodes:,} nodes: expected at most {most}")
     return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
 
@@ -134,27 +134,6 @@ def expand(nodelist: str, where: str = "node list") -> list[str]:
     ['node08', 'node09', 'node10', 'node12', 'gpu7']
     """
     try:
-        return hostlist.expand(nodelist)
+        return host_files.expand(nodelist)
     except TopologyError as error:
         raise MappingError(f"{where}: {error}") from None
-
-
-def compress(names: Sequence[str]) -> list[str]:
-    """Return names as items of Slurm's list, in their order: runs of numbers become ranges.
-
-    Examples
-    --------
-    >>> compress(["node08", "node09", "node10", "gpu7"])
-    ['node[08-10]', 'gpu7']
-    """
-    runs: list[list[str]] = []  # prefix, lowest number, highest number
-    for name in names:
-        match = re.fullmatch(r"(.*?)(\d{1,9})", name)
-        prefix, number = (match[1], match[2]) if match else (name, "")
-        if runs and number and runs[-1][2]:
-            before, low, high = runs[-1]
-            if before == prefix and number == f"{int(high) + 1:0{len(low)}d}":
-                runs[-1][2] = number
-                continue
-        runs.append([prefix, number, number])
-    return [p + low if low == high else f"{p}[{low}-{high}]" for p, low, high in runs]

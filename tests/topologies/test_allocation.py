@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.topologies import MappingError, from_networkx, topology_from_spec
+from hopmap.topologies import MappingError, from_networkx, spec_of, topology_from_spec
 from hopmap.topologies.allocation import POLICIES, allocated, switch_of
 
 FAT = topology_from_spec("fattree:4x4:1x4")  # 4 nodes a leaf, 4 leaves
@@ -88,3 +88,38 @@ def test_what_cannot_be_is_said_in_a_line(spec, policy, said):
     network = topology_from_spec(spec)
     with pytest.raises(MappingError, match=said):
         allocated(network, np.ones(network.nodes, dtype=np.bool_), 9, policy, rng())
+
+
+def test_a_job_is_said_by_a_spec(tmp_path):
+    """Failures are the machine's, then its nodes have names, then a job has some of them."""
+    file = tmp_path / "hosts"
+    file.write_text("n3 slots=4\nn1\nn3\n")
+    assert spec_of("torus:4") == "torus:4"
+    assert spec_of("torus:4", nodelist="node[1,3]") == "nodes:node[1,3]@torus:4"
+    spec = spec_of("torus:4", names="n[0-3]", hosts=file, failures="link=0-1")
+    assert spec == f"job:{file}@names:n[0-3]@failed:link=0-1@torus:4"
+    network = topology_from_spec(spec)
+    assert network.order.tolist() == [3, 1]
+    assert network.links == 6
+    assert spec_of(network, failures="node=1") == f"failed:node=1@{network.spec}"
+
+
+def test_names_in_a_file_stand_in_the_spec(tmp_path):
+    file = tmp_path / "names"
+    file.write_text("n0\nn1\nn2\nlogin\n")
+    assert spec_of("torus:4", names=file) == "names:n[0-2],login@torus:4"
+    assert spec_of("torus:4", names=str(file)) == "names:n[0-2],login@torus:4"
+    assert spec_of("torus:4", hosts=file) == "names:n[0-2],login@torus:4"
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"hosts": "hosts", "nodelist": "a"}, "mutually exclusive"),
+        ({"nodelist": "a"}, "nodes:a: host a: expected nodes of torus:2.*; --names says"),
+        ({"names": "a,b", "nodelist": "c"}, r"host c: expected nodes of .*torus:2, a to b$"),
+    ],
+)
+def test_nodes_that_make_no_spec_are_refused(named, message):
+    with pytest.raises(MappingError, match=message):
+        spec_of("torus:2", **named)

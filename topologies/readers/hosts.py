@@ -4,6 +4,9 @@ A list has a host a line; what follows the name is left out, as in hostfiles of 
 slots=4``), Intel MPI (``node1:4``) and PBS. A table has a rank and its host a line (``rank,host``,
 more columns are left out), as jobs write it of themselves. The hosts are taken in their order, each
 once. ``FILE#MEMBER`` is a file in a tar archive.
+
+Slurm writes hosts in one line: "node[01-04,7]", "a1,b[2-3]", "rack[0-1]n[0-15]". Source: Slurm,
+scontrol(1), "show hostnames", and its src/common/hostlist.c for what is legal.
 """
 
 from __future__ import annotations
@@ -11,12 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
+from math import prod
 from pathlib import Path
 
 from hopmap.topologies.topology import Topology, TopologyError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LARGEST = 2**26  # bytes of all lists
+LIMIT = 2**18  # names in Slurm's list, more than any machine has nodes
+_LISTED = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def hosts_in(text: str, where: str) -> list[str]:
@@ -168,3 +176,65 @@ def _members(file: str, _size: int, _changed: int) -> dict[str, str]:
                 raise TopologyError(f"{file}: more than {LARGEST >> 20} MiB: expected less")
             texts[member.name] = stream.read().decode("utf-8-sig")
     return texts
+
+
+def expand(text: str) -> list[str]:
+    """Return the hosts of Slurm's list, in its order; leading zeros of a range's begin are kept.
+
+    Raises
+    ------
+    TopologyError
+        A list that makes no sense, is empty, or has more than `LIMIT` names.
+
+    Examples
+    --------
+    >>> expand("node[08-10,1],login")
+    ['node08', 'node09', 'node10', 'node1', 'login']
+    """
+    hosts: list[str] = []
+    for word in map(str.strip, re.split(r",(?![^\[]*\])", text)):
+        if not _LISTED.fullmatch(word):
+            raise TopologyError(f"hosts {text[:60]!r}: expected a list like node[01-04,7],login")
+        parts = [
+            _numbers(part[1:-1], text) if part.startswith("[") else [part]
+            for part in re.findall(r"\[[^\]]*\]|[^\[]+", word)
+        ]
+        if len(hosts) + prod(map(len, parts)) > LIMIT:
+            raise TopologyError(f"hosts {text[:60]!r}: more than {LIMIT:,} names: expected fewer")
+        hosts += ["".join(chosen) for chosen in product(*parts)]
+    return hosts
+
+
+def _numbers(ranges: str, text: str) -> list[str]:
+    """Numbers of "01-04,7" as text."""
+    numbers: list[str] = []
+    for part in ranges.split(","):
+        match = _RANGE.fullmatch(part)
+        low, high = (match[1], match[2] or match[1]) if match else ("1", "0")
+        if int(low) > int(high) or int(high) - int(low) >= LIMIT:
+            raise TopologyError(
+                f"hosts {text[:60]!r}: range {part!r}: expected rising numbers, at most {LIMIT}"
+            )
+        numbers += [str(n).zfill(len(low)) for n in range(int(low), int(high) + 1)]
+    return numbers
+
+
+def compress(names: Sequence[str]) -> list[str]:
+    """Return names as items of Slurm's list, in their order: runs of numbers become ranges.
+
+    Examples
+    --------
+    >>> compress(["node08", "node09", "node10", "gpu7"])
+    ['node[08-10]', 'gpu7']
+    """
+    runs: list[list[str]] = []  # prefix, lowest number, highest number
+    for name in names:
+        match = re.fullmatch(r"(.*?)(\d{1,9})", name)
+        prefix, number = (match[1], match[2]) if match else (name, "")
+        if runs and number and runs[-1][2]:
+            before, low, high = runs[-1]
+            if before == prefix and number == f"{int(high) + 1:0{len(low)}d}":
+                runs[-1][2] = number
+                continue
+        runs.append([prefix, number, number])
+    return [p + low if low == high else f"{p}[{low}-{high}]" for p, low, high in runs]

@@ -25,7 +25,7 @@ from hopmap.topologies.families.grid import torus
 from hopmap.topologies.families.switched import fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
-from .hostlist import expand
+from .hosts import expand
 
 if TYPE_CHECKING:
     import networkx as nx

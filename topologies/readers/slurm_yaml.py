@@ -15,7 +15,7 @@ from hopmap.extras import needs
 from hopmap.topologies.families.grid import torus
 from hopmap.topologies.topology import Topology, TopologyError
 
-from .hostlist import LIMIT
+from .hosts import LIMIT
 from .slurm_networks import Part, block, chosen, expect_distinct, hosts_of, ring, switches_of, tree
 
 
