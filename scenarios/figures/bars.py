@@ -1,4 +1,4 @@
-"""Figures that compare mappers: IeNPC, simulated runtime, mapping time.
+"""Figures that compare mappers: IeNPC, simulated runtime, mapping time, excess over the best.
 
 Mappers are rows, in the order given, the first on top.
 """
@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
 
 from hopmap.scenarios.quantities import compact, duration, time_unit
 
@@ -25,17 +26,17 @@ from .style import (
     ORANGE,
     RED,
     SKY,
-    WIDTH,
-    headline,
     label,
-    margin,
+    legend,
     new_figure,
+    plain_title,
     style,
     value_axis,
 )
 
 STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "minimum"}
-_HEAD, _FOOT = 0.5, 0.34  # inches above and below a panel
+DOTS = 2000  # runs in a figure of excess; more become an image
+_TICKS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)  # of an excess
 
 
 class SeedSpread(NamedTuple):
@@ -73,26 +74,12 @@ def ienpc_bars(
         The mapper to compare with, in grey.
     """
     names = [label(name, 19) for name in mappers]
-    lines = max((name.count("\n") + 1 for name in names), default=1)
-    panel = max(len(names), 1) * (0.075 + 0.125 * lines) + 0.1
-    height = 0.12 + 2 * (panel + _FOOT) + _HEAD + 0.36
-    left, gap, right = margin(names), 0.26, 0.16
-    width = (WIDTH - left - gap - right) / 2
+    panel = _height(names, 0.075)
     colours = [GREY if name == default else BLUE for name in mappers]
     with style():
-        figure = new_figure(height)
-        headline(figure, title)
-        for place, (key, word) in enumerate(STATISTICS.items()):
-            column, line = place % 2, place // 2
-            bottom = height - _HEAD - panel - line * (panel + _FOOT + 0.3)
-            axes = figure.add_axes(
-                (
-                    (left + column * (width + gap)) / WIDTH,
-                    bottom / height,
-                    width / WIDTH,
-                    panel / height,
-                )
-            )
+        figure = new_figure(2 * panel + 1.4, title)
+        panels = figure.subplots(2, 2, sharey=True).ravel()
+        for axes, (key, word) in zip(panels, STATISTICS.items(), strict=True):
             values = [float(row[key]) for row in rows]
             y = np.arange(len(values))
             axes.barh(y, values, color=colours, height=0.68)
@@ -103,8 +90,8 @@ def ienpc_bars(
                 axes.plot(ends, y[spread], "|", color=INK, markersize=4)
             if key == "total" and ieplc:
                 axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
-            axes.set_title(word, fontsize=8.5, fontweight="normal", pad=3)
-            _rows(axes, names if column == 0 else [""] * len(names))
+            plain_title(axes, word)
+            _rows(axes, names)
             top = (limits or {}).get(key) or max([*values, 0.0])
             value_axis(axes, compact, top)
         handles: list[Any] = []
@@ -116,7 +103,7 @@ def ienpc_bars(
             )
         if worst is not None and any(w > row["total"] for w, row in zip(worst, rows, strict=True)):
             handles.append(Line2D([], [], color=INK, linewidth=1, label="to the worst seed"))
-        legend(figure, handles, height)
+        legend(figure, handles)
     return figure
 
 
@@ -145,7 +132,7 @@ def runtime_bars(
     top = limit or max([float(spans.max(initial=0)), float(table.sum(axis=1).max(initial=0))])
     scale, unit = time_unit(top)
     with style():
-        figure, axes, height = rows_figure(names, title)
+        figure, axes = _rows_figure(names, title)
         y = np.arange(len(names))
         start = np.zeros(len(names))
         for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
@@ -161,7 +148,7 @@ def runtime_bars(
             Patch(color=ORANGE, label="wait"),
             Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
         ]
-        legend(figure, handles, height)
+        legend(figure, handles)
     return figure
 
 
@@ -183,7 +170,7 @@ def mapping_time(
     shown = topologies[: len(CYCLE)]
     with style():
         rows = -(-len(shown) // 2)
-        figure, axes, height = rows_figure(names, title, 0.2 * (rows - 1), len(shown))
+        figure, axes = _rows_figure(names, title, 0.2 * (rows - 1), len(shown))
         axes.set_xscale("log")
         handles: list[Any] = []
         for place, (topology, spreads) in enumerate(zip(shown, seconds, strict=False)):
@@ -213,26 +200,25 @@ def mapping_time(
             axes.set_xlim(low / 4, high * 4)
         axes.grid(axis="x")
         axes.set_xlabel("mapping time (log)")
-        legend(figure, handles, height, columns=2)
+        legend(figure, handles, columns=2)
     return figure
 
 
-def rows_figure(
-    names: Sequence[str], title: str, extra: float = 0, marks: int = 1
-) -> tuple[Figure, Axes, float]:
-    """Figure with one panel, a row for each name; `extra` inches below for the legend."""
+def _height(names: Sequence[str], gap: float) -> float:
+    """Inches that a row for each name takes."""
     lines = max((name.count("\n") + 1 for name in names), default=1)
-    row = max(0.1 + 0.125 * lines, 0.075 * marks)
-    panel = max(len(names), 1) * row + 0.12
-    height = panel + 0.34 + 0.66 + extra
-    left = margin(names)
-    figure = new_figure(height)
-    headline(figure, title)
-    axes = figure.add_axes(
-        (left / WIDTH, (0.66 + extra) / height, (WIDTH - left - 0.22) / WIDTH, panel / height)
-    )
+    return max(len(names), 1) * (gap + 0.125 * lines) + 0.12
+
+
+def _rows_figure(
+    names: Sequence[str], title: str, extra: float = 0, marks: int = 1
+) -> tuple[Figure, Axes]:
+    """Figure with one panel, a row for each name; `extra` inches below for the legend."""
+    panel = max(_height(names, 0.1), 0.075 * marks * len(names))
+    figure = new_figure(panel + 0.95 + extra, title)
+    axes = figure.subplots()
     _rows(axes, names)
-    return figure, axes, height
+    return figure, axes
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:
@@ -241,17 +227,61 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(max(len(names), 1) - 0.45, -0.55)
 
 
-def legend(figure: Figure, handles: list[Any], height: float, columns: int | None = None) -> None:
-    """Write a legend at the foot of a figure."""
-    if handles:
-        figure.legend(
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(0.02, 0.04 / height),
-            ncols=columns or len(handles),
-            handlelength=1.3,
-            columnspacing=1.1,
-            handletextpad=0.5,
-            borderaxespad=0,
-            borderpad=0,
-        )
+def excess_strips(
+    excess: Mapping[str, Sequence[NDArray[np.float64]]], *, title: str, what: str
+) -> Figure:
+    """Draw how far the runs of each mapper are behind the best of their case.
+
+    A dot is a run, a case with a seed; dots of a case lie at one height, so that the spread over
+    seeds is seen along it. The abscissa is logarithmic in 1 + excess.
+
+    Parameters
+    ----------
+    excess : mapping of str to sequence of ndarray
+        By mapper: for each case, how much more than the least each seed takes, 0.05 for 5 %.
+    what : str
+        What the excess is of, below the abscissa.
+    """
+    names = [label(name, 19) for name in excess]
+    most = max((float(each.max()) for cases in excess.values() for each in cases), default=0.0)
+    dots = sum(len(each) for cases in excess.values() for each in cases)
+    with style():
+        figure, axes = _rows_figure(names, title)
+        for y, cases in enumerate(excess.values()):
+            values = np.concatenate(cases)
+            shift = np.linspace(-0.3, 0.3, len(cases)) if len(cases) > 1 else np.zeros(1)
+            rows = np.repeat(y + shift, [len(each) for each in cases])
+            axes.plot(
+                np.log1p(values),
+                rows,
+                "o",
+                color=BLUE,
+                alpha=0.45 if dots > 60 else 0.8,
+                markersize=2.2 if dots > 300 else 3.2,
+                markeredgewidth=0,
+                rasterized=dots > DOTS,
+            )
+            middle = np.log1p(np.median(values))
+            axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
+        right = max(np.log1p(most) * 1.04, np.log1p(0.01))
+        axes.set_xlim(-0.03 * right, right)
+        axes.xaxis.set_major_locator(FixedLocator(_apart(right)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{100 * np.expm1(v):,.3g} %"))
+        axes.grid(axis="x")
+        axes.set_xlabel(what, loc="right")
+        handles = [
+            Line2D([], [], color=BLUE, marker="o", markersize=3.2, linewidth=0, label="a run"),
+            Line2D([], [], color=INK, linewidth=1.8, label="median"),
+        ]
+        legend(figure, handles)
+    return figure
+
+
+def _apart(right: float) -> list[float]:
+    """Ticks that leave room for their labels."""
+    ticks = [0.0]
+    for tick in np.log1p(_TICKS[1:]):
+        if tick <= right and tick - ticks[-1] >= right / 5:
+            ticks.append(float(tick))
+    return ticks

@@ -1,9 +1,13 @@
-"""Where nodes and links of a box go on paper.
+"""Where nodes, switches and links of a network go on paper.
+
+Boxes:
 
 * Up to two dimensions: as they are.
 * Three, "slices": the planes z = 0, 1, ... side by side; links to another plane are short diagonal
   stubs at the node they leave.
 * Three, "stack": the planes drawn obliquely one above the other, links as lines between them.
+
+Others: trees and clusters by levels, the rest on a circle.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from numpy.typing import NDArray
 from hopmap.topologies import Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 
+from .style import WIDTH
+
 Points = NDArray[np.float64]
 
 SHEAR, SQUASH = 0.37, 0.42  # oblique planes: y goes right and up by this much
@@ -23,6 +29,9 @@ STRETCH = 1.35  # and x is stretched by this
 STUB = 0.56  # length of a stub
 UPWARDS = np.array([0.64, 0.8])  # stubs in z: steep, between the lanes of x and y
 MARGIN = 0.85  # between planes
+MARK, NAME = 0.085, 0.13  # inches from the middle of a link's number to its rim, and of a name
+SIDE = WIDTH - 0.2  # inches across a figure of a network
+VERTICES, LINKS = 700, 4000  # of networks that are no boxes, that are drawn at most
 
 
 def is_box(topology: Topology) -> bool:
@@ -43,7 +52,10 @@ def coordinates(topology: Topology) -> NDArray[np.int64]:
 
 
 class Layout(NamedTuple):
-    """Positions on paper: nodes, ends of the links, corners and names of the planes."""
+    """Positions on paper: vertices, ends of the links, corners and names of the planes.
+
+    `span` are the inches of a unit. Vertices that are `round` stand on a circle.
+    """
 
     nodes: Points
     start: Points
@@ -52,6 +64,18 @@ class Layout(NamedTuple):
     names: list[str]
     width: float
     height: float
+    span: float
+    round: bool = False
+
+
+def drawable(topology: Topology) -> bool:
+    """Whether the vertices and links of what is no box are few enough to draw."""
+    return topology.vertices <= VERTICES and topology.links <= LINKS
+
+
+def _span(width: float, height: float) -> float:
+    """Inches of a unit, for a layout that fits the page."""
+    return min(SIDE / max(width, height * 0.62), 0.62)
 
 
 def link_steps(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -76,6 +100,10 @@ def slices(topology: Topology) -> Layout:
     pitch_x, pitch_y = dx + MARGIN, dy + MARGIN
     columns = min(dz, max(1, round(np.sqrt(1.25 * dz * pitch_y / pitch_x))))
     lines = -(-dz // columns)
+    if dz > 1:  # what numbers on stubs and the name above a plane need
+        span = _span(columns * pitch_x, lines * pitch_y)
+        pitch_y = max(pitch_y, dy - 0.1 + (2 * MARK + NAME) / span)
+    span = _span(columns * pitch_x, lines * pitch_y)
     plane = place[:, 2]
     origin = np.stack(
         (np.arange(dz) % columns * pitch_x, -(np.arange(dz) // columns) * pitch_y), axis=1
@@ -95,6 +123,7 @@ def slices(topology: Topology) -> Layout:
         [f"z = {z}" for z in range(dz)] if dz > 1 else [],
         columns * pitch_x,
         lines * pitch_y,
+        span,
     )
 
 
@@ -124,15 +153,32 @@ def stack(topology: Topology, gap: float = 1.15) -> Layout:
         )
         for z in range(dz)
     ]
+    width, height = STRETCH * dx + SHEAR * dy + 1.1, pitch * dz + 0.5
     return Layout(
         project(place.astype(float)),
         project(place[topology.link_from].astype(float)),
         project(ends),
         planes,
         [f"z = {z}" for z in range(dz)],
-        STRETCH * dx + SHEAR * dy + 1.1,
-        pitch * dz + 0.5,
+        width,
+        height,
+        _span(width, height),
     )
+
+
+def levels(topology: Topology) -> Layout:
+    """Nodes and switches by levels, or on a circle where vertices of a level are joined.
+
+    Units are inches. Switches of a circle have their nodes outside it; without switches the nodes
+    are on it.
+    """
+    level = _levels(topology)
+    is_round = bool((level[topology.link_from] == level[topology.link_to]).any())
+    height = SIDE if is_round else 0.35 + 0.85 * int(level.max())
+    unit = _circle(topology, level) if is_round else _by_levels(topology, level)
+    place = unit * np.array([SIDE, height])
+    start, end = place[topology.link_from], place[topology.link_to]
+    return Layout(place, start, end, [], [], SIDE, height, 1.0, is_round)
 
 
 def arrows(start: Points, end: Points, *, node: float, width: float) -> list[Points]:
@@ -161,3 +207,66 @@ def arrows(start: Points, end: Points, *, node: float, width: float) -> list[Poi
         tail + right * width,
     )
     return list(np.stack(corners, axis=1))
+
+
+def _levels(topology: Topology) -> NDArray[np.int64]:
+    """Links from each vertex to the nearest node; nodes have 0."""
+    level = np.full(topology.vertices, topology.vertices)
+    level[: topology.nodes] = 0
+    for _ in range(topology.vertices):
+        nearer = level.copy()
+        np.minimum.at(nearer, topology.link_from, level[topology.link_to] + 1)
+        if (nearer == level).all():
+            break
+        level = nearer
+    return level
+
+
+def _centres(topology: Topology, level: NDArray[np.int64], of: int, x: Points) -> Points:
+    """Mean abscissa of what the vertices of a level have below them."""
+    down = (level[topology.link_from] == of) & (level[topology.link_to] == of - 1)
+    total, number = np.zeros(topology.vertices), np.zeros(topology.vertices)
+    np.add.at(total, topology.link_from[down], x[topology.link_to[down]])
+    np.add.at(number, topology.link_from[down], 1)
+    return np.asarray(total / np.maximum(number, 1))
+
+
+def _by_levels(topology: Topology, level: NDArray[np.int64]) -> Points:
+    """Nodes at the bottom, switches above what they join; shape (vertices, 2), from 0 to 1."""
+    x = np.zeros(topology.vertices)
+    x[: topology.nodes] = (np.arange(topology.nodes) + 0.5) / topology.nodes
+    for each in range(1, int(level.max()) + 1):
+        own = np.flatnonzero(level == each)
+        centre = _centres(topology, level, each, x)[own]
+        if len(np.unique(centre.round(9))) < len(own):  # several above the same: side by side
+            order = own[np.argsort(centre, kind="stable")]
+            x[order] = (np.arange(len(own)) + 0.5) / len(own)
+        else:
+            x[own] = centre
+    return np.stack((x, 0.05 + 0.9 * level / max(int(level.max()), 1)), axis=1)
+
+
+def _circle(topology: Topology, level: NDArray[np.int64]) -> Points:
+    """Switches on a circle and their nodes outside it; without switches, the nodes on it."""
+    inner = np.flatnonzero(level > 0) if topology.switches else np.arange(topology.nodes)
+    angle = np.zeros(topology.vertices)
+    angle[inner] = 2 * np.pi * np.arange(len(inner)) / len(inner)
+    radius = np.full(topology.vertices, 0.36 if topology.switches else 0.47)
+    if topology.switches:
+        own = level[topology.link_from] == 0
+        home = np.zeros(topology.nodes, dtype=np.int64)
+        home[topology.link_from[own]] = topology.link_to[own]
+        for switch in np.unique(home):
+            nodes = np.flatnonzero(home == switch)
+            share = (np.arange(len(nodes)) + 0.5) / len(nodes) - 0.5
+            angle[nodes] = angle[switch] + share * 2 * np.pi / len(inner)
+        radius[: topology.nodes] = 0.47
+    return np.asarray(0.5 + radius[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1))
+
+
+def lanes(start: Points, end: Points, *, width: float) -> list[Points]:
+    """Stripes on the right-hand side of the lines from start to end, as polygons."""
+    along = end - start
+    along = along / np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)[:, None]
+    right = np.stack((along[:, 1], -along[:, 0]), axis=1) * width
+    return list(np.stack((start, end, end + right, start + right), axis=1))

@@ -16,12 +16,9 @@ from hopmap.topologies import Topology
 from .style import (
     CYCLE,
     GREY,
-    INK,
     PALE,
     SMALL,
-    WIDTH,
     colour_bar,
-    headline,
     new_figure,
     sequential,
     style,
@@ -53,12 +50,11 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     until = max(makespan, use.width) * factor
     edge = use.busy.shape[1] * use.width * factor
     with style():
-        height = 4.7
-        figure = new_figure(height)
-        headline(figure, title)
-        top = figure.add_axes((0.52 / WIDTH, 3.12 / height, (WIDTH - 0.7) / WIDTH, 0.8 / height))
-        below = figure.add_axes((0.52 / WIDTH, 1.02 / height, (WIDTH - 0.7) / WIDTH, 1.85 / height))
-        bar = figure.add_axes((0.52 / WIDTH, 0.3 / height, 1.6 / WIDTH, 0.1 / height))
+        figure = new_figure(4.7, title)
+        panels = figure.subplot_mosaic(
+            [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"]], height_ratios=[0.8, 1.85, 0.1]
+        )
+        top, below = panels["lines"], panels["links"]
         _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
         norm, cmap = Normalize(0, 1), sequential()
         if used:
@@ -71,11 +67,12 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
             axes.set_xlim(0, until)
             axes.xaxis.set_major_locator(MaxNLocator(5))
         top.tick_params(labelbottom=False)
-        colour_bar(figure, bar, norm, cmap, _percent, "busy")
+        colour_bar(figure, panels["bar"], norm, cmap, _percent, "busy")
         unused = topology.links - used
         note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
         note = note if topology.links else "there are no links"
-        figure.text(2.25 / WIDTH, 0.3 / height, note, fontsize=SMALL, color=INK)
+        panels["note"].set_axis_off()
+        panels["note"].text(0, 1, note, fontsize=SMALL, va="center")
     return figure
 
 
@@ -119,7 +116,11 @@ def _lines(
             name = f"mean, {kind.name}" if len(topology.kinds) > 1 else "mean of all"
             axes.stairs(of_kind.mean(axis=0), edges, color=CYCLE[number], linewidth=1.1, label=name)
     axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.02, 0.98), ncols=3, columnspacing=1, handlelength=1.2
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 0.98),
+        ncols=3 if len(topology.kinds) < 3 else 2,
+        columnspacing=1,
+        handlelength=1.2,
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .layout import Layout, coordinates, is_box, slices, stack
-from .network import DRAWN, LINE, canvas, draw_planes
+from .layout import Layout, coordinates, drawable, is_box, levels, slices, stack
+from .network import DRAWN, LINE, draw_planes, draw_vertices, view_box
 from .style import (
     BLUE,
     GREY,
@@ -29,24 +29,51 @@ from .style import (
     SKY,
     SMALL,
     WIDTH,
+    add_tips,
     colour_bar,
-    headline,
     new_figure,
     picture,
+    plain_title,
     sheet,
+    squares,
     style,
 )
-from .switches import drawable, rank_levels
-from .tips import add_tips, squares
+
+Ints = NDArray[np.int64]
+Points = NDArray[np.float64]
 
 EDGES = 1000  # communicating pairs that are drawn at most, the costliest,
 EDGES_A_NODE = 3  # and so many for each node
-VECTORS = 400  # of these as lines; more become an image
+VECTORS = 1200  # links of a network of switches; more become an image
+PAIR_VECTORS = 400  # of pairs as lines; more become an image
 ROW = 512  # nodes of a network without coordinates side by side; each is a pixel wide or more
 NUMBERED = 64  # nodes that have their rank written on them
+TURNED = 400  # costliest pairs of ranks that are drawn where the mapping can be turned
 _HOPS = ("#c3cad0", SKY, ORANGE, RED)  # one hop, two, three, more
-_HISTOGRAM = 1.7  # inches
-_LEGEND = 0.52
+_FAR = ("1 hop", "2 hops", "3 hops", "4 or more")
+_BAR, _HISTOGRAM = 0.65, 1.7  # inches
+
+
+class _Ranks(NamedTuple):
+    """A mapping that is drawn: rank -> node, the lowest rank of each node or -1, and colours."""
+
+    node_of: Ints
+    at: Ints
+    norm: Normalize
+    cmap: Colormap
+
+    def write(self, axes: Axes, place: ArrayLike, rank: int, size: float = SMALL) -> None:
+        """Write a rank's number on its dot."""
+        x, y = np.asarray(place)
+        colour = "white" if self.norm(rank) < 0.62 else INK
+        axes.text(
+            *(x, y, str(rank)),
+            color=colour,
+            fontsize=size,
+            ha="center",
+            va="center_baseline",
+            zorder=5,
+        )
 
 
 def mapping_view(
@@ -71,101 +98,179 @@ def mapping_view(
         Another mapping to compare the hops with, the default order.
     """
     places = np.asarray(node_of, dtype=np.int64)
-    ranks = traffic.ranks
-    rank_at = np.full(topology.nodes, -1, dtype=np.int64)
-    rank_at[places[::-1]] = np.arange(ranks)[::-1]  # the lowest rank of a node
-    norm, cmap = Normalize(0, max(ranks - 1, 1)), mpl.colormaps["viridis"]
+    norm = Normalize(0, max(traffic.ranks - 1, 1))
+    ranks = _Ranks(places, lowest_ranks(topology, places), norm, mpl.colormaps["viridis"])
     pairs = traffic.without_self()
     hops = topology.distance(places[pairs.src], places[pairs.dst])
     drawn = LINE if len(topology.dims) == 1 else DRAWN
     with style():
         if is_box(topology) and topology.nodes <= drawn:
-            figure = _draw(topology, rank_at, places, pairs, hops, title, norm, cmap)
+            figure, above, below = _on_box(topology, ranks, pairs, hops, title)
         elif not is_box(topology) and drawable(topology):
-            foot = _HISTOGRAM + 0.74
-            figure = rank_levels(topology, places, title=title, foot=foot, norm=norm, cmap=cmap)
+            figure, above, below = _on_switches(topology, ranks, title)
         else:
-            figure = _planes(topology, rank_at, title, norm, cmap)
-        height = figure.get_figheight()
-        bar = figure.add_axes((0.2 / WIDTH, (_HISTOGRAM + 0.22) / height, 0.62, 0.12 / height))
-        colour_bar(figure, bar, norm, cmap, lambda value: f"{value:,.0f}", "rank on the node")
+            figure, above, below = _on_planes(topology, ranks, title)
+        bar = above.axes[1]
+        colour_bar(above, bar, norm, ranks.cmap, lambda v: f"{v:,.0f}", "rank on the node")
         series = [(_share(hops, pairs), BLUE, "this mapping")]
         if default is not None:
             other = np.asarray(default, dtype=np.int64)
             before = topology.distance(other[pairs.src], other[pairs.dst])
             series.append((_share(before, pairs), GREY, "default order"))
-        _histogram(figure, series, height)
+        _histogram(below, series)
     return figure
 
 
-def _draw(
-    topology: Topology,
-    rank_at: NDArray[np.int64],
-    places: NDArray[np.int64],
-    pairs: Traffic,
-    hops: NDArray[np.int64],
-    title: str,
-    norm: Normalize,
-    cmap: Any,
-) -> Figure:
-    flat = len(topology.dims) < 3
-    layout = slices(topology) if flat else stack(topology)
-    # each pair once, both directions together
-    key = np.minimum(pairs.src, pairs.dst) * np.int64(pairs.ranks) + np.maximum(
-        pairs.src, pairs.dst
-    )
+def lowest_ranks(topology: Topology, node_of: Ints) -> Ints:
+    """Return the lowest rank of every node, -1 where there is none."""
+    at = np.full(topology.nodes, -1, dtype=np.int64)
+    at[node_of[::-1]] = np.arange(len(node_of))[::-1]
+    return at
+
+
+def _frame(high: float, title: str) -> tuple[Figure, FigureBase, FigureBase]:
+    """Figure whose upper part has axes `high` inches high above axes for a bar, and the lower."""
+    figure = new_figure(high + _BAR + _HISTOGRAM + 0.3, title)
+    above, below = figure.subfigures(2, 1, height_ratios=[high + _BAR, _HISTOGRAM])
+    above.subplots(2, 1, height_ratios=[high, 0.12])
+    return figure, above, below
+
+
+def _on_box(
+    topology: Topology, ranks: _Ranks, pairs: Traffic, hops: Ints, title: str
+) -> tuple[Figure, FigureBase, FigureBase]:
+    """Draw a box with lines between ranks that talk, both directions together."""
+    layout = slices(topology) if len(topology.dims) < 3 else stack(topology)
+    low, high = np.minimum(pairs.src, pairs.dst), np.maximum(pairs.src, pairs.dst)
+    key = low * np.int64(pairs.ranks) + high
     key, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     cost = np.bincount(inverse, weights=_weight(pairs) * hops, minlength=len(key))
     far = hops[first]
     chosen = np.argsort(cost, kind="stable")[-min(EDGES, EDGES_A_NODE * topology.nodes) :]
     chosen = chosen[far[chosen] > 0]
     chosen = chosen[np.argsort(far[chosen], kind="stable")]
-    ends = layout.nodes[np.stack((places[pairs.src[first]], places[pairs.dst[first]]), axis=1)]
-    depth = coordinates(topology)[:, 2]
-    flat_pair = depth[places[pairs.src[first]]] == depth[places[pairs.dst[first]]]
-    around = flat_pair & (np.hypot(*(ends[:, 1] - ends[:, 0]).T) > 1.6)
-    bend = (far > 1) | around
+    joined = ranks.node_of[np.stack((pairs.src[first], pairs.dst[first]), axis=1)]
+    ends = layout.nodes[joined]
+    depth = coordinates(topology)[joined, 2]
+    around = (depth[:, 0] == depth[:, 1]) & (np.hypot(*(ends[:, 1] - ends[:, 0]).T) > 1.6)
+    bent = (far > 1) | around
     level = np.minimum(far[chosen], 4) - 1
-    segments = [_line(*ends[i], bent=bool(bend[i])) for i in chosen]
-    figure, axes, span = canvas(_with_room(layout, segments), title, _HISTOGRAM + 0.6 + _LEGEND)
+    segments = [_line(*ends[i], bent=bool(bent[i])) for i in chosen]
+    layout = _with_room(layout, segments)
+    figure, above, below = _frame(layout.height * layout.span + 0.4, title)
+    axes = above.axes[0]
+    view_box(axes, layout)
     draw_planes(axes, layout)
     lines = LineCollection(
         segments,
         colors=[_HOPS[i] for i in level],
-        linewidths=np.array([1.3, 1.2, 1.3, 1.5])[level] * (0.8 if span < 0.3 else 1),
+        linewidths=np.array([1.3, 1.2, 1.3, 1.5])[level] * (0.8 if layout.span < 0.3 else 1),
         zorder=2,
     )
-    lines.set_rasterized(len(chosen) > VECTORS)
+    lines.set_rasterized(len(chosen) > PAIR_VECTORS)
     axes.add_collection(lines, autolim=False)
-    _nodes(axes, layout.nodes, rank_at, norm, cmap, span)
-    add_tips(axes, squares(layout.nodes, 0.25), node_words(topology, places))
-    handles = []
-    for i, name in enumerate(("1 hop", "2 hops", "3 hops", "4 or more")):
-        number = int(((far == i + 1) if i < 3 else (far > 3)).sum())
-        if number:
-            handles.append(
-                Line2D([], [], color=_HOPS[i], linewidth=1.8, label=f"{name}: {number:,} pairs")
-            )
-    if len(chosen) < (far > 0).sum():
-        height = figure.get_figheight()
-        text = f"{len(chosen):,} costliest of {int((far > 0).sum()):,} pairs drawn"
-        figure.text(0.08 / WIDTH, 1 - 0.25 / height, text, va="top", fontsize=SMALL)
-    figure.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.055, (_HISTOGRAM + 0.68) / figure.get_figheight()),
-        ncols=2,
-        fontsize=SMALL,
-        handlelength=1.2,
-        columnspacing=1.6,
-        handletextpad=0.5,
-        borderpad=0,
-        borderaxespad=0,
-    )
-    return figure
+    _nodes(axes, layout, ranks)
+    add_tips(axes, squares(layout.nodes, 0.25), node_words(topology, ranks.node_of))
+    if len(chosen) < (count := int((far > 0).sum())):
+        plain_title(axes, f"{len(chosen):,} costliest of {count:,} pairs drawn", SMALL)
+    of_level = np.bincount(np.minimum(far[far > 0], 4), minlength=5)[1:]
+    handles = [
+        Line2D([], [], color=colour, linewidth=1.8, label=f"{name}: {number:,} pairs")
+        for colour, name, number in zip(_HOPS, _FAR, of_level.tolist(), strict=True)
+        if number
+    ]
+    if handles:
+        axes.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(0.03, 0),
+            ncols=2,
+            handlelength=1.2,
+            columnspacing=1.6,
+            handletextpad=0.5,
+            borderpad=0,
+            borderaxespad=0,
+        )
+    return figure, above, below
 
 
-def node_words(topology: Topology, node_of: NDArray[np.int64]) -> list[str]:
+def _on_switches(
+    topology: Topology, ranks: _Ranks, title: str
+) -> tuple[Figure, FigureBase, FigureBase]:
+    """Draw switches and nodes, and at every node its ranks, coloured by their numbers."""
+    layout, node_of = levels(topology), ranks.node_of
+    place, side, high = layout.nodes.copy(), layout.width, layout.height
+    own = np.argsort(node_of, kind="stable")
+    turn = np.empty(len(node_of), dtype=np.int64)  # first, second, ... rank of its node
+    _, first = np.unique(node_of[own], return_index=True)
+    turn[own] = np.arange(len(own)) - np.repeat(first, np.diff(np.append(first, len(own))))
+    most = int(turn.max(initial=0)) + 1
+    pitch = side / topology.nodes * (np.pi if layout.round else 1)  # a circle, or a line
+    size = min(0.2, 0.94 * pitch, 1.6 / most)
+    reach = 0.1 + size * most
+    middle = np.array([side, high]) / 2
+    if layout.round:  # ranks outwards, so that the circle is smaller
+        place = middle + (place - middle) * max(0.3, 1 - 2 * reach / side)
+        away = place[: topology.nodes] - middle
+        away /= np.maximum(np.hypot(*away.T)[:, None], 1e-9)
+    else:
+        place[:, 1] += reach
+        high += reach
+        away = np.tile([0.0, -1.0], (topology.nodes, 1))
+    at = place[node_of] + away[node_of] * (0.1 + size * (turn[:, None] + 0.4))
+    figure, above, below = _frame(high, title)
+    axes = above.axes[0]
+    sheet(axes, side, high)
+    ends = np.stack((place[topology.link_from], place[topology.link_to]), axis=1)
+    once = topology.link_from < topology.link_to
+    lines = LineCollection(list(ends[once]), colors=GREY, linewidths=0.7, alpha=0.7)
+    lines.set_rasterized(topology.links > VECTORS)
+    axes.add_collection(lines, autolim=False)
+    draw_vertices(axes, topology, place, 14 if topology.vertices <= 80 else 7)
+    colours = ranks.cmap(ranks.norm(np.arange(len(at))))
+    axes.scatter(*at.T, s=(size * 72 * 0.92) ** 2, c=colours, zorder=4)
+    if size >= 0.17:
+        for rank, middle in enumerate(at):
+            ranks.write(axes, middle, rank, SMALL if rank < 100 else SMALL - 2)
+    names = [topology.vertex_name(vertex) for vertex in range(topology.vertices)]
+    said = [f"rank {rank} on {names[node]}" for rank, node in enumerate(node_of.tolist())]
+    add_tips(axes, squares(at, size / 2), said)
+    add_tips(axes, squares(place, 0.05), names)
+    return figure, above, below
+
+
+def _on_planes(
+    topology: Topology, ranks: _Ranks, title: str
+) -> tuple[Figure, FigureBase, FigureBase]:
+    """Planes z = 0, 1, ... as images coloured by rank; anything but a box in rows of nodes."""
+    if is_box(topology):
+        sizes = coordinates(topology).max(axis=0) + 1
+        count, rows, columns = map(int, sizes[::-1])
+    else:
+        count, rows = 1, -(-topology.nodes // ROW)
+        columns = -(-topology.nodes // rows)
+    room = count * rows * columns - topology.nodes
+    filled = np.pad(ranks.at, (0, room), constant_values=-1)
+    planes = np.ma.masked_less(filled, 0).reshape(count, rows, columns)
+    across = min(count, max(1, round(np.sqrt(count * rows / columns))))
+    lines = -(-count // across)
+    wide = (WIDTH - 0.3) / across - 0.08
+    high = min(max(wide * rows / columns, 0.25), 3.5)
+    height = lines * (high + 0.2)
+    figure, above, below = _frame(height, title)
+    axes = above.axes[0]
+    sheet(axes, across * (wide + 0.08), height)
+    name = "z = {}" if count > 1 else ""
+    if not is_box(topology) and rows > 1:
+        name = f"nodes in order, {columns} a row, from below"
+    for z in range(count):
+        corner = z % across * (wide + 0.08), height - (z // across + 1) * (high + 0.2)
+        box = (*corner, wide, high)
+        picture(axes, planes[z], box, ranks.norm, ranks.cmap, name.format(z))
+    return figure, above, below
+
+
+def node_words(topology: Topology, node_of: Ints) -> list[str]:
     """Say which ranks are on each node."""
     ranks: list[list[int]] = [[] for _ in range(topology.nodes)]
     for rank, node in enumerate(node_of.tolist()):
@@ -177,7 +282,7 @@ def node_words(topology: Topology, node_of: NDArray[np.int64]) -> list[str]:
     return [f"{topology.vertex_name(node)}: {text}" for node, text in enumerate(words)]
 
 
-def _line(a: NDArray[np.float64], b: NDArray[np.float64], *, bent: bool) -> NDArray[np.float64]:
+def _line(a: Points, b: Points, *, bent: bool) -> Points:
     """Line from a to b, bent where it would run through the nodes between."""
     if not bent:
         return np.stack((a, b))
@@ -187,7 +292,7 @@ def _line(a: NDArray[np.float64], b: NDArray[np.float64], *, bent: bool) -> NDAr
     return np.asarray(a + along * t + bulge * 4 * t * (1 - t))
 
 
-def _with_room(layout: Layout, lines: Sequence[NDArray[np.float64]]) -> Layout:
+def _with_room(layout: Layout, lines: Sequence[Points]) -> Layout:
     """Make a layout as high as the bends of its lines need, which reach beyond its planes."""
     corners = np.concatenate((layout.nodes, *layout.planes))[:, 1]
     middle = (corners.min() + corners.max()) / 2
@@ -195,87 +300,36 @@ def _with_room(layout: Layout, lines: Sequence[NDArray[np.float64]]) -> Layout:
     return layout._replace(height=max(layout.height, 2 * reach + 0.1))
 
 
-def _nodes(
-    axes: Axes,
-    nodes: NDArray[np.float64],
-    rank_at: NDArray[np.int64],
-    norm: Normalize,
-    cmap: Any,
-    span: float,
-) -> None:
-    size = 0.46 if len(nodes) <= NUMBERED else 0.5
-    colours = np.where((rank_at >= 0)[:, None], cmap(norm(rank_at)), np.ones(4))
+def _nodes(axes: Axes, layout: Layout, ranks: _Ranks) -> None:
+    """Draw the nodes of a box in the colours of their ranks; few bear the ranks' numbers."""
+    few = len(ranks.at) <= NUMBERED
+    colours = np.where((ranks.at >= 0)[:, None], ranks.cmap(ranks.norm(ranks.at)), np.ones(4))
     axes.scatter(
-        nodes[:, 0],
-        nodes[:, 1],
-        s=(size * span * 72) ** 2,
+        *layout.nodes.T,
+        s=((0.46 if few else 0.5) * layout.span * 72) ** 2,
         c=colours,
-        edgecolors=["white" if rank >= 0 else GREY for rank in rank_at],
+        edgecolors=["white" if rank >= 0 else GREY for rank in ranks.at],
         linewidths=0.5,
         zorder=3,
     )
-    if len(nodes) <= NUMBERED and span >= 0.3:
-        for (x, y), rank in zip(nodes, rank_at, strict=True):
+    if few and layout.span >= 0.3:
+        for place, rank in zip(layout.nodes, ranks.at.tolist(), strict=True):
             if rank >= 0:
-                axes.text(
-                    x,
-                    y,
-                    str(rank),
-                    color="white" if norm(rank) < 0.62 else INK,
-                    fontsize=SMALL,
-                    ha="center",
-                    va="center_baseline",
-                    zorder=4,
-                )
+                ranks.write(axes, place, rank)
 
 
-def _planes(
-    topology: Topology, rank_at: NDArray[np.int64], title: str, norm: Normalize, cmap: Any
-) -> Figure:
-    """Planes z = 0, 1, ... as images coloured by rank; anything but a box in rows of nodes."""
-    if is_box(topology):
-        place = coordinates(topology)
-        shape = tuple(int(place[:, k].max()) + 1 for k in (2, 1, 0))
-    else:
-        rows = -(-topology.nodes // ROW)
-        shape = (1, rows, -(-topology.nodes // rows))
-    filled = np.pad(
-        rank_at, (0, shape[0] * shape[1] * shape[2] - topology.nodes), constant_values=-1
-    )
-    planes = np.ma.masked_less(filled, 0).reshape(shape)
-    count = shape[0]
-    across = min(count, max(1, round(np.sqrt(count * shape[1] / shape[2]))))
-    lines = -(-count // across)
-    wide = (WIDTH - 0.4) / across - 0.08
-    high = min(max(wide * shape[1] / shape[2], 0.25), 3.5)
-    foot = _HISTOGRAM + 0.74
-    height = 0.38 + lines * (high + 0.2) + foot
-    figure = new_figure(height)
-    headline(figure, title)
-    axes = sheet(figure)
-    for z in range(count):
-        left = 0.2 + z % across * (wide + 0.08)
-        bottom = height - 0.38 - (z // across + 1) * (high + 0.2)
-        title = f"z = {z}" if count > 1 else ""
-        if not is_box(topology):
-            title = f"nodes in order, {shape[2]} a row, from below" if shape[1] > 1 else ""
-        picture(axes, planes[z], (left, bottom, wide, high), norm, cmap, title)
-    return figure
-
-
-def _weight(traffic: Traffic) -> NDArray[np.int64]:
+def _weight(traffic: Traffic) -> Ints:
     return traffic.bytes if traffic.bytes.any() else traffic.messages
 
 
-def _share(hops: NDArray[np.int64], pairs: Traffic) -> NDArray[np.float64]:
+def _share(hops: Ints, pairs: Traffic) -> Points:
     weight = np.bincount(hops, weights=_weight(pairs), minlength=2)
     return np.asarray(100 * weight / max(weight.sum(), 1))
 
 
-def _histogram(
-    figure: Figure, series: Sequence[tuple[NDArray[np.float64], str, str]], height: float
-) -> None:
-    axes = figure.add_axes((0.62 / WIDTH, 0.42 / height, (WIDTH - 0.8) / WIDTH, 0.76 / height))
+def _histogram(figure: FigureBase, series: Sequence[tuple[Points, str, str]]) -> None:
+    """Draw the shares of the bytes by hops, a colour for each of some mappings."""
+    axes = figure.subplots()
     longest = max(len(share) for share, _, _ in series)
     first = 0 if any(share[0] > 0 for share, _, _ in series) else 1
     width = 0.8 / len(series)
@@ -284,18 +338,55 @@ def _histogram(
         axes.bar(x, share[first:], width=width * 0.95, color=colour, label=name)
     axes.set_xlim(first - 0.6, max(longest - 1, first + 3) + 0.6)
     axes.set_ylim(0, max(float(share.max()) for share, _, _ in series) * 1.08 or 1)
-    axes.xaxis.set_major_locator(MaxNLocator(14, integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_locator(
+        MaxNLocator(14 if longest < 100 else 5, integer=True, min_n_ticks=1)
+    )
     axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0f} %")
     axes.grid(axis="y")
     axes.set_xlabel("hops", labelpad=1)
-    axes.set_title("share of the bytes", fontsize=8.5, fontweight="normal", pad=4)
-    figure.legend(
-        *axes.get_legend_handles_labels(),
-        loc="upper right",
-        bbox_to_anchor=(0.97, 1.52 / height),
+    plain_title(axes, "share of the bytes", pad=16)
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1, 1.02),
         ncols=2,
         handlelength=1,
         borderpad=0,
         borderaxespad=0,
     )
+
+
+def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> dict[str, Any] | None:
+    """Return what `page.js` needs to draw a mapping that can be turned; None where flat or huge.
+
+    Parameters
+    ----------
+    node_of : array_like of int, shape (ranks,)
+        The mapping.
+
+    Returns
+    -------
+    dict
+        ``{"at": [[x, y, z], ...], "rank": [...], "ranks": n, "pairs": [[node, node, hops], ...],
+        "says": [...]}``: nodes' coordinates, the lowest rank of each node, -1 where there is none,
+        the costliest pairs that talk, and what a tooltip says of each node.
+    """
+    if len(topology.dims) != 3 or topology.nodes > DRAWN:
+        return None
+    places = np.asarray(node_of, dtype=np.int64)
+    sent = traffic.without_self()
+    u, v = places[sent.src], places[sent.dst]
+    hops = topology.distance(u, v)
+    chosen = np.argsort(-hops * _weight(sent), kind="stable")
+    chosen = chosen[hops[chosen] > 0][: 2 * TURNED]
+    pairs = {
+        (min(a, b), max(a, b)): h
+        for a, b, h in zip(*(x[chosen].tolist() for x in (u, v, hops)), strict=True)
+    }
+    return {
+        "at": coordinates(topology).tolist(),
+        "rank": lowest_ranks(topology, places).tolist(),
+        "ranks": len(places),
+        "pairs": [[*pair, h] for pair, h in list(pairs.items())[:TURNED]],
+        "says": node_words(topology, places),
+    }

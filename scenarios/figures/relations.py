@@ -11,17 +11,28 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from hopmap.scenarios.quantities import MISSING, compact, time_unit
 from hopmap.scenarios.study.correlation import METRICS, OUTCOMES, Relation, Tau
 from hopmap.units import show_bytes
 
-from .style import BLUE, CYCLE, INK, ORANGE, SMALL, WIDTH, headline, label, new_figure, style
+from .style import (
+    BLUE,
+    CYCLE,
+    INK,
+    ORANGE,
+    SMALL,
+    WIDTH,
+    label,
+    legend,
+    new_figure,
+    plain_title,
+    style,
+)
 
 _MARKERS = "osD^vP"
-_ROW, _COLUMNS = 0.22, 2  # inches a row of cells, columns of a legend
+_ROW, _LINE, _COLUMNS = 0.22, 0.19, 2  # inches a row of cells, a line of a legend; its columns
 LETTERS = 38  # of the smallest text that fit side by side below an axis
 
 
@@ -59,54 +70,50 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         "\n".join(label(line, 21, 1) for line in (r.case.topology, variant) if line)
         for r, variant in zip(relations, variants, strict=True)
     ]
-    left, foot = 2.02, 0.12
-    head = 0.4 + 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
-    width = max(WIDTH, left + 0.44 * len(relations) + 0.15)
-    lines = sum(len(block.rows) + 1 for block in blocks)
-    height = head + lines * _ROW + foot
-    cell = (width - left - 0.12) / max(len(relations), 1)
-    cmap = diverging()
+    head = 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
+    width = max(WIDTH, 2.17 + 0.44 * len(relations))
+    lines = sum(len(block.rows) + 1.1 for block in blocks)
     with style():
-        figure = new_figure(height, width)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set(xlim=(0, width), ylim=(0, height))
-        axes.text(0.08, height - 0.08, label(title, 45), va="top", weight="bold", fontsize=9)
-        axes.text(0.08, height - head + 0.05, label(common, 26), va="bottom", size=SMALL)
-        for place, text in enumerate(heads):
-            x = left + (place + 0.5) * cell
-            axes.text(
-                x, height - head + 0.05, text, rotation=90, ha="center", va="bottom", size=SMALL
-            )
-        y = height - head
-        for block in blocks:
-            y -= _ROW
-            axes.text(0.08, y + 0.05, block.title, weight="bold", size=SMALL)
-            for name, taus in block.rows:
-                y -= _ROW
-                axes.text(left - 0.07, y + 0.055, name, ha="right", size=SMALL)
-                for place, tau in enumerate(taus):
-                    _cell(axes, (left + place * cell, y), cell, tau, cmap)
+        figure = new_figure(0.5 + head + lines * _ROW, title, width)
+        ratios = [len(block.rows) for block in blocks]
+        panels = figure.subplots(len(blocks), 1, height_ratios=ratios, squeeze=False)[:, 0]
+        for axes, block in zip(panels, blocks, strict=True):
+            _draw_block(axes, block)
+        panels[0].set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90)
+        panels[0].xaxis.tick_top()
+        panels[0].set_xlabel(label(common, 26), loc="left", fontsize=SMALL)
+        panels[0].xaxis.set_label_position("top")
     return figure
 
 
-def _cell(
-    axes: Axes, corner: tuple[float, float], width: float, tau: Tau | None, cmap: Colormap
-) -> None:
-    known = tau is not None and tau.known
-    face = cmap((tau.value + 1) / 2) if tau is not None and known else "#f3f5f6"
-    axes.add_patch(Rectangle(corner, width, _ROW, facecolor=face, edgecolor="white", linewidth=0.8))
-    text = f"{tau.value:+.2f}".replace("-", "−") if tau is not None and known else MISSING
-    dark = tau is not None and known and tau.value > 0.75
-    axes.text(
-        corner[0] + width / 2,
-        corner[1] + 0.06,
-        text,
-        ha="center",
-        size=SMALL,
-        weight="bold" if tau is not None and tau.clear else "normal",
-        color="white" if dark else INK,
-    )
+def _draw_block(axes: Axes, block: _Block) -> None:
+    """Draw a row of cells for each metric, coloured by tau."""
+    axes.spines[:].set_visible(False)
+    axes.set_facecolor("#f3f5f6")
+    axes.set_title(block.title, fontsize=SMALL, pad=3)
+    axes.set_yticks(np.arange(len(block.rows)) + 0.5, [name for name, _ in block.rows])
+    axes.set_xticks([])
+    axes.tick_params(length=0)
+    values = [[t.value if t and t.known else np.nan for t in taus] for _, taus in block.rows]
+    cells = np.ma.masked_invalid(np.array(values, dtype=float))
+    axes.pcolormesh(cells, cmap=diverging(), vmin=-1, vmax=1, edgecolors="white", linewidth=0.8)
+    axes.invert_yaxis()
+    for row, (_, taus) in enumerate(block.rows):
+        for column, tau in enumerate(taus):
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                _signed(tau),
+                ha="center",
+                va="center_baseline",
+                size=SMALL,
+                weight="bold" if tau is not None and tau.clear else "normal",
+                color="white" if tau is not None and tau.known and tau.value > 0.75 else INK,
+            )
+
+
+def _signed(tau: Tau | None) -> str:
+    return f"{tau.value:+.2f}".replace("-", "−") if tau is not None and tau.known else MISSING
 
 
 def scatter(relation: Relation, *, title: str) -> Figure:
@@ -124,28 +131,15 @@ def scatter(relation: Relation, *, title: str) -> Figure:
             ("hop_messages", "hop-messages", compact),
             ("messages_congestion_max", "busiest link, messages", compact),
         )
-    legend = 0.17 * -(-len(drawn) // _COLUMNS)
-    height = 2.75 + legend
     with style():
-        figure = new_figure(height)
-        headline(figure, title)
-        left, gap, bottom = 0.62, 0.14, 0.5 + legend
-        width = (WIDTH - left - gap - 0.12) / 2
-        for place, (column, name, text) in enumerate(panels):
-            axes = figure.add_axes(
-                (
-                    (left + place * (width + gap)) / WIDTH,
-                    bottom / height,
-                    width / WIDTH,
-                    (height - bottom - 0.5) / height,
-                )
-            )
+        figure = new_figure(2.75 + _LINE * -(-len(drawn) // _COLUMNS), title)
+        for axes, (column, name, text) in zip(
+            figure.subplots(1, 2, sharey=True), panels, strict=True
+        ):
             for mapper in drawn:
                 own = runs[runs["mapper"] == mapper]
                 axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
-            tau = relation.taus[column, "makespan"]
-            shown = f"{tau.value:+.2f}".replace("-", "−") if tau.known else MISSING
-            axes.set_title(f"τ {shown}", fontsize=SMALL, fontweight="normal", pad=2)
+            plain_title(axes, f"τ {_signed(relation.taus[column, 'makespan'])}", SMALL, 2)
             axes.set_xlabel(name)
             axes.grid(visible=True)
             axes.margins(0.08)
@@ -153,11 +147,8 @@ def scatter(relation: Relation, *, title: str) -> Figure:
             axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
             axes.yaxis.set_major_locator(MaxNLocator(5))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
-            if place:
-                axes.tick_params(axis="y", labelleft=False)
-            else:
-                axes.set_ylabel(f"simulated runtime ({unit})")
-        _legend(figure, drawn, mappers, height)
+        figure.axes[0].set_ylabel(f"simulated runtime ({unit})")
+        _legend(figure, drawn, mappers)
     return figure
 
 
@@ -176,24 +167,13 @@ def variation(
     known = [value for row in runtimes.values() for value in row if value is not None]
     scale, unit = time_unit(max(known, default=1.0))
     mappers = list(runtimes)
-    legend = 0.17 * -(-len(mappers) // _COLUMNS)
     common, rests = shared(points)
     letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
     ticks = [label(rest, letters) for rest in rests]
-    foot = 0.5 + 0.14 * max((tick.count("\n") for tick in ticks), default=0)
-    height = 2.55 + foot + legend
+    foot = 0.14 * max((tick.count("\n") for tick in ticks), default=0)
     with style():
-        figure = new_figure(height)
-        headline(figure, title)
-        bottom = foot + legend
-        axes = figure.add_axes(
-            (
-                0.62 / WIDTH,
-                bottom / height,
-                (WIDTH - 0.85) / WIDTH,
-                (height - bottom - 0.36) / height,
-            )
-        )
+        figure = new_figure(3.05 + foot + _LINE * -(-len(mappers) // _COLUMNS), title)
+        axes = figure.subplots()
         x = np.arange(len(points))
         for place, row in enumerate(runtimes.values()):
             values = [np.nan if value is None else value / scale for value in row]
@@ -205,7 +185,7 @@ def variation(
         axes.yaxis.set_major_locator(MaxNLocator(6))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
         axes.set_ylabel(f"simulated runtime ({unit})")
-        _legend(figure, mappers, mappers, height)
+        _legend(figure, mappers, mappers)
     return figure
 
 
@@ -251,20 +231,9 @@ def mark(place: int) -> dict[str, Any]:
     }
 
 
-def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str], height: float) -> None:
+def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str]) -> None:
     handles = [
         Line2D([], [], label=label(mapper, 21, 1), **mark(mappers.index(mapper)))
         for mapper in shown
     ]
-    figure.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.02, 0.05 / height),
-        ncols=_COLUMNS,
-        handlelength=1.1,
-        columnspacing=1.0,
-        handletextpad=0.4,
-        labelspacing=0.25,
-        borderaxespad=0,
-        borderpad=0,
-    )
+    legend(figure, handles, _COLUMNS)

@@ -14,8 +14,7 @@ from hopmap.scenarios.quantities import compact
 from hopmap.traces import Traffic
 from hopmap.units import show_bytes
 
-from .style import WIDTH, colour_bar, new_figure, sequential, style
-from .tips import add_tips
+from .style import WIDTH, add_tips, colour_bar, new_figure, plain_title, sequential, style
 
 CELLS = 256  # across the picture; more ranks share cells
 SQUARES = 600  # cells that are drawn as squares; more become an image
@@ -53,11 +52,9 @@ def spy_plot(
     row, column = key // cells, key % cells
 
     with style():
-        figure = new_figure(WIDTH + 0.75)
-        side = WIDTH - 0.85
-        axes = figure.add_axes(
-            (0.7 / WIDTH, 0.95 / (WIDTH + 0.75), side / WIDTH, side / (WIDTH + 0.75))
-        )
+        figure = new_figure(WIDTH + 0.75, title or "")
+        axes, bar = figure.subplots(2, 1, height_ratios=[WIDTH - 0.85, 0.13])
+        axes.set_box_aspect(1)
         axes.spines[:].set_visible(True)
         # rank r is the square from r - 1/2 to r + 1/2
         axes.set_xlim(-0.5, traffic.ranks - 0.5)
@@ -68,9 +65,8 @@ def spy_plot(
             axis.set_label_text(f"{name} (rank)")
         axes.xaxis.tick_top()
         axes.xaxis.set_label_position("top")
-        if title:
-            figure.text(0.1 / WIDTH, 0.985, title, va="top", weight="bold", fontsize=9)
         if not len(total):
+            bar.set_axis_off()
             axes.text(0.5, 0.5, "no point-to-point messages", ha="center", transform=axes.transAxes)
             return figure
         low, high = float(total.min()), float(total.max())
@@ -100,9 +96,6 @@ def spy_plot(
             edges = np.minimum(np.arange(cells + 1) * group, traffic.ranks) - 0.5
             axes.pcolormesh(edges, edges, image, norm=norm, cmap=cmap, rasterized=True)
         share = f", {group} × {group} ranks a cell" if group > 1 else ""
-        bar = figure.add_axes(
-            (0.7 / WIDTH, 0.4 / (WIDTH + 0.75), side / WIDTH, 0.13 / (WIDTH + 0.75))
-        )
         if low < high:
             if text_of(low) == text_of(high):
                 text_of = _exact if what == "bytes" else "{:,.0f}".format
@@ -110,7 +103,7 @@ def spy_plot(
         else:
             bar.set_axis_off()
             text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
-            bar.set_title(text + share, fontsize=8.5, fontweight="normal", loc="left")
+            plain_title(bar, text + share)
     return figure
 
 

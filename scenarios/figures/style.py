@@ -11,21 +11,28 @@ import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 WIDTH = 3.66  # inches: 351 CSS pixels, what a phone's page has
 SMALL = 8.25  # points, the smallest text: 11 CSS pixels
+MOST = 1500  # areas of a figure that say something to a mouse; of more there are none
+PIXELS = 96  # CSS, an inch
+Shapes = list[tuple[ReferenceType[Axes], ArrayLike, str]]
+_SHAPES: WeakKeyDictionary[Figure, Shapes] = WeakKeyDictionary()
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
@@ -72,7 +79,8 @@ STYLE: Any = {
     "legend.frameon": False,
     "figure.facecolor": "white",
     "figure.dpi": 100,
-    "figure.constrained_layout.use": False,
+    "figure.titlesize": 8.5,
+    "figure.titleweight": "bold",
     "figure.autolayout": False,
     "savefig.dpi": 150,
     "savefig.facecolor": "white",
@@ -97,28 +105,22 @@ def style() -> Iterator[None]:
         yield
 
 
-def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """Empty figure, sizes in inches."""
-    return Figure(figsize=(width, height))
+def new_figure(height: float, title: str = "", width: float = WIDTH) -> Figure:
+    """Empty figure below a title, sizes in inches; matplotlib lays out what is put into it."""
+    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.05)
+    figure = Figure(figsize=(width, height), layout=layout)
+    if title:
+        figure.suptitle(label(title, int(45 * width / WIDTH)), x=0.08 / width, ha="left")
+    return figure
 
 
-def headline(figure: Figure, title: str) -> None:
-    """Write a title at the top, cut to what a figure's width holds."""
-    top = 1 - 0.08 / figure.get_figheight()
-    figure.text(0.08 / WIDTH, top, label(title, 45), va="top", weight="bold")
-
-
-def sheet(figure: Figure) -> Axes:
-    """Axes over the whole figure, in inches from its lower left corner, without ticks.
+def sheet(axes: Axes, width: float, height: float) -> None:
+    """Make axes a sheet of paper in inches from its lower left corner, without ticks.
 
     Many pictures in one sheet are drawn much faster than each in axes of its own.
     """
-    axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    width, height = figure.get_size_inches()
-    axes.set_xlim(0, width)
-    axes.set_ylim(0, height)
-    return axes
+    axes.set(xlim=(0, width), ylim=(0, height), aspect="equal", anchor="NW")
 
 
 def picture(
@@ -144,9 +146,9 @@ def picture(
         aspect="auto",
         extent=(left, left + width, bottom, bottom + height),
     )
-    axes.set(xlim=limits[0], ylim=limits[1])
+    axes.set(xlim=limits[0], ylim=limits[1], aspect="equal")
     axes.add_patch(Rectangle(box[:2], width, height, fill=False, edgecolor=PALE, linewidth=0.7))
-    axes.text(left, bottom + height + 0.03, title, fontsize=SMALL, va="bottom")
+    axes.text(left, bottom + height + 0.03, title, fontsize=SMALL, va="bottom", clip_on=True)
 
 
 def svg_text(figure: Figure) -> str:
@@ -195,10 +197,20 @@ def label(text: str, width: int = 22, lines: int = 2) -> str:
     )
 
 
-def margin(labels: Sequence[str], inches_per_letter: float = 0.0735) -> float:
-    """Inches that tick labels need left of the axis."""
-    letters = max((len(row) for text in labels for row in text.split("\n")), default=0)
-    return 0.16 + letters * inches_per_letter
+def legend(figure: Figure, handles: Sequence[Artist], columns: int | None = None) -> None:
+    """Write a legend at the foot of a figure."""
+    if handles:
+        figure.legend(
+            handles=handles,
+            loc="outside lower left",
+            ncols=columns or len(handles),
+            handlelength=1.3,
+            columnspacing=1.1,
+            handletextpad=0.5,
+            labelspacing=0.3,
+            borderaxespad=0,
+            borderpad=0.2,
+        )
 
 
 def value_axis(axes: Axes, text: Callable[[float], str], limit: float, ticks: int = 3) -> None:
@@ -207,6 +219,11 @@ def value_axis(axes: Axes, text: Callable[[float], str], limit: float, ticks: in
     axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     axes.grid(axis="x")
+
+
+def plain_title(axes: Axes, title: str, size: float = 8.5, pad: float = 3) -> None:
+    """Write what a part of a figure shows above its left corner."""
+    axes.set_title(title, fontsize=size, fontweight="normal", loc="left", pad=pad)
 
 
 def colour_bar(
@@ -238,4 +255,51 @@ def colour_bar(
         ticks[0].set_horizontalalignment("left")
         ticks[-1].set_horizontalalignment("right")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_title(title, fontsize=8.5, fontweight="normal", loc="left", pad=3)
+    plain_title(axes, title)
+
+
+class Tip(NamedTuple):
+    """A polygon of a picture in CSS pixels, "x,y,x,y,..." from its upper left, and its words."""
+
+    coords: str
+    text: str
+
+
+def add_tips(axes: Axes, polygons: Iterable[ArrayLike], texts: Sequence[str]) -> None:
+    """Say something of polygons, each shape (corners, 2) in the axes' data; the first is on top."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    known = _SHAPES.setdefault(figure, [])
+    own = ref(axes)  # axes hold their figure, which would never go
+    known += [(own, corners, text) for corners, text in zip(polygons, texts, strict=True)]
+
+
+def squares(middles: ArrayLike, half: float) -> list[ArrayLike]:
+    """Return a square around each of some points, shape (points, 2)."""
+    corners = half * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    return list(np.asarray(middles)[:, None, :] + corners)
+
+
+def tips(figure: Figure) -> list[Tip]:
+    """Return what a mouse finds on a figure that has been drawn, and where; nothing of too many."""
+    shapes = _SHAPES.get(figure, [])
+    if len(shapes) > MOST:
+        return []
+    high = figure.get_figheight() * PIXELS
+    found = []
+    for own, corners, text in shapes:
+        axes = own()
+        assert axes is not None
+        at = axes.transData.transform(np.asarray(corners, dtype=float)) * PIXELS / figure.dpi
+        at[:, 1] = high - at[:, 1]
+        found.append(Tip(",".join(str(round(value)) for value in at.ravel()), text))
+    return found
+
+
+def panel(axes: Axes) -> list[int]:
+    """Return left, top, width and height in CSS pixels of axes that have been drawn."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    box, scale = axes.get_window_extent(), PIXELS / figure.dpi
+    sides = box.x0, figure.bbox.height - box.y1, box.width, box.height
+    return [round(side * scale) for side in sides]

@@ -15,9 +15,7 @@ from hopmap.scenarios.quantities import compact, time_unit
 from hopmap.units import show_seconds
 
 from .relations import mark
-from .style import WIDTH, headline, label, new_figure, style
-
-_HIGH, _FOOT, _LEGEND = 1.55, 0.68, 2
+from .style import label, legend, new_figure, plain_title, style
 
 
 class Panel(NamedTuple):
@@ -52,26 +50,14 @@ def suite_lines(
         Abscissae, and ordinates that are seconds.
     """
     mappers = list(dict.fromkeys(mapper for panel in panels for mapper in panel.lines))
-    named = {m: label(m, 22, 1) for m in mappers}
-    legend = 0.19 * -(-len(mappers) // _LEGEND) + 0.12
-    height = 0.36 + legend + len(panels) * (_HIGH + _FOOT)
+    foot = 0.19 * -(-len(mappers) // 2)
     with style():
-        figure = new_figure(height)
-        headline(figure, title)
-        box = [0.62 / WIDTH, 0, (WIDTH - 0.75) / WIDTH, _HIGH / height]
-        for place, panel in enumerate(panels):
-            box[1] = (0.42 + (len(panels) - 1 - place) * (_HIGH + _FOOT)) / height
-            axes = figure.add_axes((box[0], box[1], box[2], box[3]))
+        figure = new_figure(0.4 + foot + 2.2 * len(panels), title)
+        rows = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+        for axes, panel in zip(rows, panels, strict=True):
             _panel(axes, panel, mappers, varies, logarithmic)
-        figure.legend(
-            handles=[Line2D([], [], label=named[m], **_line(m, mappers)) for m in mappers],
-            loc="upper left",
-            bbox_to_anchor=(0.02, 1 - 0.3 / height),
-            ncols=_LEGEND,
-            handlelength=1.8,
-            borderpad=0,
-            borderaxespad=0,
-        )
+        named = [Line2D([], [], label=label(m, 22, 1), **_line(m, mappers)) for m in mappers]
+        legend(figure, named, 2)
     return figure
 
 
@@ -86,7 +72,7 @@ def _panel(
     for mapper, line in panel.lines.items():
         x, y = zip(*sorted(line), strict=True)
         axes.plot(x, [value / scale for value in y], **_line(mapper, mappers))
-    axes.set_title(panel.title, fontsize=8.5, fontweight="normal", pad=4)
+    plain_title(axes, panel.title, pad=4)
     axes.set_xlabel(varies, labelpad=2)
     axes.grid(visible=True)
     if logarithmic:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, mapping_time, runtime_bars
-from hopmap.scenarios.figures.excess import excess_strips
-from hopmap.scenarios.figures.mapping import mapping_view
+from hopmap.scenarios.figures.bars import (
+    SeedSpread,
+    excess_strips,
+    ienpc_bars,
+    mapping_time,
+    runtime_bars,
+)
+from hopmap.scenarios.figures.mapping import mapping_view, turnable
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.relations import scatter, tau_map, variation
 from hopmap.scenarios.figures.spy import spy_plot
-from hopmap.scenarios.figures.tips import panel
-from hopmap.scenarios.figures.turntable import turnable
 from hopmap.scenarios.quantities import count, data
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
@@ -45,8 +48,8 @@ PICTURED = 12  # cases of which the network and the mapping are drawn
 class Picture:
     """A figure of the report: its trace, section, file name, caption, and the figure itself.
 
-    Those of the whole study have no trace. `turn` is what `page.js` needs to turn a mapping;
-    `first` of a pair begins a row.
+    Those of the whole study have no trace. `turn` is what `page.js` needs to turn a mapping in the
+    figure's first axes; `first` of a pair begins a row.
     """
 
     trace: str
@@ -54,7 +57,7 @@ class Picture:
     name: str
     caption: str
     figure: Figure
-    turn: str = ""
+    turn: dict[str, Any] | None = None
     first: bool = False
 
 
@@ -122,8 +125,7 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
                 shown = picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
                 if section == "mapping" and sent is not None:
                     entry = case.best if words == "mapping best" else case.default or case.best
-                    box = panel(figure.axes[0])
-                    view = turnable(topology_of(study, case), _node_of(entry), sent, box)
+                    view = turnable(topology_of(study, case), _node_of(entry), sent)
                     shown = replace(shown, turn=view)
                 yield replace(
                     shown, first=words.endswith("best") and case.default not in (None, case.best)

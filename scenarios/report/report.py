@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -62,8 +63,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     if is_drawn(folder, digest):
         return target
     # matplotlib takes a while to import
-    from hopmap.scenarios.figures.style import svg_text
-    from hopmap.scenarios.figures.tips import tips
+    from hopmap.scenarios.figures.style import panel, svg_text, tips
 
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
 
@@ -80,8 +80,11 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
             (drawn / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
             width = round(96 * picture.figure.get_figwidth())
             shown = {"caption": picture.caption, "name": picture.name, "width": width}
-            said = tips(picture.figure)
-            shown |= {"uri": "", "turn": picture.turn, "first": picture.first, "tips": said}
+            said, turn = tips(picture.figure), ""
+            if picture.turn is not None:
+                view = picture.turn | {"box": panel(picture.figure.axes[0])}
+                turn = json.dumps(view, separators=(",", ":"))
+            shown |= {"uri": "", "turn": turn, "first": picture.first, "tips": said}
             size = len(uri := image_uri(svg)) + sum(len("".join(tip)) + AREA for tip in said)
             if spent + size <= PAGE_BYTES:
                 spent += size

@@ -89,8 +89,8 @@ def _calls(measured: Measured, prediction: Prediction, topologies: Sequence[str]
 def _page(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> str:
     from jinja2 import Environment, StrictUndefined
 
+    from hopmap.scenarios.figures.measured import validation_figure
     from hopmap.scenarios.figures.style import svg_text
-    from hopmap.scenarios.figures.validation import validation_figure
 
     pairs = zip(measured.files, topologies, strict=True)
     names = [f"{Path(file).name} on {topology}" for file, topology in pairs]

@@ -39,7 +39,7 @@ def calibrate_to_pingpong(
         with replacing(out) as partial:
             partial.write_text(_toml(pingpong, fit, notes), encoding="utf-8")
     if plot is not None:
-        from hopmap.scenarios.figures.calibration import calibration_figure
+        from hopmap.scenarios.figures.measured import calibration_figure
 
         with working("drawing"), replacing(plot) as partial:
             calibration_figure(data, fit, title=pingpong.name).savefig(partial, dpi=200)

@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, mapping_time, runtime_bars
-from hopmap.scenarios.figures.excess import excess_strips
+from hopmap.scenarios.figures.bars import (
+    SeedSpread,
+    excess_strips,
+    ienpc_bars,
+    mapping_time,
+    runtime_bars,
+)
 from hopmap.scenarios.figures.layout import link_steps, slices, stack
-from hopmap.scenarios.figures.mapping import mapping_view
+from hopmap.scenarios.figures.mapping import mapping_view, turnable
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.relations import shared
 from hopmap.scenarios.figures.spy import spy_plot
 from hopmap.scenarios.figures.style import label, svg_text
-from hopmap.scenarios.figures.turntable import turnable
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from support.slow import slow
@@ -183,13 +187,12 @@ def test_labels_fit() -> None:
 
 def test_a_mapping_on_a_box_can_be_turned_where_it_has_three_dimensions() -> None:
     topology = topology_from_spec("mesh:2x2x2")
-    view = json.loads(
-        turnable(topology, [7, 0], Traffic.from_pairs(2, [0, 1], [1, 0], [1, 1], [1, 1]))
-    )
+    traffic = Traffic.from_pairs(2, [0, 1], [1, 0], [1, 1], [1, 1])
+    view = json.loads(json.dumps(turnable(topology, [7, 0], traffic)))
     assert view["at"][7] == [1, 1, 1]
     assert view["rank"] == [1, -1, -1, -1, -1, -1, -1, 0]
     assert view["pairs"] == [[0, 7, 3]]
-    assert turnable(topology_from_spec("mesh:4x2"), [7, 0], ring(2)) == ""
+    assert turnable(topology_from_spec("mesh:4x2"), [7, 0], ring(2)) is None
 
 
 def test_hot_links_bear_numbers() -> None:

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from hopmap.scenarios.figures.bars import mapping_time
-from hopmap.scenarios.figures.calibration import calibration_figure
 from hopmap.scenarios.figures.link_use import link_use_plot
 from hopmap.scenarios.figures.mapping import mapping_view
+from hopmap.scenarios.figures.measured import calibration_figure
+from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.spy import spy_plot
 from hopmap.scenarios.figures.style import style
 from hopmap.simulator import LinkUse
@@ -62,6 +63,19 @@ def test_the_use_of_many_links_of_many_kinds(spec):
     busy[:: topology.links // 40] = 0.25
     title = f"lu.C.4096 by a_mapping_with_a_name.csv on {spec}, engine compiled"
     check(link_use_plot(LinkUse(1.0, busy), topology, makespan=4.0, title=title))
+
+
+@pytest.mark.parametrize("spec", ["torus:4x4x4", "torus:8x8x8", "haec:4x4x4"])
+def test_numbers_of_links_and_names_of_planes(spec):
+    """A link that wraps around upwards bears its number between its plane and the next."""
+    topology = topology_from_spec(spec)
+    last = topology.dims[1] - 1
+    up = (topology.coords[topology.link_from] == [0, last, 1]).all(axis=1)
+    around = (topology.coords[topology.link_to] == [0, 0, 1]).all(axis=1)
+    down = (topology.coords[topology.link_from] == [0, 0, 1]).all(axis=1)
+    back = (topology.coords[topology.link_to] == [0, last, 1]).all(axis=1)
+    hot = np.flatnonzero((up & around) | (down & back))
+    check(link_loads(topology, np.ones(topology.links), title=spec, hot=hot.tolist()))
 
 
 @pytest.mark.parametrize(

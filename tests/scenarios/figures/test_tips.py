@@ -6,16 +6,29 @@ import pytest
 from hopmap.scenarios.figures.mapping import mapping_view, node_words
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.spy import spy_plot
-from hopmap.scenarios.figures.style import new_figure, svg_text
-from hopmap.scenarios.figures.tips import MOST, add_tips, panel, squares, tips
+from hopmap.scenarios.figures.style import (
+    MOST,
+    add_tips,
+    new_figure,
+    panel,
+    squares,
+    svg_text,
+    tips,
+)
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
+
+
+def drawn(figure):
+    svg_text(figure)
+    return tips(figure)
+
 
 RING = Traffic.from_pairs(4, [0, 1, 2, 3], [1, 2, 3, 0], [1] * 4, [1000] * 4)
 
 
 def test_a_square_is_where_it_is_drawn():
-    figure = new_figure(2, 4)
+    figure = new_figure(2, width=4)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 4), ylim=(0, 2))
     add_tips(axes, squares([[1, 0.5]], 0.25), ["here"])
@@ -35,7 +48,7 @@ def test_of_too_many_areas_there_are_none():
 
 
 def test_cells_say_who_sends_how_much():
-    assert {tip.text for tip in tips(spy_plot(RING))} == {
+    assert {tip.text for tip in drawn(spy_plot(RING))} == {
         *("0 → 1: 1 kB", "1 → 2: 1 kB", "2 → 3: 1 kB", "3 → 0: 1 kB")
     }
 
@@ -44,7 +57,7 @@ def test_cells_say_who_sends_how_much():
 def test_links_say_what_they_carry(spec):
     topology = topology_from_spec(spec)
     loads = np.arange(topology.links) * 1000.0
-    said = [tip.text for tip in tips(link_loads(topology, loads, title="t"))]
+    said = [tip.text for tip in drawn(link_loads(topology, loads, title="t"))]
     assert len(said) == topology.links
     ends = topology.vertex_name(topology.link_from[1]), topology.vertex_name(topology.link_to[1])
     assert f"{ends[0]} → {ends[1]}: 1 kB" in said
@@ -62,7 +75,7 @@ def test_networks_of_switches_are_drawn_with_their_ranks(spec):
     topology = topology_from_spec(spec)
     node_of = np.array([3, 0, 1, 0 if spec.endswith("*2") else 2])
     figure = mapping_view(topology, node_of, RING, title="t")
-    said = [tip.text for tip in tips(figure)]
+    said = [tip.text for tip in drawn(figure)]
     assert said[:4] == [
         f"rank {rank} on {topology.vertex_name(node)}" for rank, node in enumerate(node_of)
     ]
