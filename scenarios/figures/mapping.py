@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, Normalize
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,7 @@ from .style import (
     WIDTH,
     add_tips,
     colour_bar,
+    halves,
     new_figure,
     picture,
     plain_title,
@@ -67,7 +68,9 @@ class _Ranks(NamedTuple):
         x, y = np.asarray(place)
         colour = "white" if self.norm(rank) < 0.62 else INK
         axes.text(
-            *(x, y, str(rank)),
+            x,
+            y,
+            str(rank),
             color=colour,
             fontsize=size,
             ha="center",
@@ -105,20 +108,20 @@ def mapping_view(
     drawn = LINE if len(topology.dims) == 1 else DRAWN
     with style():
         if is_box(topology) and topology.nodes <= drawn:
-            figure, above, below = _on_box(topology, ranks, pairs, hops, title)
+            frame = _on_box(topology, ranks, pairs, hops, title)
         elif not is_box(topology) and drawable(topology):
-            figure, above, below = _on_switches(topology, ranks, title)
+            frame = _on_switches(topology, ranks, title)
         else:
-            figure, above, below = _on_planes(topology, ranks, title)
-        bar = above.axes[1]
-        colour_bar(above, bar, norm, ranks.cmap, lambda v: f"{v:,.0f}", "rank on the node")
+            frame = _on_planes(topology, ranks, title)
+        name = "rank on the node"
+        colour_bar(frame.figure, frame.bar, norm, ranks.cmap, lambda v: f"{v:,.0f}", name)
         series = [(_share(hops, pairs), BLUE, "this mapping")]
         if default is not None:
             other = np.asarray(default, dtype=np.int64)
             before = topology.distance(other[pairs.src], other[pairs.dst])
             series.append((_share(before, pairs), GREY, "default order"))
-        _histogram(below, series)
-    return figure
+        _histogram(frame.hops, series)
+    return frame.figure
 
 
 def lowest_ranks(topology: Topology, node_of: Ints) -> Ints:
@@ -128,17 +131,24 @@ def lowest_ranks(topology: Topology, node_of: Ints) -> Ints:
     return at
 
 
-def _frame(high: float, title: str) -> tuple[Figure, FigureBase, FigureBase]:
-    """Figure whose upper part has axes `high` inches high above axes for a bar, and the lower."""
+class _Frame(NamedTuple):
+    """A figure, and axes for the mapping, for a bar below, and for the hops below that."""
+
+    figure: Figure
+    view: Axes
+    bar: Axes
+    hops: Axes
+
+
+def _frame(high: float, title: str) -> _Frame:
+    """Make a figure for a mapping that is `high` inches high."""
     figure = new_figure(high + _BAR + _HISTOGRAM + 0.3, title)
-    above, below = figure.subfigures(2, 1, height_ratios=[high + _BAR, _HISTOGRAM])
-    above.subplots(2, 1, height_ratios=[high, 0.12])
-    return figure, above, below
+    above, below = halves(figure, high + _BAR, _HISTOGRAM)
+    view, bar = above.subplots(2, 1, height_ratios=[high, 0.12])
+    return _Frame(figure, view, bar, below.subplots())
 
 
-def _on_box(
-    topology: Topology, ranks: _Ranks, pairs: Traffic, hops: Ints, title: str
-) -> tuple[Figure, FigureBase, FigureBase]:
+def _on_box(topology: Topology, ranks: _Ranks, pairs: Traffic, hops: Ints, title: str) -> _Frame:
     """Draw a box with lines between ranks that talk, both directions together."""
     layout = slices(topology) if len(topology.dims) < 3 else stack(topology)
     low, high = np.minimum(pairs.src, pairs.dst), np.maximum(pairs.src, pairs.dst)
@@ -157,8 +167,8 @@ def _on_box(
     level = np.minimum(far[chosen], 4) - 1
     segments = [_line(*ends[i], bent=bool(bent[i])) for i in chosen]
     layout = _with_room(layout, segments)
-    figure, above, below = _frame(layout.height * layout.span + 0.4, title)
-    axes = above.axes[0]
+    frame = _frame(layout.height * layout.span + 0.4, title)
+    axes = frame.view
     view_box(axes, layout)
     draw_planes(axes, layout)
     lines = LineCollection(
@@ -191,12 +201,10 @@ def _on_box(
             borderpad=0,
             borderaxespad=0,
         )
-    return figure, above, below
+    return frame
 
 
-def _on_switches(
-    topology: Topology, ranks: _Ranks, title: str
-) -> tuple[Figure, FigureBase, FigureBase]:
+def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     """Draw switches and nodes, and at every node its ranks, coloured by their numbers."""
     layout, node_of = levels(topology), ranks.node_of
     place, side, high = layout.nodes.copy(), layout.width, layout.height
@@ -218,8 +226,8 @@ def _on_switches(
         high += reach
         away = np.tile([0.0, -1.0], (topology.nodes, 1))
     at = place[node_of] + away[node_of] * (0.1 + size * (turn[:, None] + 0.4))
-    figure, above, below = _frame(high, title)
-    axes = above.axes[0]
+    frame = _frame(high, title)
+    axes = frame.view
     sheet(axes, side, high)
     ends = np.stack((place[topology.link_from], place[topology.link_to]), axis=1)
     once = topology.link_from < topology.link_to
@@ -228,7 +236,8 @@ def _on_switches(
     axes.add_collection(lines, autolim=False)
     draw_vertices(axes, topology, place, 14 if topology.vertices <= 80 else 7)
     colours = ranks.cmap(ranks.norm(np.arange(len(at))))
-    axes.scatter(*at.T, s=(size * 72 * 0.92) ** 2, c=colours, zorder=4)
+    x, y = at.T
+    axes.scatter(x, y, s=(size * 72 * 0.92) ** 2, c=colours, zorder=4)
     if size >= 0.17:
         for rank, middle in enumerate(at):
             ranks.write(axes, middle, rank, SMALL if rank < 100 else SMALL - 2)
@@ -236,12 +245,10 @@ def _on_switches(
     said = [f"rank {rank} on {names[node]}" for rank, node in enumerate(node_of.tolist())]
     add_tips(axes, squares(at, size / 2), said)
     add_tips(axes, squares(place, 0.05), names)
-    return figure, above, below
+    return frame
 
 
-def _on_planes(
-    topology: Topology, ranks: _Ranks, title: str
-) -> tuple[Figure, FigureBase, FigureBase]:
+def _on_planes(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     """Planes z = 0, 1, ... as images coloured by rank; anything but a box in rows of nodes."""
     if is_box(topology):
         sizes = coordinates(topology).max(axis=0) + 1
@@ -257,8 +264,8 @@ def _on_planes(
     wide = (WIDTH - 0.3) / across - 0.08
     high = min(max(wide * rows / columns, 0.25), 3.5)
     height = lines * (high + 0.2)
-    figure, above, below = _frame(height, title)
-    axes = above.axes[0]
+    frame = _frame(height, title)
+    axes = frame.view
     sheet(axes, across * (wide + 0.08), height)
     name = "z = {}" if count > 1 else ""
     if not is_box(topology) and rows > 1:
@@ -267,7 +274,7 @@ def _on_planes(
         corner = z % across * (wide + 0.08), height - (z // across + 1) * (high + 0.2)
         box = (*corner, wide, high)
         picture(axes, planes[z], box, ranks.norm, ranks.cmap, name.format(z))
-    return figure, above, below
+    return frame
 
 
 def node_words(topology: Topology, node_of: Ints) -> list[str]:
@@ -304,8 +311,10 @@ def _nodes(axes: Axes, layout: Layout, ranks: _Ranks) -> None:
     """Draw the nodes of a box in the colours of their ranks; few bear the ranks' numbers."""
     few = len(ranks.at) <= NUMBERED
     colours = np.where((ranks.at >= 0)[:, None], ranks.cmap(ranks.norm(ranks.at)), np.ones(4))
+    x, y = layout.nodes.T
     axes.scatter(
-        *layout.nodes.T,
+        x,
+        y,
         s=((0.46 if few else 0.5) * layout.span * 72) ** 2,
         c=colours,
         edgecolors=["white" if rank >= 0 else GREY for rank in ranks.at],
@@ -327,9 +336,8 @@ def _share(hops: Ints, pairs: Traffic) -> Points:
     return np.asarray(100 * weight / max(weight.sum(), 1))
 
 
-def _histogram(figure: FigureBase, series: Sequence[tuple[Points, str, str]]) -> None:
+def _histogram(axes: Axes, series: Sequence[tuple[Points, str, str]]) -> None:
     """Draw the shares of the bytes by hops, a colour for each of some mappings."""
-    axes = figure.subplots()
     longest = max(len(share) for share, _, _ in series)
     first = 0 if any(share[0] > 0 for share, _, _ in series) else 1
     width = 0.8 / len(series)

@@ -44,6 +44,7 @@ from .style import (
     WIDTH,
     add_tips,
     colour_bar,
+    halves,
     new_figure,
     picture,
     plain_title,
@@ -181,7 +182,7 @@ def _every_link(
     if wireless.any():
         note = _draw_wireless(view, layout, loads, order[wireless[order]], norm, cmap)
     draw_vertices(view, topology, layout.nodes, dot)
-    _number_links(view, layout, hot, 0.06 * ~wireless if is_box(topology) else 0 * wireless)
+    _number_links(view, layout, hot, np.where(wireless, 0.0, 0.06 * is_box(topology)))
     colour_bar(figure, panels["bar"], norm, cmap, text, f"{unit} on a link{note}")
     panels["key"].set_axis_off()
     unused = Patch(color=PALE, label="unused link")
@@ -234,8 +235,10 @@ def _number_links(
         spots = [layout.start[link] + share * along + lane for share in (0.65, 0.5, 0.35, 0.8, 0.2)]
         free = [s for s in spots if all(np.hypot(*(s - t)) * layout.span > 2 * MARK for t in taken)]
         taken.append((free or spots)[0])
+        x, y = taken[-1]
         axes.text(
-            *taken[-1],
+            x,
+            y,
             str(place),
             ha="center",
             va="center_baseline",
@@ -267,7 +270,7 @@ def _heat_maps(
     lines = -(-len(maps) // across)
     block = lines * (high + 0.27)
     figure = new_figure(block + 2.6, title)
-    above, below = figure.subfigures(2, 1, height_ratios=[block + 0.5, 1.8])
+    above, below = halves(figure, block + 0.5, 1.8)
     view, bar = above.subplots(2, 1, height_ratios=[block, 0.12])
     sheet(view, across * (wide + 0.12), block)
     for place, (name, values) in enumerate(maps.items()):

@@ -21,7 +21,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
@@ -226,8 +226,14 @@ def plain_title(axes: Axes, title: str, size: float = 8.5, pad: float = 3) -> No
     axes.set_title(title, fontsize=size, fontweight="normal", loc="left", pad=pad)
 
 
+def halves(figure: Figure, *heights: float) -> tuple[FigureBase, FigureBase]:
+    """Split a figure into an upper and a lower part, each of which is laid out on its own."""
+    upper, lower = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
+    return upper, lower
+
+
 def colour_bar(
-    figure: Figure,
+    figure: FigureBase,
     axes: Axes,
     norm: Normalize,
     cmap: Colormap,
