@@ -43,7 +43,7 @@ from .simulator.programs.program import Program as Program
 from .simulator.result import Result as Result
 from .topologies.families.graph import from_networkx as from_networkx
 from .topologies.topology import Topology as Topology
-from .traces.folding.fold import fold as fold
+from .traces.extrapolation.fold import fold as fold
 from .traces.otf2.read import read_trace as read_trace
 from .traces.otf2.write import write_trace as write_trace
 from .traces.sources import Source as Source

@@ -1,9 +1,9 @@
-"""Mappers and topologies of one's own: files, modules, and entry points of installed packages.
+"""Mappers, topologies and sources of one's own: from files, modules and installed packages.
 
 Files and modules stand in ``HOPMAP_PLUGINS``, joined as in ``PATH``; the option ``--plugin`` adds
 to it, and processes that are started inherit it. Packages name theirs in the groups of entry points
-``hopmap.mappers`` and ``hopmap.topologies``. Either is looked at when a name is not known, or a
-list of all is asked for.
+``hopmap.mappers``, ``hopmap.topologies`` and ``hopmap.sources``. Each is looked at when a name is
+not known, or a list of all is asked for.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.spec import FILE
 from hopmap.traces import Traffic, save_traffic
 from hopmap.traces.safety.atomic_files import replacing
-from hopmap.traces.sources import Source
+from hopmap.traces.sources import FileSource, Source
 
 from .given import GivenSettings
 from .results.store import load_runs
@@ -160,7 +160,7 @@ def _trace(given: str | Path | Source | Traffic, place: int, folder: Path) -> st
         save_traffic(path, given)
         return path.name
     if isinstance(given, Source):
-        given = given.path or given.name
+        given = given.path if isinstance(given, FileSource) else given.name
     path = Path(given)
     return str(path.absolute()) if path.exists() else str(given)
 

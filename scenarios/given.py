@@ -259,7 +259,7 @@ def replay_given(
     built, parameters = configured(network, settings)
     if isinstance(given, str | Path):
         given = open_source(given)
-    generated = isinstance(given, Source) and given.kind == "benchmark"
+    generated = isinstance(given, Source) and given.assumes_rate
     if isinstance(given, Source):
         program, calls = program_of_source(
             given,

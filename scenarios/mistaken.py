@@ -56,10 +56,9 @@ def _is_there(name: str | Path) -> bool:
 
 def _sort_of_name(name: str) -> str | None:
     from hopmap.topologies import FAMILIES
-    from hopmap.traces import is_nas_name
-    from hopmap.traces.sources import COLLECTIVE, STENCIL
+    from hopmap.traces.sources import is_source_name
 
-    if is_nas_name(name) or name.startswith((STENCIL, COLLECTIVE)):
+    if is_source_name(name):
         return TRACE
     family, colon, _ = name.partition(":")
     return NETWORK if colon and family in FAMILIES else None

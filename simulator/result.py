@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Topology
-from hopmap.traces.left_out import LeftOut
+from hopmap.traces.omissions import LeftOut
 from hopmap.units import show_seconds
 
 from .ensembles.ensemble import Ensemble

@@ -84,10 +84,11 @@ def forgetting(monkeypatch):
     from hopmap.mappers import MAPPERS
     from hopmap.plugins import VARIABLE, load_entry_points
     from hopmap.topologies import FAMILIES
+    from hopmap.traces.sources import KINDS
 
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setattr(sys, "path", [*sys.path])
-    tables = [(table, dict(table)) for table in (MAPPERS, FAMILIES)]
+    tables = [(table, dict(table)) for table in (MAPPERS, FAMILIES, KINDS)]
     modules = set(sys.modules)
     yield
     load_entry_points.cache_clear()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .calls import CALL, count_calls, trace_of_calls
 from .safety.memory import require_memory
 from .trace import Kind, Records, Spans, Trace
+from .traffic import Traffic
 
 Ints = NDArray[np.int64]
 
@@ -175,3 +176,15 @@ def folded_of_calls(
     ]
     begin, end, times = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return Folded(trace, calls[begin], calls[end], times)
+
+
+def traffic_of_folded(program: Folded) -> Traffic:
+    """Point-to-point traffic of a program with loops, from its sends."""
+    trace = program.trace
+    sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
+    rows, trips = trace.ref[sends], program.trips(sends)
+    src = np.searchsorted(trace.offsets, sends, side="right") - 1
+    size = trace.records.size[rows]
+    return Traffic.from_pairs(
+        trace.ranks, src, trace.records.peer[rows], trips, trips * size, name=trace.name
+    )

@@ -110,7 +110,7 @@ def otf2(folder: Path, count: int) -> None:
 
 def read(source: Source) -> int:
     """Read it; return its events."""
-    if source.kind == "schedule":
+    if not source.has_calls:
         schedule = source.schedule()
         return schedule.operations + len(schedule.after)
     trace = source.trace()
@@ -119,8 +119,8 @@ def read(source: Source) -> int:
 
 def read_traffic(source: Source) -> int:
     """Read what is sent alone; return the events of all."""
-    assert source.path is not None
-    return read_summary(source.path, workers=1).events
+    assert source.archive is not None
+    return read_summary(source.archive, workers=1).events
 
 
 def spent() -> float:

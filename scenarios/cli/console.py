@@ -20,7 +20,7 @@ from .compiling import announce_compilation, watch_compiler
 
 if TYPE_CHECKING:
     from hopmap.topologies import LinkKind
-    from hopmap.traces.left_out import LeftOut
+    from hopmap.traces.omissions import LeftOut
 
 _notes: ContextVar[list[str]] = ContextVar("notes")
 

@@ -82,10 +82,12 @@ def _formats() -> Entries:
     from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
-    from hopmap.traces.foreign.kinds import KINDS
+    from hopmap.traces.foreign.recognition import tools
     from hopmap.traces.formats.files import FORMATS
 
-    others = [_entry(name, f"trace: {summary}; told by content") for name, summary in KINDS.items()]
+    others = [
+        _entry(name, f"trace: {tool.about}; told by content") for name, tool in tools().items()
+    ]
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
     launchers = [
         _entry(

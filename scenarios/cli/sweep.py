@@ -194,7 +194,7 @@ def run(
             print_published(results)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
-    alone = [source.name for source in loaded.sources(path.parent) if source.kind == "traffic"]
+    alone = [source.name for source in loaded.sources(path.parent) if source.needs_rounds]
     if alone and loaded.replay.engine and loaded.replay.rounds is None:
         warn(
             f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"

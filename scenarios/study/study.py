@@ -20,7 +20,7 @@ from hopmap.scenarios.sweep.published import read_published
 from hopmap.scenarios.sweep.scenario_files import flat
 from hopmap.simulator.ensembles.comparison import faster, ratio, unbeaten
 from hopmap.simulator.ensembles.intervals import Interval
-from hopmap.traces.left_out import LeftOut
+from hopmap.traces.omissions import LeftOut
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")

@@ -36,7 +36,9 @@ def write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
         "packages": packages(),
         "scenario": scenario.model_dump(mode="json", exclude_none=True),
         "traces": {
-            name: _said(kind=run.trace.kind, path=run.trace.path, digest=run.digest)
+            name: _said(
+                kind=run.trace.kind, path=getattr(run.trace, "path", None), digest=run.digest
+            )
             for name, run in traces.items()
         },
         "networks": dict(sorted(networks.items())),

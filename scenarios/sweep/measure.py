@@ -18,7 +18,7 @@ from hopmap.simulator.explain.free_network import free_makespan
 from hopmap.simulator.parameters.settings import configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
-from hopmap.traces.left_out import LeftOut
+from hopmap.traces.omissions import LeftOut
 
 from .beside import replay_beside, room_beside
 from .inputs import planned_network, planned_program

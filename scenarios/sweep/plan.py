@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
-from hopmap.source_files import digest_of, sources_of
+from hopmap.source_files import PACKAGE, digest_of, sources_of
 from hopmap.topologies import topology_from_spec
 from hopmap.topologies.job import OVER, split
 from hopmap.topologies.spec import FILE, all_families
@@ -105,7 +105,7 @@ class Run:
     @cached_property
     def run_id(self) -> str:
         """Hash of the run and of the code that does it."""
-        code = code_of(self.mapper, self.topology.partition(":")[0])
+        code = code_of(self.mapper, self.topology.partition(":")[0], _code_of_source(self.trace))
         text = json.dumps(self.normal() | {"code": code}, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -137,7 +137,7 @@ class Run:
     def traffic_of(self) -> str:
         """What determines the traffic that is mapped: trace, collectives' algorithms, and code."""
         algorithms = f" {sorted(self.algorithms.items())}" if self.expanded else ""
-        return _reading(f"{self.digest}{algorithms}")
+        return _reading(self.trace, f"{self.digest}{algorithms}")
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.called or self.topology, self.variant)))
@@ -170,32 +170,45 @@ def auto_expanded(scenario: Scenario, runs: Sequence[Run]) -> dict[str, bool]:
     """Return of which traces collectives outweigh the messages, where "auto" asks; see `plan`."""
     if scenario.collectives != "auto" or _varies_algorithms(scenario):
         return {}
-    return {_reading(run.digest): run.expanded for run in runs}
+    return {_reading(run.trace, run.digest): run.expanded for run in runs}
 
 
-def _reading(digest: str) -> str:
-    return f"{digest} by {reading_code()}"
+def _reading(source: Source, digest: str) -> str:
+    return f"{digest} by {reading_code(_code_of_source(source))}"
+
+
+def _code_of_source(source: Source) -> tuple[str, ...]:
+    """Return the files that define a source's kind and the kinds of its parts."""
+    own = {source_file(type(source)), *chain(*map(_code_of_source, source.parts()))}
+    return tuple(sorted(own - {""}))
 
 
 HERE = Path(__file__).parent
 
 
 @cache
-def code_of(pipeline: str, family: str) -> str:
-    """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run."""
+def code_of(pipeline: str, family: str, reading: tuple[str, ...]) -> str:
+    """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run.
+
+    Parameters
+    ----------
+    reading : tuple of str
+        Files that define the kind of the source.
+    """
     _, stages = in_file(pipeline)
     functions: list[Callable[..., Any]] = [
         stage.info.function for stage in (parse_pipeline(stages) if stages else ())
     ]
     functions += [all_families()[family].build] if family in all_families() else []
-    files = sorted({file for each in functions if (file := source_file(each))})
+    files = sorted({*reading, *(file for each in functions if (file := source_file(each)))})
     return digest_of(sources_of(HERE / "measure.py", *map(Path, files), whole=True))
 
 
 @cache
-def reading_code() -> str:
-    """Return the digest of the modules that read traces."""
-    return digest_of(sources_of(HERE / "inputs.py", whole=True))
+def reading_code(reading: tuple[str, ...] = ()) -> str:
+    """Return the digest of the modules that read traces, those that a source names among them."""
+    own = (PACKAGE / "traces").rglob("*.py")
+    return digest_of(sources_of(HERE / "inputs.py", *own, *map(Path, reading), whole=True))
 
 
 def _varies_algorithms(scenario: Scenario) -> bool:
@@ -212,7 +225,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
     others = scenario.beside, others_digest(scenario.beside)
     counted = {
         trace: known[read]
-        if (read := _reading(digests[trace])) in known
+        if (read := _reading(source, digests[trace])) in known
         else counts_collectives(source, digests[trace], how)
         for trace, source in sources.items()
     }
@@ -225,12 +238,12 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
         files = {each: (mapping_digest(each), mapper_called(each, folder)) for each in mappers}
         for trace, (network, hashed) in product(group.traces, networks):
             source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
-            alone = source.kind == "traffic"  # whose messages come in rounds, if at all
+            alone = source.needs_rounds  # whose messages come in rounds, if at all
             replayed = scenario.replay.rounds is not None if alone else True
             engine = (scenario.replay.engine or None) if replayed else None
             rounds = scenario.replay.rounds if engine and not source.has_program else None
             expanded = counted[trace]
-            steps = scenario.replay.steps if engine and source.kind == "benchmark" else None
+            steps = scenario.replay.steps if engine and source.has_steps else None
             for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
                 cell = (trace, network.spec, mapper, unequal)
                 if any(_matches(rule, cell) for rule in rules):

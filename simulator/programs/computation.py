@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Kind, Role, Span, Spans, Trace, mpi_name
-from hopmap.traces.left_out import LeftOut, rank_seconds, timed
+from hopmap.traces.omissions import LeftOut, rank_seconds, timed
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
 
 from .mpi_calls import Calls

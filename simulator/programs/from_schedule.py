@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import LeftOut, TraceError, require_memory
-from hopmap.traces.foreign.messages import ANY, Messages, matched
-from hopmap.traces.foreign.schedule import Schedule, Task
+from hopmap.traces.matching import ANY, Messages, matched
+from hopmap.traces.schedule import Schedule, Task
 
 from .program import Program
 

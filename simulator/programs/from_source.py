@@ -21,9 +21,9 @@ from hopmap.simulator.parameters.keys import (
 )
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.traces.folded import Folded
-from hopmap.traces.left_out import LeftOut, of_records
+from hopmap.traces.omissions import LeftOut, of_records
 from hopmap.traces.sources import Source
-from hopmap.traces.summary import Summary, summarize
+from hopmap.traces.summary import Summary
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic, one_sided_traffic_of
 from hopmap.units import show_bytes
@@ -98,22 +98,23 @@ def program_of_source(
         As `Source.calls` and `program_of_traffic`.
     """
     algorithms = _named(source, algorithms)
-    if steps is not None and source.kind != "benchmark":
+    if steps is not None and not source.has_steps:
         raise ParameterError(
             f"steps {steps}: {source.name} has none: only a benchmark, like lu.C.64"
         )
     if source.has_program:
         if rounds is not None:
             raise ParameterError(f"rounds {rounds}: only for traffic, {source.name} is a trace")
-        if source.kind == "schedule":
+        if not source.has_calls:
             from .from_schedule import program_of_schedule
 
             return SourceProgram(program_of_schedule(source.schedule()), None)
         from .from_trace import lower
 
-        calls = source.trace(steps) if written_out else source.calls(steps)
+        timed = source if steps is None else source.with_steps(steps)
+        calls = timed.trace() if written_out else timed.calls()
         return SourceProgram(lower(calls, algorithms), calls)
-    if rounds is None and source.kind == "stencil":
+    if rounds is None and not source.needs_rounds:
         rounds = 1
     from .from_traffic import program_of_traffic
 
@@ -172,25 +173,21 @@ def traffic_of_source(
         As `Source.traffic` and `Source.calls`: of files of traffic, only those of Open MPI's
         monitoring have collectives.
     """
-    from hopmap.traces.formats.openmpi_monitoring import read_monitoring
-
     check_collectives(collectives, algorithms)
     check_rma(rma)
-    if source.kind == "schedule":
+    if source.has_program and not source.has_calls:
         if algorithms:
             raise ParameterError(f"{source.name}: a schedule has messages in place of collectives")
         return SourceTraffic(source.traffic(), {})
-    # one collective sends nothing else
-    expand = collectives == "expand" or bool(algorithms) or source.kind == "collective"
+    # one collective, which names its algorithm, sends nothing else
+    expand = collectives == "expand" or bool(algorithms) or bool(source.algorithms)
     why = ""
     if not expand:
         messages = messages or messages_of_source(source, rma)
         why = messages.outweighed
         if collectives == "ignore" or not why:
             return messages
-    if source.is_monitored:
-        assert source.path is not None
-        monitored = read_monitoring(source.path, collectives=True)
+    if (monitored := source.traffic_with_collectives()) is not None:
         return SourceTraffic(monitored, {}, expanded=True, outweighed=why)
     return expanded(source.calls(), _named(source, algorithms), rma)._replace(outweighed=why)
 
@@ -210,15 +207,8 @@ def expanded(
 
 def messages_of_source(source: Source, rma: str = "include") -> SourceTraffic:
     """Return point-to-point traffic, one-sided or not, and whether collectives outweigh it."""
-    if source.kind == "folded":
-        return messages_of_source(source.smaller[0], rma)
-    if source.kind == "archive":
-        from hopmap.traces.otf2.totals import read_summary
-
-        assert source.path is not None
-        return of_summary(source, read_summary(source.path), rma)
-    if source.kind == "recording":
-        return of_summary(source, summarize(source.trace()), rma)
+    if (summary := source.summary()) is not None:
+        return of_summary(source, summary, rma)
     return weighed(source, SourceTraffic(source.traffic(), {}))
 
 
@@ -237,13 +227,9 @@ def weighed(source: Source, sent: SourceTraffic, left_out: int | None = None) ->
         What its collectives send, in bytes, where a summary of it says so.
     """
     found = sent.traffic
-    if source.is_monitored:
-        from hopmap.traces.formats.openmpi_monitoring import read_monitoring
-
-        assert source.path is not None
-        counted = read_monitoring(source.path, collectives=True)
+    if (counted := source.traffic_with_collectives()) is not None:
         left_out = int(counted.bytes.sum() - found.bytes.sum())
-    if source.kind == "training":
+    if source.is_short:
         from .from_trace import lower
 
         left_out = int(lower(source.calls()).traffic().bytes.sum() - found.bytes.sum())

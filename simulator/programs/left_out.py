@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Kind, Trace
-from hopmap.traces.left_out import LeftOut, of_records
+from hopmap.traces.omissions import LeftOut, of_records
 
 from .program import Op, Program
 

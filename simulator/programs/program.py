@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hopmap.simulator.numbering import numbered
 from hopmap.traces import Collective, Traffic
-from hopmap.traces.left_out import LeftOut
+from hopmap.traces.omissions import LeftOut
 
 from .send_modes import LETTERS, SendMode
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
 from hopmap.simulator.programs.program import Op
-from hopmap.traces.foreign.schedule import Task
+from hopmap.traces.schedule import Task
 
 SEND, RECV, CALC = int(Task.SEND), int(Task.RECV), int(Task.CALC)
 # How an edge is kept: by the order of the strand, by a WAIT, by a START that shows the begin, or

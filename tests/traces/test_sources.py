@@ -1,11 +1,15 @@
-"""What the word for a trace means where a benchmark and a file might both be meant."""
+"""What the word for a trace means, and kinds of sources of one's own."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
 
 from hopmap.errors import HopmapWarning
-from hopmap.traces.sources import open_source
+from hopmap.plugins import VARIABLE
+from hopmap.traces import FORMATS, TraceError, Traffic, save_traffic
+from hopmap.traces.sources import KINDS, is_source_name, open_source
 
 
 @pytest.fixture
@@ -36,3 +40,107 @@ def test_a_benchmark_is_generated_without_a_word_where_nothing_is_alike(here):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_source("lu.S.4").kind == "benchmark"
+
+
+READERS = ("otf2", "foreign", "nas", "patterns", "recorder", "extrapolation", "formats")
+OPENING = """
+import sys
+from hopmap.traces import open_source
+source = open_source(sys.argv[1])
+source.digest(), source.traffic()
+print(*(name for name in sorted(sys.modules) if name.startswith("hopmap.traces.")))
+"""
+
+
+def test_opening_traffic_imports_no_reader_of_another_format(tmp_path):
+    file = tmp_path / "a.npz"
+    save_traffic(file, Traffic.from_pairs(2, [0], [1], [1], [8]))
+    done = subprocess.run(
+        [sys.executable, "-c", OPENING, file], capture_output=True, text=True, check=True
+    )
+    loaded = {name.removeprefix("hopmap.traces.") for name in done.stdout.split()}
+    readers = {name for name in loaded if name.partition(".")[0] in READERS}
+    own = {"formats", "formats.files", "formats.metadata", "formats.tables"}
+    assert readers == own
+
+
+def test_the_table_has_every_format_of_traffic():
+    assert {suffix.removeprefix(".count").removeprefix(".size") for suffix in FORMATS} <= {*KINDS}
+
+
+def test_names_of_sources_are_known_by_their_form():
+    assert all(map(is_source_name, ("lu.C.64", "stencil:4x4,5pt", "folded:run")))
+    assert not any(map(is_source_name, ("torus:4x4", "run.otf2", "lu")))
+
+
+OWN = """
+from dataclasses import dataclass
+from hopmap.traces import FileSource, Source, Traffic, source_kind
+
+@dataclass(frozen=True)
+class Ring(Source):
+    ranks: int
+    kind = "ring"
+    has_program = has_calls = False
+
+    def traffic(self):
+        ranks = range(self.ranks)
+        one, to = [1] * self.ranks, [(rank + 1) % self.ranks for rank in ranks]
+        return Traffic.from_pairs(self.ranks, ranks, to, one, [8] * self.ranks)
+
+@source_kind("ring:")
+def open_ring(words, folder):
+    return Ring(f"ring:{words}", int(words))
+
+class Listed(FileSource):
+    kind = "listed"
+
+    def traffic(self):
+        return Traffic.from_pairs(2, [0], [1], [1], [int(self.path.read_text())])
+
+    def files(self):
+        return [self.path]
+
+@source_kind(".listed")
+def open_listed(path, _):
+    from pathlib import Path
+
+    return None if "none" in path else Listed("l", Path(path))
+"""
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_plugin_brings_kinds_of_sources(here, monkeypatch):
+    with pytest.raises(TraceError, match=r"ring:4: no such file or folder"):
+        open_source("ring:4")
+    (here / "own_kinds.py").write_text(OWN)
+    monkeypatch.setenv(VARIABLE, str(here / "own_kinds.py"))
+    ring = open_source("ring:4")
+    assert (ring.traffic().pairs, ring.name, ring.has_program) == (4, "ring:4", False)
+    assert ring == open_source("ring:4")
+    assert ring.digest() != open_source("ring:5").digest()
+    with pytest.raises(TraceError, match="invalid literal"):
+        open_source("ring:x")
+    with pytest.raises(TraceError, match="only traffic, without the order of messages"):
+        ring.calls()
+    (here / "a.listed").write_text("7")
+    listed = open_source("a.listed")
+    assert listed.traffic().bytes.tolist() == [7]
+    before = listed.digest()
+    (here / "a.listed").write_text("70")
+    assert listed.digest() != before
+    (here / "none.listed").touch()
+    with pytest.raises(TraceError, match="open_listed returns None: expected a Source"):
+        open_source("none.listed")
+
+
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("stencil:", "two kinds of sources"), ("ring", "'kind:' or '.suffix'")],
+)
+def test_a_kind_needs_a_name_of_its_own(here, monkeypatch, name, line):
+    (here / "own_kinds.py").write_text(OWN.replace("ring:", name))
+    monkeypatch.setenv(VARIABLE, str(here / "own_kinds.py"))
+    with pytest.raises(Exception, match=line):
+        open_source("nothing:4")

@@ -20,14 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.sources import FileSource
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
 
 from . import tables
-from .matrix_market import read_mtx, write_mtx
-from .metis import read_metis, write_metis
-from .openmpi_monitoring import profiles, read_monitoring
-from .scotch import read_scotch, write_scotch
 
 # Formats by the end of the file name, the longer first; what `hopmap list formats` prints.
 FORMATS: Mapping[str, str] = {
@@ -61,12 +58,12 @@ def load_traffic(path: str | Path) -> Traffic:
     """
     file = Path(path)
     if file.is_dir():
-        return read_monitoring(file)
+        return _reader(".prof")(file)
     suffix = _suffix(file)
     if not file.is_file():
         raise TraceError(f"{path}: no such file")
     try:
-        return _READERS[suffix](file)
+        return _reader(suffix)(file)
     except TraceError:
         raise
     except _UNREADABLE as error:
@@ -85,8 +82,6 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 def files_of(path: str | Path) -> list[Path]:
     """Return the files that `load_traffic` reads for a path: MapLib's come in pairs."""
     file = Path(path)
-    if file.is_dir() or file.suffix == ".prof":
-        return profiles(file)
     partner = tables.partner_of(file)
     return [file, partner] if partner is not None and partner.is_file() else [file]
 
@@ -103,9 +98,10 @@ def save_traffic(path: str | Path, traffic: Traffic) -> None:
     """
     file = Path(path)
     suffix = _suffix(file)
-    if suffix not in _WRITERS:
-        raise TraceError(f"{file}: is only read: expected one of {', '.join(_WRITERS)}")
-    writer = _WRITERS[suffix]
+    writer = _writer(suffix)
+    if writer is None:
+        written = ", ".join(each for each in FORMATS if _writer(each))
+        raise TraceError(f"{file}: is only read: expected one of {written}")
     with replacing(file) as partial:
         writer(partial, traffic)
 
@@ -124,22 +120,69 @@ def _suffix(file: Path) -> str:
     raise TraceError(f"{file}: unknown kind of traffic file: expected one of {', '.join(FORMATS)}")
 
 
-_READERS: Mapping[str, Callable[[Path], Traffic]] = {
-    ".count.csv": tables.read_counts,
-    ".size.csv": tables.read_sizes,
-    ".npz": tables.read_npz,
-    ".csv": tables.read_csv,
-    ".mtx": read_mtx,
-    ".graph": read_metis,
-    ".grf": read_scotch,
-    ".prof": read_monitoring,
+def _reader(suffix: str) -> Callable[[Path], Traffic]:
+    """Return what reads a format; the others stay unloaded."""
+    if suffix == ".mtx":
+        from .matrix_market import read_mtx
+
+        return read_mtx
+    if suffix == ".graph":
+        from .metis import read_metis
+
+        return read_metis
+    if suffix == ".grf":
+        from .scotch import read_scotch
+
+        return read_scotch
+    if suffix == ".prof":
+        from .openmpi_monitoring import read_monitoring
+
+        return read_monitoring
+    return _TABLES[suffix][0]
+
+
+def _writer(suffix: str) -> Callable[[Path, Traffic], None] | None:
+    """Return what writes a format, or None for one that is only read."""
+    if suffix == ".mtx":
+        from .matrix_market import write_mtx
+
+        return write_mtx
+    if suffix == ".graph":
+        from .metis import write_metis
+
+        return write_metis
+    if suffix == ".grf":
+        from .scotch import write_scotch
+
+        return write_scotch
+    return _TABLES[suffix][1] if suffix in _TABLES else None
+
+
+_TABLES: Mapping[str, tuple[Callable[[Path], Traffic], Callable[[Path, Traffic], None]]] = {
+    ".count.csv": (tables.read_counts, tables.write_counts),
+    ".size.csv": (tables.read_sizes, tables.write_sizes),
+    ".npz": (tables.read_npz, tables.write_npz),
+    ".csv": (tables.read_csv, tables.write_csv),
 }
-_WRITERS: Mapping[str, Callable[[Path, Traffic], None]] = {
-    ".count.csv": tables.write_counts,
-    ".size.csv": tables.write_sizes,
-    ".npz": tables.write_npz,
-    ".csv": tables.write_csv,
-    ".mtx": write_mtx,
-    ".graph": write_metis,
-    ".grf": write_scotch,
-}
+
+
+class TrafficFileSource(FileSource):
+    """A file that says how much is sent, and not in which order."""
+
+    kind = "traffic"
+    has_program = False
+    has_calls = False
+    needs_rounds = True
+
+    def traffic(self) -> Traffic:
+        """Read who sends how much to whom."""
+        return load_traffic(self.path)
+
+    def files(self) -> list[Path]:
+        """Return the file; MapLib's come in pairs."""
+        return files_of(self.path)
+
+
+def open_traffic_file(text: str, _: Path | None) -> TrafficFileSource:
+    """Return the source that a file is."""
+    return TrafficFileSource(Path(text).stem, Path(text))

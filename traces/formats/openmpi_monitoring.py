@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.errors import HopmapWarning
+from hopmap.traces.sources import FileSource
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
 
@@ -117,3 +118,37 @@ def _warn_of_missing(path: str | Path, files: list[Path], senders: set[int], ran
         are = "is" if len(missing) == 1 else "are"
         text = f"{path}: no file of rank {some}: of {ranks} ranks, {len(missing)} {are} missing"
         warnings.warn(text, HopmapWarning, stacklevel=3)
+
+
+class MonitoredSource(FileSource):
+    """What Open MPI's monitoring counted, collectives apart."""
+
+    kind = "traffic"
+    has_program = False
+    has_calls = False
+    needs_rounds = True
+
+    @property
+    def has_collectives(self) -> bool:
+        """Whether it is known what its collectives send."""
+        return True
+
+    def traffic(self) -> Traffic:
+        """Read what the application sends."""
+        from .files import load_traffic
+
+        return load_traffic(self.path)
+
+    def traffic_with_collectives(self) -> Traffic:
+        """Read what is sent, also by collectives."""
+        return read_monitoring(self.path, collectives=True)
+
+    def files(self) -> list[Path]:
+        """Files of all ranks."""
+        return profiles(self.path)
+
+
+def open_monitoring(text: str, _: Path | None) -> MonitoredSource:
+    """Return the source that a folder or a file is."""
+    path = Path(text)
+    return MonitoredSource(path.resolve().name if path.is_dir() else path.stem, path)

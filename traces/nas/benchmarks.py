@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from hopmap.traces.folded import Folded
+from hopmap.traces.sources import BENCHMARK_NAME, Source
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 
@@ -23,11 +25,6 @@ _ALL: tuple[Benchmark[Any], ...] = (
     ft.BENCHMARK,
 )
 BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}
-
-
-def is_nas_name(text: str) -> bool:
-    """Whether the text has the form of a benchmark's name, like "lu.C.64"."""
-    return _NAME.fullmatch(text) is not None
 
 
 def check_nas_name(name: str) -> None:
@@ -73,11 +70,8 @@ def nas_folded(name: str, *, steps: int | None = None, flops: float = 1e9) -> Fo
     return benchmark.folded(nas_class, ranks, steps=steps, flops=flops)
 
 
-_NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.([0-9]+)")
-
-
 def _split(name: str) -> tuple[Benchmark[Any], str, int]:
-    match = _NAME.fullmatch(name)
+    match = BENCHMARK_NAME.fullmatch(name)
     if match is None:
         raise TraceError(f"benchmark {name!r}: expected name.class.ranks, like lu.C.64")
     benchmark = match[1].lower()
@@ -89,3 +83,47 @@ def _split(name: str) -> tuple[Benchmark[Any], str, int]:
     if len(match[3]) > 9 or int(match[3]) > MOST_RANKS:
         raise TraceError(f"benchmark {name!r}: {match[3]} ranks: expected at most {MOST_RANKS}")
     return BENCHMARKS[benchmark], match[2].upper(), int(match[3])
+
+
+@dataclass(frozen=True)
+class NasSource(Source):
+    """A benchmark, generated; its ranks compute at a rate that is assumed."""
+
+    kind = "benchmark"
+    has_steps = True
+    assumes_rate = True
+    steps: int | None = None
+
+    def with_steps(self, steps: int) -> NasSource:
+        """Return it with other time steps than all of its class."""
+        return replace(self, steps=steps)
+
+    def traffic(self) -> Traffic:
+        """Compute who sends how much to whom, in all steps."""
+        return nas_traffic(self.name)
+
+    def calls(self) -> Folded:
+        """Compute every call, in loops."""
+        return nas_folded(self.name, steps=self.steps)
+
+    def trace(self) -> Trace:
+        """Compute every call, one after the other."""
+        return nas_trace(self.name, steps=self.steps)
+
+
+def open_benchmark(text: str, _: Path | None) -> NasSource:
+    """Return the source that a benchmark's name is.
+
+    Raises
+    ------
+    TraceError
+        As `nas_traffic`, before anything is generated.
+    """
+    benchmark, nas_class, ranks = text.split(".")
+    if benchmark.lower() not in BENCHMARKS:
+        raise TraceError(
+            f"{text}: {benchmark} cannot be generated: expected one of "
+            f"{', '.join(BENCHMARKS)}, or a recorded trace"
+        )
+    check_nas_name(text)
+    return NasSource(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}")

@@ -9,12 +9,14 @@ allreduce carry; for allgather what is gathered in all, for alltoall what each r
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.traces.sources import Source
 from hopmap.traces.trace import Collective, Kind, Records, Trace, TraceError
-from hopmap.traces.traffic import MOST_RANKS
+from hopmap.traces.traffic import MOST_RANKS, Traffic
 from hopmap.units import UnitError, parse_quantity
 
 OPERATIONS = ("allgather", "allreduce", "alltoall", "bcast", "reduce")
@@ -92,3 +94,32 @@ def collective_trace(call: Call) -> Trace:
         regions=(f"MPI_{call.operation.capitalize()}",),
         communicators=(order,),
     )
+
+
+class CollectiveSource(Source):
+    """One call of a collective, which sends nothing else."""
+
+    kind = "collective"
+
+    def _call(self) -> Call:
+        return parse_collective(self.name.partition(":")[2])
+
+    @property
+    def algorithms(self) -> dict[str, str]:
+        """Algorithm that it names, by operation."""
+        call = self._call()
+        return {call.operation: call.algorithm}
+
+    def traffic(self) -> Traffic:
+        """Return traffic of nothing: there are no messages point to point."""
+        return Traffic.from_pairs(self._call().ranks, [], [], [], [])
+
+    def calls(self) -> Trace:
+        """Return the call of all ranks."""
+        return collective_trace(self._call())
+
+
+def open_collective(words: str, _: Path | None) -> CollectiveSource:
+    """Return the source that "collective:WORDS" is."""
+    parse_collective(words)
+    return CollectiveSource(f"collective:{words}")

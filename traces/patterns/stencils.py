@@ -21,12 +21,14 @@ from difflib import get_close_matches
 from itertools import product
 from math import prod
 from operator import mul
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from hopmap.traces.formats.metadata import MOST_DIMENSIONS
 from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.sources import Source
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import EXACT, MOST_RANKS, Traffic
 
@@ -312,3 +314,21 @@ def _vectors(stencil: str | Sequence[Sequence[int]], dimensions: int, text: str)
                 f"stencil vector {written} has {len(vector)} dimensions: {text} has {dimensions}"
             )
     return vectors
+
+
+class StencilSource(Source):
+    """The traffic of an iteration of a stencil, which is sent in one round."""
+
+    kind = "stencil"
+    has_program = False
+    has_calls = False
+
+    def traffic(self) -> Traffic:
+        """Compute who sends how much to whom."""
+        return traffic_of_stencil(parse_stencil(self.name.partition(":")[2]))
+
+
+def open_stencil(words: str, _: Path | None) -> StencilSource:
+    """Return the source that "stencil:WORDS" is."""
+    parse_stencil(words)
+    return StencilSource(f"stencil:{words}")

@@ -25,6 +25,7 @@ tensor-parallel ranks (GShard, Lepikhin et al. 2020, section 2.2).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
 from hopmap.traces.folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
+from hopmap.traces.sources import Source
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 from hopmap.units import UnitError, parse_quantity
@@ -319,3 +321,35 @@ def _gradients(of: Training, groups: Groups, rank: int, stage: int) -> Iterator[
     if ends:
         parts += groups.call(Call.ALLREDUCE, groups.embedding, rank, words)
     yield from parts  # type: ignore[misc]
+
+
+class TrainingSource(Source):
+    """A step of training a model."""
+
+    kind = "training"
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its calls can be looked through for any question: they are in loops."""
+        return True
+
+    def _training(self) -> Training:
+        return parse_training(self.name.partition(":")[2])
+
+    def traffic(self) -> Traffic:
+        """Compute who sends how much to whom."""
+        return training_traffic(self._training())
+
+    def calls(self) -> Folded:
+        """Compute every call of the step, in loops."""
+        return training_folded(self._training(), self.name)
+
+    def trace(self) -> Trace:
+        """Compute every call of the step, one after the other."""
+        return training_trace(self._training(), self.name)
+
+
+def open_training(words: str, _: Path | None) -> TrainingSource:
+    """Return the source that "training:WORDS" is."""
+    parse_training(words)
+    return TrainingSource(f"training:{words}")

@@ -203,11 +203,11 @@ def _generate_pattern(pattern: str, dims: str | None, size: int, out: Path, as_j
 def _generate_stencil(
     dims: str | None, stencil: str | None, periodic: str, size: int, out: Path, as_json: bool
 ) -> None:
-    from hopmap.traces.sources import STENCIL, open_source
+    from hopmap.traces.sources import open_source
 
     if dims is None or stencil is None:
         raise typer.BadParameter("expected --dims like 12x11x8 and --stencil like 7pt")
-    source = open_source(f"{STENCIL}{dims},{stencil},periodic={periodic},bytes={size}")
+    source = open_source(f"stencil:{dims},{stencil},periodic={periodic},bytes={size}")
     begin = time.perf_counter()
     traffic = source.traffic()
     put_traffic(out, traffic)
@@ -235,9 +235,9 @@ def _generate_training(sizes: str, out: Path, as_json: bool) -> None:
     from hopmap.simulator.programs.from_source import traffic_of_source
     from hopmap.traces import traffic_of
     from hopmap.traces.otf2.write import write_trace
-    from hopmap.traces.sources import TRAINING, open_source
+    from hopmap.traces.sources import open_source
 
-    source = open_source(f"{TRAINING}{sizes}")
+    source = open_source(f"training:{sizes}")
     with working("generating"):
         begin = time.perf_counter()
         if out.suffix == ".otf2":

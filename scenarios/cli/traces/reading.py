@@ -52,7 +52,7 @@ Workers = Annotated[
 def info(trace: TraceOrTraffic, workers: Workers = None, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
     source = _opened(trace)
-    with working(f"reading {source.name}", compiles=source.kind != "traffic") as progress:
+    with working(f"reading {source.name}", compiles=not source.needs_rounds) as progress:
         facts, *_ = _read(source, progress, workers=workers)
     print_facts(source.name, facts, as_json)
 
@@ -129,32 +129,31 @@ def _read(
     from hopmap.simulator.programs.left_out import left_out
     from hopmap.traces.summary import summarize
 
-    if workers is not None and source.kind != "archive":
+    if workers is not None and source.archive is None:
         raise typer.BadParameter(f"--workers: {source.name} is no OTF2 archive: expected without")
-    if source.kind == "archive":
+    if source.archive is not None:
         from hopmap.traces.otf2 import read_kernels
         from hopmap.traces.otf2.files import find_archive
         from hopmap.traces.otf2.totals import read_summary
         from hopmap.traces.pair_counts import companion_of
 
-        assert source.path is not None
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
         begin = time.perf_counter()
-        read = read_summary(source.path, progress=progress, workers=workers)
+        read = read_summary(source.archive, progress=progress, workers=workers)
         seconds = time.perf_counter() - begin
-        counts = companion_of(find_archive(source.path))
+        counts = companion_of(find_archive(source.archive))
         beside: dict[str, Any] = {"counts": str(counts)} if counts.is_file() else {}
-        beside["left_out"] = left_out_of_archive(source.path, read)
+        beside["left_out"] = left_out_of_archive(source.archive, read)
         return read.to_dict() | beside | {"wall_seconds": seconds}, of_summary(source, read, rma)
     begin = time.perf_counter()
-    if source.kind == "recording":
+    if source.is_recorded:
         trace = source.trace()
         summary = summarize(trace)
         seconds = time.perf_counter() - begin
         told: dict[str, Any] = {"left_out": left_out_of_recording(trace)}
         facts = summary.to_dict() | told | {"wall_seconds": seconds}
         return facts, of_summary(source, summary, rma)
-    if source.kind == "schedule":
+    if source.has_program and not source.has_calls:
         program = program_of_source(source).program
         traffic = program.traffic()
         seconds = time.perf_counter() - begin

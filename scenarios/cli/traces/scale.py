@@ -33,19 +33,18 @@ def scale(
     scaled:RANKS,TRACE,... is the same program wherever a trace is asked for, loops kept.
     """
     from hopmap.scenarios.mistaken import TRACE, expect
-    from hopmap.traces.folded import unfolded
+    from hopmap.traces.extrapolation.derived import open_scaled
+    from hopmap.traces.folded import traffic_of_folded, unfolded
     from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.otf2.write import write_trace
-    from hopmap.traces.scaled.extrapolate import traffic_of_folded
-    from hopmap.traces.sources import SCALED, open_source
 
     check_out(out, folder=out.suffix == ".otf2")
     for trace in traces:
         expect(TRACE, trace)
-    source = open_source(f"{SCALED}{ranks},{','.join(traces)}")
+    source = open_scaled(f"{ranks},{','.join(traces)}", None)
     with working(f"extrapolating to {ranks} ranks"):
         begin = time.perf_counter()
-        found = source.scaled()
+        found = source.extrapolated()
         traffic = traffic_of_folded(found.program)
         if out.suffix == ".otf2":
             write_trace(unfolded(found.program), out)

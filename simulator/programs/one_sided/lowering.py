@@ -12,7 +12,7 @@ from hopmap.simulator.programs.operation_rows import POST_RECEIVES, POST_SENDS, 
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.traces import Kind, Trace, TraceError
-from hopmap.traces.left_out import LeftOut
+from hopmap.traces.omissions import LeftOut
 from hopmap.traces.trace import Sync
 
 from .accesses import Accesses, accesses_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.accounts import account
-from hopmap.traces.foreign.recorded import Acts, acts
+from hopmap.traces.foreign.collective_bytes import account
+from hopmap.traces.foreign.trace_builder import Acts, acts
 from hopmap.traces.trace import Collective, Kind, TraceError
 
 from .handles import numbers_of, world_of

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.messages import ANY, Messages
 from hopmap.traces.foreign.requests import Entries, Part, begun_and_done, entries
+from hopmap.traces.matching import ANY, Messages
 
 from .handles import numbers_of, world_of
 from .rank import Rank

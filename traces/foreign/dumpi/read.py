@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.traces.foreign.messages import Messages, acts_of, matched
-from hopmap.traces.foreign.recorded import Calls, trace_of
+from hopmap.traces.foreign.recognition import Recording
+from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
+from hopmap.traces.matching import Messages, matched
 from hopmap.traces.trace import Trace
 
 from .collectives import collectives_of
@@ -15,7 +16,34 @@ from .communicators import members_of
 from .handles import made_by
 from .layouts import NAMES
 from .messages import messages_of
-from .rank import read_rank, times
+from .meta import files_of_meta, is_meta
+from .rank import is_dumpi, read_rank, times
+
+
+class DumpiSource(Recording):
+    """Files of DUMPI."""
+
+    tool = "dumpi"
+    about = "DUMPI's binary files, one a rank, and their meta file"
+
+    @staticmethod
+    def matches(_: Path, start: bytes) -> bool:
+        """Whether a file that begins like this is of one rank, or names the files of all."""
+        return is_dumpi(start) or is_meta(start)
+
+    @staticmethod
+    def is_index(file: Path) -> bool:
+        """Whether a file names the files of all ranks."""
+        return file.suffix == ".meta"
+
+    @staticmethod
+    def indexed(index: Path) -> tuple[Path, ...]:
+        """Return the files that a meta file names."""
+        return files_of_meta(index)
+
+    def read(self, files: list[Path]) -> Trace:
+        """Read the files of all ranks, in order."""
+        return read_dumpi(files, self.name)
 
 
 def read_dumpi(files: list[Path], name: str) -> Trace:

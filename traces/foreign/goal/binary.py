@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.schedule import Schedule, Task
+from hopmap.traces.schedule import Schedule, Task
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import MOST_RANKS
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.traces.foreign.schedule import Schedule
+from hopmap.traces.schedule import Schedule
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import MOST_RANKS
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.accounts import account
-from hopmap.traces.foreign.recorded import Acts, acts
+from hopmap.traces.foreign.collective_bytes import account
+from hopmap.traces.foreign.trace_builder import Acts, acts
 from hopmap.traces.trace import Collective, Kind, PairCounts
 
 from .handles import numbers_of

@@ -19,18 +19,35 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.traces.foreign.messages import Messages, acts_of, matched
-from hopmap.traces.foreign.recorded import Calls, trace_of
+from hopmap.traces.foreign.recognition import Recording
+from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
+from hopmap.traces.matching import Messages, matched
 from hopmap.traces.trace import Trace, TraceError
 
 from .collectives import collectives_of
 from .handles import communicators_of, is_of_mpich, world_of
-from .lines import calls_of, read_rank, times
+from .lines import calls_of, is_liballprof, read_rank, times
 from .messages import messages_of
 
 _IMMEDIATE = re.compile(
     r"MPI_I(barrier|bcast|reduce|allreduce|allgather|gather|scatter|alltoall|scan|exscan)\w*"
 )
+
+
+class LiballprofSource(Recording):
+    """Files of liballprof."""
+
+    tool = "liballprof"
+    about = "liballprof's text, one file a rank"
+
+    @staticmethod
+    def matches(_: Path, start: bytes) -> bool:
+        """Whether a file that begins like this is of a rank."""
+        return is_liballprof(start)
+
+    def read(self, files: list[Path]) -> Trace:
+        """Read the files of all ranks, in order."""
+        return read_liballprof(files, self.name)
 
 
 def read_liballprof(files: list[Path], name: str) -> Trace:

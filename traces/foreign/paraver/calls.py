@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.foreign.files import read_whole
-from hopmap.traces.foreign.recorded import Calls
+from hopmap.traces.foreign.trace_builder import Calls
 
 from .header import LAST_CALL, Head
 from .records import THREADS

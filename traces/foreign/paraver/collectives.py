@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.accounts import account
-from hopmap.traces.foreign.recorded import Acts, Calls, acts
+from hopmap.traces.foreign.collective_bytes import account
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import Collective, Kind, TraceError
 

@@ -22,11 +22,6 @@ _HEADER = re.compile(
 _APPLICATION = re.compile(r"(\d{1,18})\(([\d:,]*)\)")
 
 
-def is_paraver(start: bytes) -> bool:
-    """Whether a file that begins like this is a trace."""
-    return start.startswith(b"#Paraver")
-
-
 class Head(NamedTuple):
     """What the first line says."""
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.messages import Messages
-from hopmap.traces.foreign.recorded import Calls
 from hopmap.traces.foreign.text import Fields
+from hopmap.traces.foreign.trace_builder import Calls
+from hopmap.traces.matching import Messages
 from hopmap.traces.regions import mpi_name
 
 from .header import Head

@@ -25,9 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.traces.foreign.messages import acts_of
-from hopmap.traces.foreign.recorded import trace_of
+from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_fields
+from hopmap.traces.foreign.trace_builder import acts_of, trace_of
 from hopmap.traces.trace import Trace
 
 from .calls import calls_of, is_nameless, labels_of
@@ -35,6 +35,23 @@ from .collectives import collectives_of
 from .header import communicators_of, head_of
 from .messages import messages_of
 from .records import events_of, own_lines
+
+
+class ParaverSource(Recording):
+    """A file of Paraver."""
+
+    tool = "paraver"
+    about = "Paraver's .prv, with its .pcf if there is one"
+    is_one_file = True
+
+    @staticmethod
+    def matches(_: Path, start: bytes) -> bool:
+        """Whether a file that begins like this is a trace."""
+        return start.startswith(b"#Paraver")
+
+    def read(self, files: list[Path]) -> Trace:
+        """Read the file."""
+        return read_paraver(files, self.name)
 
 
 def read_paraver(files: list[Path], name: str) -> Trace:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.accounts import account
-from hopmap.traces.foreign.recorded import Acts, acts
+from hopmap.traces.foreign.collective_bytes import account
 from hopmap.traces.foreign.text import Fields
+from hopmap.traces.foreign.trace_builder import Acts, acts
 from hopmap.traces.trace import Collective, Kind
 
 from .actions import sizes_of, whole_at, widths_of

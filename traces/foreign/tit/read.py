@@ -18,19 +18,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.messages import Messages, acts_of, matched
-from hopmap.traces.foreign.recorded import Acts, Calls, trace_of
+from hopmap.traces.foreign.files import read_start
+from hopmap.traces.foreign.recognition import START, Recording
 from hopmap.traces.foreign.text import Fields, read_fields
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of, trace_of
+from hopmap.traces.matching import Messages, matched
 from hopmap.traces.trace import Trace, TraceError
 
 from .actions import REGIONS, SILENT, TYPES, reals
 from .collectives import collectives_of
+from .index import files_of_index, is_tit
 from .messages import messages_of
 
 Ints = NDArray[np.int64]
 
 FLOPS = 1e9  # a second, as hopmap writes computation
 _ACTIONS = (*REGIONS, *SILENT)
+
+
+class TitSource(Recording):
+    """Files of SimGrid's time-independent traces."""
+
+    tool = "tit"
+    about = "SimGrid's time-independent traces, an index or the files that it names"
+    names_ranks = True
+
+    @staticmethod
+    def matches(file: Path, start: bytes) -> bool:
+        """Whether a file that begins like this has actions, or names files that have."""
+        return is_tit(start) or bool(files_of_index(file, start))
+
+    @staticmethod
+    def is_index(file: Path) -> bool:
+        """Whether a file names the files of all ranks."""
+        return bool(TitSource.indexed(file))
+
+    @staticmethod
+    def indexed(index: Path) -> tuple[Path, ...]:
+        """Return the files that an index names."""
+        return files_of_index(index, read_start(index, START))
+
+    def read(self, files: list[Path]) -> Trace:
+        """Read the files of all ranks, or of one that has all."""
+        return read_tit(files, self.name)
 
 
 def read_tit(files: list[Path], name: str) -> Trace:

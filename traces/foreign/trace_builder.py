@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.matching import Messages
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import (
     NO_OPERATION,
@@ -83,6 +84,30 @@ def acts(call: Ints, kind: Any, **columns: Any) -> Acts:
     given = blank | {"call": call, "kind": kind} | columns
     wide = {key: np.broadcast_to(np.asarray(v, np.int64), len(call)) for key, v in given.items()}
     return Acts(**wide)
+
+
+def acts_of(messages: Messages) -> tuple[Acts, Acts]:
+    """Return what their calls do: what begins there, and what ends there.
+
+    A receive that never completes is left to the program, which says so.
+    """
+    sends, numbers = messages.sends, np.arange(len(messages.call)) + 1
+    blocking = messages.done == messages.call
+    about = {
+        "peer": messages.peer,
+        "comm": messages.comm,
+        "tag": messages.tag,
+        "size": messages.size,
+    }
+    receives = ~sends & ~blocking
+    kind = np.select((sends & blocking, sends, blocking), (Kind.SEND, Kind.ISEND, Kind.RECV), -1)
+    kind[receives] = Kind.IRECV_REQUEST
+    known = {key: np.where(receives, -1, column) for key, column in about.items()}
+    begun = acts(messages.call, kind, request=np.where(blocking, -1, numbers), **known)
+    over = np.flatnonzero(~blocking & (messages.done >= 0))
+    told = {key: np.where(sends[over], -1, column[over]) for key, column in about.items()}
+    ends = np.where(sends[over], Kind.ISEND_COMPLETE, Kind.IRECV)
+    return begun, acts(messages.done[over], ends, request=numbers[over], **told)
 
 
 def trace_of(

@@ -22,7 +22,7 @@ from hopmap.traces import (
     unfolded,
     write_trace,
 )
-from hopmap.traces.scaled.extrapolate import traffic_of_folded
+from hopmap.traces.folded import traffic_of_folded
 from hopmap.traces.sources import open_source
 from hopmap.traces.trace import PairCounts
 from support.made_traces import recv, send, trace_of

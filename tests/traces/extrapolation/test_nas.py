@@ -3,11 +3,11 @@
 import pytest
 
 from hopmap.traces import TraceError, nas_folded, nas_trace, nas_traffic, traffic_of
-from hopmap.traces.folded import unfolded
+from hopmap.traces.extrapolation.extrapolate import scaled
+from hopmap.traces.extrapolation.groups import Group
+from hopmap.traces.folded import traffic_of_folded, unfolded
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
-from hopmap.traces.scaled.extrapolate import scaled, traffic_of_folded
-from hopmap.traces.scaled.groups import Group
 from support.made_traces import differences
 from support.slow import slow
 

@@ -16,8 +16,8 @@ from math import gcd, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from .block_sizes import Factor, cell_sums, cells, divides, factors, points_from, products
 from .partners import Place
-from .shares import Factor, cell_sums, cells, divides, factors, points_from, products
 
 Ints = NDArray[np.int64]
 

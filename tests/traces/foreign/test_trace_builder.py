@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from hopmap.traces import Kind
-from hopmap.traces.foreign.recorded import Calls, acts, trace_of
+from hopmap.traces.foreign.trace_builder import Calls, acts, trace_of
 
 
 def made(begin, end, kinds=(), offsets=None):

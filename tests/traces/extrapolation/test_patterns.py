@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hopmap.traces import Kind, TraceError
 from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
+from hopmap.traces.extrapolation.extrapolate import scaled
+from hopmap.traces.extrapolation.grids import balanced, coordinates, numbered
 from hopmap.traces.nas.call_tables import everyone
-from hopmap.traces.scaled.extrapolate import scaled
-from hopmap.traces.scaled.grids import balanced, coordinates, numbered
 from support.made_traces import as_folded, differences
 from support.slow import examples
 

@@ -1,4 +1,4 @@
-"""Sends and receives as calls list them: who meets whom, and the acts of their calls.
+"""Sends and receives as calls list them: who meets whom.
 
 A receive names the partner and the largest size that it takes, and perhaps neither: MPI_ANY_SOURCE
 and MPI_ANY_TAG. The k-th send from one rank to another under one tag on a communicator meets the
@@ -13,10 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from hopmap.traces.trace import Kind
-
-from .recorded import Acts, acts
 
 Ints = NDArray[np.int64]
 ANY = -1
@@ -128,27 +124,3 @@ def _taken(receives: Ints, sends: Ints, messages: Messages, rank: Ints) -> list[
         gone.add(send)
         pairs.append((receive, send))
     return pairs
-
-
-def acts_of(messages: Messages) -> tuple[Acts, Acts]:
-    """Return what their calls do: what begins there, and what ends there.
-
-    A receive that never completes is left to the program, which says so.
-    """
-    sends, numbers = messages.sends, np.arange(len(messages.call)) + 1
-    blocking = messages.done == messages.call
-    about = {
-        "peer": messages.peer,
-        "comm": messages.comm,
-        "tag": messages.tag,
-        "size": messages.size,
-    }
-    receives = ~sends & ~blocking
-    kind = np.select((sends & blocking, sends, blocking), (Kind.SEND, Kind.ISEND, Kind.RECV), -1)
-    kind[receives] = Kind.IRECV_REQUEST
-    known = {key: np.where(receives, -1, column) for key, column in about.items()}
-    begun = acts(messages.call, kind, request=np.where(blocking, -1, numbers), **known)
-    over = np.flatnonzero(~blocking & (messages.done >= 0))
-    told = {key: np.where(sends[over], -1, column[over]) for key, column in about.items()}
-    ends = np.where(sends[over], Kind.ISEND_COMPLETE, Kind.IRECV)
-    return begun, acts(messages.done[over], ends, request=numbers[over], **told)

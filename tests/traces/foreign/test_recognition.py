@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hopmap.traces import TraceError
-from hopmap.traces.foreign.kinds import recording_of
+from hopmap.traces.foreign.recognition import recording_of
 from hopmap.traces.sources import open_source
 
 CALL = "MPI_Init:-:1:2:5.0\nMPI_Finalize:7.0:-\n"

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.folding.repeats import mixed
 from hopmap.traces.trace import Kind
 
 from .grids import Dims
 from .growth import Line, Part, matched
-from .numbers import Known, Unknown, counted_at, size_at, tag_at, trips_at
 from .partners import Place, fitting
+from .repeats import mixed
 from .steps import LOOP, NUMBERS, Steps, Word
+from .value_models import Known, Unknown, counted_at, size_at, tag_at, trips_at
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hopmap.traces.scaled.grids import coordinates
-from hopmap.traces.scaled.partners import Partner, Place
+from hopmap.traces.extrapolation.grids import coordinates
+from hopmap.traces.extrapolation.partners import Partner, Place
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.folded import Folded
-from hopmap.traces.folding.fold import fold
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import Kind, Trace, TraceError
-from hopmap.traces.traffic import Traffic
 
+from .fold import fold
 from .grids import Dims, coordinates, families, place_name, places
 from .groups import Group, Refused, Told
-from .numbers import Known
 from .steps import NUMBERS, Steps, Word, folded_of, steps_of
+from .value_models import Known
 
 Ints = NDArray[np.int64]
 
@@ -222,15 +221,3 @@ def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str)
             gap[rows] = part.gap
             begin = begin + part.steps
     return Steps(name, ranks, offsets, word, peer, numbers, gap)
-
-
-def traffic_of_folded(program: Folded) -> Traffic:
-    """Point-to-point traffic of a program with loops, from its sends."""
-    trace = program.trace
-    sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
-    rows, trips = trace.ref[sends], program.trips(sends)
-    src = np.searchsorted(trace.offsets, sends, side="right") - 1
-    size = trace.records.size[rows]
-    return Traffic.from_pairs(
-        trace.ranks, src, trace.records.peer[rows], trips, trips * size, name=trace.name
-    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hopmap.traces.scaled.shares import share
+from hopmap.traces.extrapolation.block_sizes import share
 
 
 def test_the_first_parts_have_what_is_left_over():

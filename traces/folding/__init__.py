@@ -1,1 +1,0 @@
-"""Loops in recorded traces: what repeats is found, and listed once."""
