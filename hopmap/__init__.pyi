@@ -20,8 +20,8 @@ from .scenarios.exports import read_mapping as read_mapping
 from .scenarios.exports import write_mapping as write_mapping
 from .scenarios.given import open as open
 from .scenarios.given import topology as topology
-from .scenarios.jobs.asked import Background as Background
-from .scenarios.jobs.asked import Job as Job
+from .scenarios.jobs.job_spec import Background as Background
+from .scenarios.jobs.job_spec import Job as Job
 from .scenarios.jobs.run import JobsRun as JobsRun
 from .scenarios.jobs.run import simulate_jobs as simulate_jobs
 from .scenarios.measured.validation import calibrate_collectives as calibrate_collectives

@@ -75,7 +75,7 @@ def bars(runs: pd.DataFrame) -> Figure:
     ScenarioError
         Runs of several traces or topologies, or none.
     """
-    from hopmap.scenarios.sweep.scenario import ScenarioError
+    from hopmap.scenarios.sweep import ScenarioError
 
     cases = runs[["trace", "topology", "variant"]].drop_duplicates()
     if len(cases) != 1:

@@ -21,9 +21,9 @@ from hopmap.traces.sources import FileSource, Source
 
 from .given import GivenSettings
 from .results.store import load_runs
+from .sweep import ScenarioError
 from .sweep.run import SweepOutcome
 from .sweep.run import run_scenario as run
-from .sweep.scenario import ScenarioError
 from .sweep.scenario_files import load_scenario, scenario_path
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from hopmap.simulator import Metrics
     from hopmap.traces import Traffic
 
-    from .jobs.asked import Job
+    from .jobs.job_spec import Job
 
 LAUNCHED = "identity"
 """The mapper that places ranks as launchers do when nobody asks."""
@@ -144,7 +144,7 @@ def map_ranks(
     """
     from hopmap.mappers.budget import Interrupted
 
-    from .jobs.neighbours import around, neighbours
+    from .jobs.co_running import exclude_used_nodes, neighbours
     from .simulated_objective import BOUND, SIMULATED, Simulated, bound_of, simulated
 
     expect(TRACE, given)
@@ -158,7 +158,7 @@ def map_ranks(
         raise MappingError("imbalance: expected no jobs beside with it")
     others = neighbours(beside, network, settings) if beside else None
     if others is not None:
-        network = around(others, network)
+        network = exclude_used_nodes(others, network)
         stage = pipeline[0]
         alone = len(pipeline) == 1 and stage.info.name == "auto"
         objective = _beside(objective, alone and "objective" not in stage.parameters)
@@ -172,7 +172,7 @@ def map_ranks(
         run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
         network = on_job(run.network, names, hosts, nodelist)
         if others is not None:
-            network = around(others, network)
+            network = exclude_used_nodes(others, network)
         if objective == BOUND:
             goal = bound_of(run)
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.sweep.shipped import SHIPPED
+from hopmap.scenarios.sweep import SHIPPED
 from support import ROOT
 
 PARTS = ("traces", "topologies", "mappers", "simulator", "scenarios")

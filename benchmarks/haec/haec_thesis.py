@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hopmap import evaluate, map_ranks
-from hopmap.scenarios.sweep.shipped import SHIPPED
+from hopmap.scenarios.sweep import SHIPPED
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from hopmap.traces.nas.benchmarks import nas_traffic

@@ -25,7 +25,7 @@ import numpy as np
 
 import hopmap as hm
 from hopmap.errors import HopmapError
-from hopmap.scenarios.jobs.asked import Job
+from hopmap.scenarios.jobs.job_spec import Job
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import Program, program_of
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts

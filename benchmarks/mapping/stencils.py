@@ -24,8 +24,8 @@ from hopmap.scenarios.report.suites import (
     finding,
     suites_of,
 )
-from hopmap.scenarios.study.study import load_study
-from hopmap.scenarios.sweep.suites import suite_cases
+from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.studies.suites import suite_cases
 from hopmap.units import show_bytes
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import hopmap as hm
-from hopmap.scenarios.study.correlation import kendall_tau
+from hopmap.scenarios.studies.correlation import kendall_tau
 
 CASE = ["trace", "topology"]
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hopmap.scenarios.study.correlation import distinct, kendall_tau
-from hopmap.scenarios.study.study import load_study
-from hopmap.scenarios.sweep.shipped import SHIPPED
+from hopmap.scenarios.studies.correlation import distinct, kendall_tau
+from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.sweep import SHIPPED
 from hopmap.simulator import MakespanBound, Program
 from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.programs.from_source import program_of_source

@@ -14,7 +14,7 @@ from .arguments import check_options
 from .console import left_out_lines, link_lines, print_json, print_table, say, working
 
 if TYPE_CHECKING:
-    from hopmap.scenarios.jobs.asked import Background, Job
+    from hopmap.scenarios.jobs.job_spec import Background, Job
     from hopmap.scenarios.jobs.run import JobsRun
     from hopmap.scenarios.run_files import RunFiles
     from hopmap.simulator import Program
@@ -103,7 +103,7 @@ def simulate_several(
     """Replay jobs at once, and print what each of them has of it."""
     import numpy as np
 
-    from hopmap.scenarios.jobs.asked import background_of
+    from hopmap.scenarios.jobs.job_spec import background_of
     from hopmap.scenarios.jobs.run import simulate_jobs
     from hopmap.scenarios.replays import BINS
 
@@ -141,7 +141,7 @@ def placed_jobs(
 ) -> tuple[Program, Mapping]:
     """Return all jobs as one program, and the node of every rank."""
     from hopmap.scenarios.given import configured
-    from hopmap.scenarios.jobs.neighbours import neighbours
+    from hopmap.scenarios.jobs.co_running import neighbours
 
     topology, asked, loads = _asked(job, jobs, topology)
     if loads:
@@ -154,7 +154,7 @@ def _asked(
     job: Sequence[str], jobs: Path | None, topology: str | None
 ) -> tuple[str, list[Job], list[Background]]:
     """Return the machine, the jobs, and the traffic of others that stands in their file."""
-    from hopmap.scenarios.jobs.asked import job_of, read_jobs
+    from hopmap.scenarios.jobs.job_spec import job_of, read_jobs
 
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")

@@ -205,7 +205,7 @@ def _value(kind: str, default: object) -> dict[str, Any]:
 
 
 def _scenarios() -> Entries:
-    from hopmap.scenarios.sweep.shipped import SHIPPED
+    from hopmap.scenarios.sweep import SHIPPED
 
     files = [SHIPPED[name] for name in sorted(SHIPPED)]
     contents = [(file, tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
@@ -252,7 +252,7 @@ def complete_engines(incomplete: str) -> list[str]:
 
 def complete_scenarios(incomplete: str) -> list[str]:
     """Complete a shipped scenario, or a TOML file of a folder."""
-    from hopmap.scenarios.sweep.shipped import SHIPPED
+    from hopmap.scenarios.sweep import SHIPPED
 
     shipped = [name for name in sorted(SHIPPED) if name.startswith(incomplete)]
     here = glob(f"{escape(incomplete)}*.toml")  # noqa: PTH207 Path takes no place from the root

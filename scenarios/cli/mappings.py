@@ -125,7 +125,7 @@ def map_(
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """
-    from hopmap.scenarios.jobs.asked import job_of
+    from hopmap.scenarios.jobs.job_spec import job_of
     from hopmap.scenarios.launchers.mapping_files import mapping_text, write_mapping
     from hopmap.scenarios.questions import map_ranks
 

@@ -55,7 +55,7 @@ def precompile(as_json: AsJson = False) -> None:
 
 def run_quietly(words: str) -> None:
     """Run a command on the trace that comes with hopmap, in a temporary folder."""
-    from hopmap.scenarios.sweep.shipped import SHIPPED
+    from hopmap.scenarios.sweep import SHIPPED
 
     from .app import app
 

@@ -15,7 +15,7 @@ from .console import print_csv, print_json, print_table, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopmap.scenarios.study.study import Entry
+    from hopmap.scenarios.studies.study import Entry
 
 
 def query(
@@ -49,8 +49,8 @@ def query(
 
 def print_runs(runs: pd.DataFrame) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
-    from hopmap.scenarios.study.standings import leading, once, standing
-    from hopmap.scenarios.study.study import by_median, cases_of
+    from hopmap.scenarios.studies.ranking import leading, once, standing
+    from hopmap.scenarios.studies.study import by_median, cases_of
 
     several = single = False
     for case in cases_of(by_median(runs[runs["error"].isna()])):
@@ -90,8 +90,8 @@ def print_runs(runs: pd.DataFrame) -> None:
 def print_published(results: Path) -> None:
     """Print published totals of IeNPC, ours in the same way, and what the right routes make it."""
     from hopmap.scenarios.quantities import change
-    from hopmap.scenarios.study.compared import compared
-    from hopmap.scenarios.study.study import load_study
+    from hopmap.scenarios.studies.published import compared
+    from hopmap.scenarios.studies.study import load_study
 
     study = load_study(results)
     for trace in study.traces():

@@ -117,8 +117,8 @@ def run(
     """
     from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_runs
-    from hopmap.scenarios.study.study import left_out, outweighed
-    from hopmap.scenarios.sweep.fit import possible
+    from hopmap.scenarios.studies.study import left_out, outweighed
+    from hopmap.scenarios.sweep.feasibility import possible
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.run import missing, new_traffic, run_scenario, save_inputs
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
@@ -194,7 +194,8 @@ def run(
             print_published(results)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
-    alone = [source.name for source in loaded.sources(path.parent) if source.needs_rounds]
+    sources = loaded.sources(path.parent).values()
+    alone = [source.name for source in sources if source.needs_rounds]
     if alone and loaded.replay.engine and loaded.replay.rounds is None:
         warn(
             f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from hopmap.scenarios.quantities import MISSING, compact, time_unit
-from hopmap.scenarios.study.correlation import METRICS, OUTCOMES, Relation, Tau
+from hopmap.scenarios.studies.correlation import METRICS, OUTCOMES, Relation, Tau
 from hopmap.units import show_bytes
 
 from .style import (

@@ -22,8 +22,8 @@ from hopmap.simulator.server_names import server_name
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.units import show_seconds
 
-from .asked import Background, Job, JobsError, quantity
-from .placed import expect_room, free_nodes, nodes_named, placed
+from .job_allocation import allocate_jobs, expect_room, free_nodes, nodes_named
+from .job_spec import Background, Job, JobsError, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ def simulate_jobs(
         together([run.program], [start], [times], [name])
         for run, start, times, name in zip(inputs, starts, repeats, names, strict=True)
     ]
-    nodes = placed(jobs, names, [program.ranks for program in ready], network)
+    nodes = allocate_jobs(jobs, names, [program.ranks for program in ready], network)
     programs = [replace(program, jobs=()) for program in ready]
     loads = _senders(background, nodes, network)
     for each, sit in zip(background, loads, strict=True):  # said before jobs are replayed alone

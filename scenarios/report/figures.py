@@ -24,9 +24,9 @@ from hopmap.scenarios.figures.spy import spy_plot
 from hopmap.scenarios.quantities import count, data
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.study.correlation import relations
-from hopmap.scenarios.study.study import Case, Entry, Study
-from hopmap.scenarios.sweep.published import PARTS
+from hopmap.scenarios.studies.correlation import relations
+from hopmap.scenarios.studies.published import PARTS
+from hopmap.scenarios.studies.study import Case, Entry, Study
 from hopmap.simulator import HotLink, hot_links
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.scenarios.quantities import count
-from hopmap.scenarios.study.study import Case, Study
+from hopmap.scenarios.studies.study import Case, Study
 from hopmap.simulator.ensembles.regret import Standing, percent, sentence, standings
 
 from .tables import Cell

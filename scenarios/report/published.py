@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hopmap.scenarios.quantities import MISSING, change, count
-from hopmap.scenarios.study.compared import Row, compared
-from hopmap.scenarios.study.study import Study
-from hopmap.scenarios.sweep.published import PARTS
+from hopmap.scenarios.studies.published import PARTS, Row, compared
+from hopmap.scenarios.studies.study import Study
 
 from .tables import Cell, whole
 

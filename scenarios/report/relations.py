@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hopmap.scenarios.quantities import MISSING, count
-from hopmap.scenarios.study.correlation import METRICS, Relation, Tau, relations
-from hopmap.scenarios.study.findings import gap, of_case, of_variation, overall, percent, signed
-from hopmap.scenarios.study.study import Case, Study
+from hopmap.scenarios.studies.correlation import METRICS, Relation, Tau, relations
+from hopmap.scenarios.studies.findings import gap, of_case, of_variation, overall, percent, signed
+from hopmap.scenarios.studies.study import Case, Study
 
 from .tables import Cell
 

@@ -16,8 +16,8 @@ from hopmap.scenarios.assumed import in_words
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.study.standings import once
-from hopmap.scenarios.study.study import DEFAULTS, Study, left_out, load_study, outweighed
+from hopmap.scenarios.studies.ranking import once
+from hopmap.scenarios.studies.study import DEFAULTS, Study, left_out, load_study, outweighed
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder

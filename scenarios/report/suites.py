@@ -20,10 +20,10 @@ import numpy as np
 from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.scenarios.figures.suites import Panel, suite_lines
 from hopmap.scenarios.quantities import MISSING, count, data
-from hopmap.scenarios.study.correlation import LEAST, Tau, distinct, kendall_tau
-from hopmap.scenarios.study.findings import percent, signed
-from hopmap.scenarios.study.study import Case, Study
-from hopmap.scenarios.sweep.suites import SUITES, SuiteCase, suite_cases
+from hopmap.scenarios.studies.correlation import LEAST, Tau, distinct, kendall_tau
+from hopmap.scenarios.studies.findings import percent, signed
+from hopmap.scenarios.studies.study import Case, Study
+from hopmap.scenarios.studies.suites import SUITES, SuiteCase, suite_cases
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
 

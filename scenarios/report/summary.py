@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.scenarios.quantities import MISSING, count, duration
-from hopmap.scenarios.study.findings import percent
-from hopmap.scenarios.study.study import AS_FAST, Case, Study
-from hopmap.scenarios.study.verdict import networks
+from hopmap.scenarios.studies.findings import percent
+from hopmap.scenarios.studies.ranking import networks
+from hopmap.scenarios.studies.study import AS_FAST, Case, Study
 from hopmap.traces.safety.atomic_files import replacing
 
 from .tables import Cell

@@ -19,16 +19,17 @@ from hopmap.scenarios.quantities import (
     joules,
     runtime,
 )
-from hopmap.scenarios.study.findings import percent
-from hopmap.scenarios.study.standings import leading, standing
-from hopmap.scenarios.study.study import DEFAULTS, Case, Entry, Study, number
-from hopmap.scenarios.study.verdict import (
+from hopmap.scenarios.studies.findings import percent
+from hopmap.scenarios.studies.ranking import (
     fastest_network,
+    leading,
     matters,
     network_share,
     networks,
+    standing,
     verdict,
 )
+from hopmap.scenarios.studies.study import DEFAULTS, Case, Entry, Study, number
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
 from hopmap.traces import Traffic

@@ -29,7 +29,11 @@ from hopmap.scenarios.given import (
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.scenarios.placement import Placement
 from hopmap.scenarios.replays import expect_engine
-from hopmap.scenarios.sweep.mappings import canonical_mapper, in_file, placed_in_file
+from hopmap.scenarios.sweep.named_files import (
+    canonical_mapper,
+    initial_mapping,
+    split_mapper,
+)
 from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
 from hopmap.simulator.ensembles.regret import Standing, least_regret, regrets, sentence, standings
 from hopmap.simulator.parameters.settings import SettingError, configure
@@ -251,8 +255,8 @@ def _placements(
         progress(done, len(candidates), name)
         took, start = 0.0, None
         if isinstance(each, str):
-            start = placed_in_file(each, network, room, ranks)
-            pipeline = in_file(each)[1]
+            start = initial_mapping(each, network, room, ranks)
+            pipeline = split_mapper(each)[1]
             if pipeline:
                 start, took = time_mapping(
                     *(traffic, room, pipeline),

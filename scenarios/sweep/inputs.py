@@ -25,7 +25,7 @@ from hopmap.topologies.spec import FILE
 from hopmap.traces import Traffic
 from hopmap.traces.sources import Source
 
-from .scenario import ScenarioError
+from . import ScenarioError
 
 T = TypeVar("T")
 

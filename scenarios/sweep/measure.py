@@ -11,20 +11,23 @@ from typing import Any
 import numpy as np
 
 from hopmap.mappers.pipeline import time_mapping
+from hopmap.scenarios.jobs.co_running import exclude_used_nodes, neighbours, simulate_beside
+from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
-from hopmap.simulator.explain.free_network import free_makespan
-from hopmap.simulator.parameters.settings import configure, normalised
+from hopmap.simulator.explain.free_network import free_makespan, without_network
+from hopmap.simulator.parameters.settings import Settings, configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 from hopmap.traces.omissions import LeftOut
 
-from .beside import replay_beside, room_beside
-from .inputs import planned_network, planned_program
-from .mappings import in_file, mapping_digest, placed_in_file
+from . import ScenarioError
+from .inputs import planned_network, planned_program, unchanged
+from .named_files import initial_mapping, mapping_digest, split_mapper
 from .plan import Run
-from .scenario import ScenarioError
+
+_IDEAL: dict[tuple[Any, ...], float] = {}
 
 
 def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
@@ -48,9 +51,9 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     }
     traffic = _traffic(results, run.trace.name, run.traffic_of)
     topology, _ = configure(planned_network(run.topology, run.network), run.settings)
-    free = room_beside(run.topology, run.network, run.settings, run.others, run.others_digest)
+    usable = usable_network(run)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
-    node_of, row["mapping_seconds"] = _placed(run, traffic, free)
+    node_of, row["mapping_seconds"] = _placed(run, traffic, usable)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
@@ -73,7 +76,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "replay_seconds": result.wall_seconds,
             "replay_error": result.extrapolated.error if result.extrapolated else None,
             "makespan": result.makespan,
-            "makespan_free": _free(_same_for_all(run)),
+            "makespan_free": _ideal_makespan(run),
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
@@ -97,16 +100,34 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     store.save_ranks(results, run.run_id, node_of, result)
 
 
+def usable_network(run: Run) -> Topology:
+    """Return a run's network less the nodes of other jobs, with what they send on its links."""
+    settings = run.settings if run.others else ()
+    return _usable(run.topology, run.network, settings, run.others, run.others_digest)
+
+
+@lru_cache(maxsize=8)
+def _usable(topology: str, network: str, settings: Settings, others: str, digest: str) -> Topology:
+    built, _ = configure(planned_network(topology, network), settings)
+    if not others:
+        return built
+
+    def read() -> Topology:
+        return exclude_used_nodes(neighbours(read_jobs(others)[0], built, dict(settings)), built)
+
+    return unchanged(others, read, lambda: jobs_digest(others), digest)
+
+
 def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, float]:
     """Place the ranks as the file says that the run names, if it does, then by its pipeline."""
-    room = topology.evenly(traffic.ranks) if run.spread else topology
-    file, pipeline = in_file(run.mapper)
+    usable = topology.evenly(traffic.ranks) if run.spread else topology
+    file, pipeline = split_mapper(run.mapper)
     if mapping_digest(run.mapper) != run.mapping:
         raise ScenarioError(f"{file}: changed since the runs were planned: plan them again")
-    initial = placed_in_file(run.mapper, topology, room, traffic.ranks)
+    initial = initial_mapping(run.mapper, topology, usable, traffic.ranks)
     if initial is not None and not pipeline:
         return initial, 0.0
-    return time_mapping(traffic, room, pipeline, seed=run.seed, initial=initial)
+    return time_mapping(traffic, usable, pipeline, seed=run.seed, initial=initial)
 
 
 @lru_cache(maxsize=32)
@@ -115,7 +136,7 @@ def _among(run: Run, nodes: bytes) -> Result:
     topology = planned_network(run.topology, run.network)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     how = {"engine": run.engine, "settings": dict(run.settings)}
-    return replay_beside(_program(run), node_of, topology, run.others, **how)
+    return simulate_beside(_program(run), node_of, topology, run.others, **how)
 
 
 def _left_out(result: Result) -> str | None:
@@ -165,14 +186,17 @@ def _same_for_all(run: Run) -> Run:
     return replace(run, mapper="", mapper_called="", mapping="", seed=0)
 
 
-@lru_cache(maxsize=32)
-def _free(run: Run) -> float:
-    """Replay the default order on a network that takes no time, once for all mappers."""
+def _ideal_makespan(run: Run) -> float:
+    """Replay the default order on a network that takes no time, once for networks of such nodes."""
     topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
     program = _program(run)
     node_of = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
     assert run.engine is not None
-    return free_makespan(program, topology, node_of, parameters, run.engine)
+    model = repr(without_network(parameters))
+    what = (run.trace, run.digest, run.steps, run.rounds, run.engine, model, node_of.tobytes())
+    if what not in _IDEAL:
+        _IDEAL[what] = free_makespan(program, topology, node_of, parameters, run.engine)
+    return _IDEAL[what]
 
 
 @lru_cache(maxsize=32)

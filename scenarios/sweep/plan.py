@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,20 +17,25 @@ from typing import Any
 
 from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
+from hopmap.scenarios.jobs.job_spec import jobs_digest
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import PACKAGE, digest_of, sources_of
-from hopmap.topologies import topology_from_spec
-from hopmap.topologies.job import OVER, split
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
 
-from .beside import others_digest
+from . import ScenarioError
 from .inputs import counts_collectives, network_digest
-from .mappings import called as mapper_called
-from .mappings import canonical_mapper, in_file, is_drawn, mapping_digest
-from .scenario import Exclude, Scenario, ScenarioError
-from .variants import variants
+from .named_files import (
+    change_mapper_path,
+    change_paths,
+    is_random,
+    mapping_digest,
+    relative_to,
+    split_mapper,
+)
+from .scenario import Scenario
+from .scenario_tables import Replay
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Run:
             "trace": self.trace.name,
             "digest": self.digest,
             "topology": FILE + self.network if self.network else self.topology,
-            "mapper": f"{FILE}{self.mapping} | {in_file(self.mapper)[1]}"
+            "mapper": f"{FILE}{self.mapping} | {split_mapper(self.mapper)[1]}"
             if self.mapping
             else self.mapper,
             "seed": self.seed,
@@ -168,7 +172,7 @@ def plan(scenario: Scenario, folder: Path, known: Mapping[str, bool] | None = No
 
 def auto_expanded(scenario: Scenario, runs: Sequence[Run]) -> dict[str, bool]:
     """Return of which traces collectives outweigh the messages, where "auto" asks; see `plan`."""
-    if scenario.collectives != "auto" or _varies_algorithms(scenario):
+    if scenario.collectives != "auto" or scenario.varies_algorithms:
         return {}
     return {_reading(run.trace, run.digest): run.expanded for run in runs}
 
@@ -195,7 +199,7 @@ def code_of(pipeline: str, family: str, reading: tuple[str, ...]) -> str:
     reading : tuple of str
         Files that define the kind of the source.
     """
-    _, stages = in_file(pipeline)
+    _, stages = split_mapper(pipeline)
     functions: list[Callable[..., Any]] = [
         stage.info.function for stage in (parse_pipeline(stages) if stages else ())
     ]
@@ -211,84 +215,70 @@ def reading_code(reading: tuple[str, ...] = ()) -> str:
     return digest_of(sources_of(HERE / "inputs.py", *own, *map(Path, reading), whole=True))
 
 
-def _varies_algorithms(scenario: Scenario) -> bool:
-    return any(names_algorithm(key) for vary in scenario.vary for key in vary.axis.parameters)
-
-
 def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterator[Run]:
-    axes = [vary.axis for vary in scenario.vary]
-    rules = [_rule(exclude) for exclude in scenario.exclude]
-    sources = dict(zip(scenario.traced(), scenario.sources(folder), strict=True))
+    sources = scenario.sources(folder)
     digests = {trace: source.digest() for trace, source in sources.items()}
-    how = "ignore" if _varies_algorithms(scenario) else scenario.collectives
+    how = "ignore" if scenario.varies_algorithms else scenario.collectives
     known = known if how == "auto" else {}
-    others = scenario.beside, others_digest(scenario.beside)
-    counted = {
+    expanded = {
         trace: known[read]
         if (read := _reading(source, digests[trace])) in known
         else counts_collectives(source, digests[trace], how)
         for trace, source in sources.items()
     }
-    for group in scenario.groups():
-        built = [topology_from_spec(spec) for spec in group.topologies]
-        networks = [(network, network_digest(network.spec)) for network in built]
-        mappers = [canonical_mapper(mapper) for mapper in group.mappers or ()]
+    others: dict[str, Any] = {
+        "others": scenario.beside,
+        "others_digest": jobs_digest(scenario.beside),
+    }
+    for group in scenario.groups:
+        networks = [(scenario.networks[spec], network_digest(spec)) for spec in group.topologies]
+        names = [_of_mapper(mapper, folder) for mapper in group.mappers or ()]
         # what draws no random numbers would find the same again
-        seeds = {each: (group.seeds or [])[: None if is_drawn(each) else 1] for each in mappers}
-        files = {each: (mapping_digest(each), mapper_called(each, folder)) for each in mappers}
+        seeds = {m: (group.seeds or [])[: None if is_random(m) else 1] for m in group.mappers or ()}
         for trace, (network, hashed) in product(group.traces, networks):
-            source, unequal = sources[trace], len(set(network.slots.tolist())) > 1
-            alone = source.needs_rounds  # whose messages come in rounds, if at all
-            replayed = scenario.replay.rounds is not None if alone else True
-            engine = (scenario.replay.engine or None) if replayed else None
-            rounds = scenario.replay.rounds if engine and not source.has_program else None
-            expanded = counted[trace]
-            steps = scenario.replay.steps if engine and source.has_steps else None
-            for variant, mapper in product(variants(axes, scenario.parameters, network), mappers):
-                cell = (trace, network.spec, mapper, unequal)
-                if any(_matches(rule, cell) for rule in rules):
+            of_network: dict[str, Any] = {
+                "topology": network.spec,
+                "network": hashed,
+                "called": change_paths(network.spec, relative_to(folder)),
+            }
+            replayed = _replayed(scenario.replay, sources[trace])
+            for variant, of_mapper in product(scenario.variants(network), names):
+                mapper = of_mapper["mapper"]
+                if any(rule.matches(trace, network, mapper) for rule in scenario.exclude):
                     continue
                 for seed in seeds[mapper]:
                     yield Run(
-                        source,
-                        digests[trace],
-                        network.spec,
-                        mapper,
-                        seed,
-                        engine,
-                        steps,
-                        variant.settings,
-                        variant.label,
-                        bool(engine) and scenario.replay.messages,
-                        hashed,
-                        rounds,
-                        expanded,
-                        scenario.replay.repeat if engine else None,
-                        _called(network.spec, folder),
-                        bool(engine) and scenario.replay.exact,
-                        scenario.spread,
-                        *files[mapper],
-                        *others,
+                        trace=sources[trace],
+                        digest=digests[trace],
+                        seed=seed,
+                        settings=variant.settings,
+                        variant=variant.label,
+                        expanded=expanded[trace],
+                        spread=scenario.spread,
+                        **of_network,
+                        **of_mapper,
+                        **replayed,
+                        **others,
                     )
 
 
-def _called(spec: str, folder: Path) -> str:
-    name, _, words = spec.partition(":")
-    if name == "file":
-        return FILE + os.path.relpath(words, folder.resolve())
-    parts = split(words) if name in OVER else None
-    if parts is None:
-        return spec
-    first = os.path.relpath(parts[0], folder.resolve()) if name == "job" else parts[0]
-    return f"{name}:{first}@{_called(parts[1], folder)}"
+def _of_mapper(mapper: str, folder: Path) -> dict[str, Any]:
+    called = change_mapper_path(mapper, relative_to(folder))
+    return {"mapper": mapper, "mapper_called": called, "mapping": mapping_digest(mapper)}
 
 
-def _rule(exclude: Exclude) -> tuple[Sequence[object] | None, ...]:
-    """Return what to leave out, as runs have it; None for all."""
-    specs = exclude.topologies and [topology_from_spec(spec).spec for spec in exclude.topologies]
-    mappers = exclude.mappers and [canonical_mapper(mapper) for mapper in exclude.mappers]
-    return exclude.traces, specs, mappers, exclude.unequal_nodes and [True]
-
-
-def _matches(rule: tuple[Sequence[object] | None, ...], cell: tuple[object, ...]) -> bool:
-    return all(some is None or value in some for some, value in zip(rule, cell, strict=True))
+def _replayed(replay: Replay, source: Source) -> dict[str, Any]:
+    """Return how a source is replayed: traffic alone in rounds, if at all."""
+    engine = replay.engine or None
+    if source.needs_rounds and replay.rounds is None:
+        engine = None
+    if engine is None:
+        return {"engine": None, "steps": None}
+    return {
+        "engine": engine,
+        "steps": replay.steps if source.has_steps else None,
+        "rounds": None if source.has_program else replay.rounds,
+        "messages": replay.messages,
+        "exact": replay.exact,
+        "repeat": replay.repeat,
+    }

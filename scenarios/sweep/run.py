@@ -27,12 +27,13 @@ from hopmap.scenarios.results.store_index import error_of, finished
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing
 
-from .fit import possible
+from . import ScenarioError
+from .feasibility import possible
 from .inputs import planned_traffic
 from .lock_file import write_lock
 from .measure import measure
 from .plan import Run, auto_expanded, plan, reading_code
-from .scenario import Scenario, ScenarioError
+from .scenario import Scenario
 from .scenario_files import changed, read_toml
 from .workers import WorkerError, share
 

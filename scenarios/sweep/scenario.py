@@ -1,186 +1,87 @@
-"""A scenario: which traces, topologies, mappers and seeds a sweep crosses, and how it runs.
-
-How a file of it is read says `scenario_files.py`, what is checked of it `scenario_checks.py`.
-"""
+"""A scenario: which traces, topologies, mappers and seeds a sweep crosses, and how it runs."""
 
 from __future__ import annotations
 
+from functools import cached_property
+from importlib import import_module
+from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    StrictBool,
+    StrictStr,
+    ValidationInfo,
+    model_validator,
+)
 
-from hopmap.errors import HopmapError
-from hopmap.simulator import DEFAULT_ENGINE
-from hopmap.simulator.ensembles.intervals import LEAST
+from hopmap.plugins import add_plugin
+from hopmap.scenarios.jobs.job_spec import jobs_digest
+from hopmap.simulator.parameters.keys import names_algorithm
+from hopmap.simulator.parameters.settings import Settings, check_settings, known_keys
+from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces.sources import Source, open_source
 
-from .suites import suite_cases
-from .variants import Axis, axis
+from . import ScenarioError
+from .scenario_tables import (
+    TABLE,
+    Context,
+    Exclude,
+    Include,
+    Jobs,
+    Mappers,
+    Parameter,
+    Published,
+    Replay,
+    Seeds,
+    Text,
+    Topologies,
+    Traces,
+    Validated,
+    Vary,
+    in_place,
+    once,
+    prefixed,
+)
 
-Text = Annotated[StrictStr, Field(min_length=1)]
-Texts = Annotated[list[Text], Field(min_length=1)]
-Seeds = Annotated[list[Annotated[StrictInt, Field(ge=0, lt=2**63)]], Field(min_length=1)]
-Given = StrictStr | StrictInt | StrictFloat
-
-
-class ScenarioError(HopmapError, ValueError):
-    """A scenario file cannot be used; the message names file, key, value and what was expected."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Replay(_Section):
-    """How runs are replayed.
-
-    Attributes
-    ----------
-    engine : str or False
-        A name of `hopmap.simulator.ENGINES`; False measures without replaying.
-    steps : int, optional
-        Time steps to replay of a generated benchmark; all of them when left out.
-        Metrics are of the whole run all the same.
-    rounds : int, optional
-        Rounds in which files of traffic are replayed, 1 for all at once; measured only when left
-        out. A stencil is sent in one when left out.
-    messages : bool
-        Whether to keep when each message was sent and delivered, in the table "messages".
-    exact : bool
-        Whether to replay all steps of long runs that could be extrapolated.
-    repeat : int, optional
-        How often to replay every run with noise, with the same seeds for all, so that the report
-        says which mappers differ; once without noise when left out.
-    """
-
-    engine: Text | Literal[False] = DEFAULT_ENGINE
-    steps: Annotated[StrictInt, Field(ge=1)] | None = None
-    rounds: Annotated[StrictInt, Field(ge=1)] | None = None
-    messages: StrictBool = False
-    exact: StrictBool = False
-    repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
+MOST_RUNS = 1_000_000
+"""Whose plan still fits into memory."""
 
 
-class Published(_Section):
-    """Numbers of a paper, to be shown beside ours.
-
-    Attributes
-    ----------
-    file : str
-        CSV with the header ``trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max``,
-        relative to the scenario file; ``topology`` is a family ("mesh").
-    """
-
-    file: Text
+def studies(module: str) -> Any:
+    """Load a module of the wing of studies, which only the keys suites and published ask for."""
+    return import_module(f"hopmap.scenarios.studies.{module}")
 
 
-class Include(_Section):
-    """More runs: these traces on these topologies.
-
-    Attributes
-    ----------
-    traces, topologies : list of str
-        As in `Scenario`.
-    mappers : list of str, optional
-        The scenario's when left out.
-    seeds : list of int, optional
-        The scenario's when left out.
-    """
-
-    traces: Texts
-    topologies: Texts
-    mappers: Texts | None = None
-    seeds: Seeds | None = None
+def _suites(texts: list[str]) -> list[str]:
+    for text in texts:
+        studies("suites").suite_cases(text)
+    return once(texts)
 
 
-class Jobs(_Section):
-    """Runs on the hosts of jobs; see `jobs.py`.
-
-    Attributes
-    ----------
-    hosts : str
-        A list of hosts, an alloc.csv, or a folder or tar archive of such, one a job.
-    topology : str
-        The machine.
-    traces : list of str
-        As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
-    min_nodes, max_nodes : int, optional
-        Sizes of the jobs that count.
-    unknown : {"refuse", "skip"}
-        What to do with a job that has nodes which the machine does not have.
-    mappers, seeds : list, optional
-        The scenario's when left out.
-    """
-
-    hosts: Text
-    topology: Text
-    traces: Texts
-    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1
-    max_nodes: Annotated[StrictInt, Field(ge=1)] | None = None
-    unknown: Literal["refuse", "skip"] = "refuse"
-    mappers: Texts | None = None
-    seeds: Seeds | None = None
+def _plugin(plugin: str, context: Context) -> str:
+    add_plugin(str(context.path.parent / plugin) if plugin.endswith(".py") else plugin)
+    return plugin
 
 
-class Exclude(_Section):
-    """Runs to leave out: those that match every list that is given.
-
-    Attributes
-    ----------
-    traces, topologies, mappers : list of str, optional
-        As they are written elsewhere in the scenario.
-    unequal_nodes : bool, optional
-        True: only topologies whose nodes have not all the same number of slots.
-    """
-
-    traces: Texts | None = None
-    topologies: Texts | None = None
-    mappers: Texts | None = None
-    unequal_nodes: Literal[True] | None = None
+def _others(file: str, context: Context) -> str:
+    file = file and context.absolute(file)
+    jobs_digest(file)
+    return file
 
 
-class Vary(_Section):
-    """Parameters that take several values; see `variants.py`.
+class Variant(NamedTuple):
+    """A point of what varies: its label, empty where nothing does, and all its parameters."""
 
-    Attributes
-    ----------
-    name : str, optional
-        What reports call it; the keys when left out.
-    labels : list of str, optional
-        What reports call the values; the values themselves when left out.
-    parameters : dict
-        Lists of the same length, by key: the first values go together, and so on.
-    """
-
-    name: Text | None = None
-    labels: Texts | None = None
-    parameters: Annotated[
-        dict[str, Annotated[list[Given], Field(min_length=1)]], Field(min_length=1)
-    ]
-
-    @property
-    def axis(self) -> Axis:
-        """The same with all names filled in."""
-        return axis(self.name, self.labels, self.parameters)
+    label: str
+    settings: Settings
 
 
-class Validated(_Section):
-    """How parameters were held against measured times, as ``hopmap calibrate`` writes it.
-
-    Attributes
-    ----------
-    topologies : list of str
-        Networks on which they were.
-    error : float
-        Median of the relative errors.
-    """
-
-    topologies: Texts
-    error: Annotated[float, Field(ge=0)]
-
-
-class Scenario(_Section):
+class Scenario(BaseModel):
     """A sweep: every trace on every topology with every mapper and seed.
 
     Attributes
@@ -210,7 +111,7 @@ class Scenario(_Section):
     published : Published, optional
         Numbers to compare with.
     suites : list of str
-        Pairs of a stencil and a cluster to run, as `stencil_suites` names them; with one,
+        Pairs of a stencil and a cluster to run, as `studies/suites.py` names them; with one,
         traces and topologies may be left out.
     include, exclude, vary : list, optional
         More runs, runs to leave out, parameters of several values.
@@ -227,15 +128,18 @@ class Scenario(_Section):
         Where the files of jobs and of their machines lie, relative to the scenario file.
     """
 
+    model_config = TABLE
+
+    plugins: list[Annotated[Text, in_place(_plugin)]] = []  # before anything asks for their names
     name: Text
     description: StrictStr = ""
-    traces: Texts = Field(default=[], validate_default=False)
-    topologies: Texts = Field(default=[], validate_default=False)
-    suites: list[Text] = []
-    mappers: Texts
+    traces: Traces = Field(default=[], validate_default=False)
+    topologies: Topologies = Field(default=[], validate_default=False)
+    suites: Annotated[list[Text], AfterValidator(_suites)] = []
+    mappers: Mappers
     seeds: Seeds = [0]
     replay: Replay = Replay()
-    parameters: dict[str, Given] = {}
+    parameters: dict[str, Parameter] = {}
     validated: Validated | None = None
     collectives: Literal["auto", "ignore", "expand"] = "auto"
     spread: StrictBool = False
@@ -247,18 +151,18 @@ class Scenario(_Section):
     folder: StrictStr = ""
     hosts: Text | None = None
     nodelist: Text | None = None
-    beside: StrictStr = ""
-    plugins: list[Text] = []
+    beside: Annotated[StrictStr, in_place(_others)] = ""
 
+    @cached_property
     def groups(self) -> list[Include]:
-        """Return what is crossed: the scenario itself, then what it includes."""
-        crossed = (self.traces, self.topologies)
-        pairs = [
-            ([case.trace], [case.topology]) for text in self.suites for case in suite_cases(text)
-        ]
+        """What is crossed: the scenario itself, then what it includes, then its suites."""
+        cases = [case for text in self.suites for case in studies("suites").suite_cases(text)]
         first, *others = [
             Include.model_construct(traces=traces, topologies=topologies)
-            for traces, topologies in (crossed, *pairs)
+            for traces, topologies in (
+                (self.traces, self.topologies),
+                *(([case.trace], [case.topology]) for case in cases),
+            )
         ]
         return [
             each.model_copy(
@@ -267,10 +171,117 @@ class Scenario(_Section):
             for each in (first, *self.include, *others)
         ]
 
-    def traced(self) -> list[str]:
-        """Return the traces, each once."""
-        return list(dict.fromkeys(trace for group in self.groups() for trace in group.traces))
+    @cached_property
+    def crossed(self) -> dict[str, dict[str, None]]:
+        """All traces, topologies and mappers that are crossed, each once."""
+        return {
+            key: dict.fromkeys(text for group in self.groups for text in getattr(group, key))
+            for key in ("traces", "topologies", "mappers")
+        }
 
-    def sources(self, folder: Path) -> list[Source]:
-        """Find the traces, each once; `folder` is where the scenario file lies."""
-        return [open_source(trace, folder) for trace in self.traced()]
+    @cached_property
+    def networks(self) -> dict[str, Topology]:
+        """The topologies by their specs."""
+        return {spec: topology_from_spec(spec) for spec in self.crossed["topologies"]}
+
+    def sources(self, folder: Path) -> dict[str, Source]:
+        """Find the traces; `folder` is where the scenario file lies."""
+        return {trace: open_source(trace, folder) for trace in self.crossed["traces"]}
+
+    def variants(self, network: Topology) -> list[Variant]:
+        """Cross what varies on a network, the first table slowest; it wins over `parameters`."""
+        choices = [points for each in self.vary if (points := each.points(network))]
+        return [
+            Variant(
+                ", ".join(label for label, _ in point),
+                tuple(sorted({**self.parameters, **dict(s for _, p in point for s in p)}.items())),
+            )
+            for point in product(*choices)
+        ]
+
+    @property
+    def varies_algorithms(self) -> bool:
+        """Whether algorithms of collectives vary."""
+        return any(names_algorithm(key) for vary in self.vary for key in vary.parameters)
+
+    @model_validator(mode="after")
+    def _fits_together(self, info: ValidationInfo) -> Scenario:
+        context: Context | None = info.context
+        if context is None or self.jobs:  # checked when they are written out
+            return self
+        scenario = self if context.before is None else self._without_keys_of(context.before)
+        names = scenario._check_names(context.path.parent)
+        known = [scenario] if context.before is None else [scenario, context.before]
+        for place, rule in enumerate(scenario.exclude):
+            for what in rule.unused(known):
+                raise ScenarioError(
+                    f"exclude[{place}]{what}: expected something that the scenario runs"
+                )
+        scenario._check_parameters()
+        for key in ("repeat", "messages") if scenario.beside else ():
+            if value := getattr(scenario.replay, key):
+                raise ScenarioError(
+                    f"replay.{key}: {value!r}: expected none of it with other jobs beside, which "
+                    "are replayed once"
+                )
+        if scenario.published:
+            file = context.path.parent / scenario.published.file
+            with prefixed("published.file"):
+                studies("published").check_published(file, names, scenario.networks)
+        return scenario
+
+    def _without_keys_of(self, before: Scenario) -> Scenario:
+        """Leave out what the file gives of parameters of topologies that were set away."""
+        gone = set(known_keys(before.networks.values())) - {*known_keys(self.networks.values())}
+        kept = {
+            key: value
+            for key, value in self.parameters.items()
+            if key not in gone or before.parameters.get(key) != value
+        }
+        return self.model_copy(update={"parameters": kept})
+
+    def _check_names(self, folder: Path) -> list[str]:
+        """Return the names of the traces, which tell them apart."""
+        sources: dict[str, Source] = {}
+        for place, group in enumerate(self.groups):
+            here: list[Source] = []
+            for trace in group.traces:
+                source = open_source(trace, folder)
+                if source in here or sources.setdefault(source.name, source) != source:
+                    at = f"include[{place - 1}]." if place else ""
+                    raise ScenarioError(
+                        f"{at}traces: two are called {source.name!r}: expected unlike names"
+                    )
+                here.append(source)
+        return list(sources)
+
+    def _check_parameters(self) -> None:
+        """Check parameters and what varies of them, and the number of runs that this makes."""
+        networks = list(self.networks.values())
+        with prefixed("parameters"):
+            check_settings(self.parameters, networks)
+        with prefixed("vary"):
+            keys = [key for each in self.vary for key in each.parameters]
+            for key in keys:
+                if keys.count(key) > 1:
+                    raise ScenarioError(f"{key}: varied twice: expected once")
+                if self.collectives == "expand" and names_algorithm(key):
+                    raise ScenarioError(
+                        f"{key}: expected no algorithms to vary where collectives are expanded, "
+                        "since they change the traffic that is mapped"
+                    )
+            points = {
+                network.spec: prod(len(each.points(network)) or 1 for each in self.vary)
+                for network in networks
+            }
+            for each in self.vary:
+                for point in each.values:
+                    varied = dict(zip(each.parameters, point, strict=True))
+                    check_settings(self.parameters | varied, networks)
+        runs = sum(
+            len(group.traces) * len(group.mappers or ()) * len(group.seeds or ()) * points[spec]
+            for group in self.groups
+            for spec in group.topologies
+        )
+        if runs > MOST_RUNS:
+            raise ScenarioError(f"{runs:,} runs: expected at most {MOST_RUNS:,}")

@@ -9,38 +9,19 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from hopmap.mappers.lookup import all_mappers
-from hopmap.plugins import PluginError, add_plugin
 from hopmap.simulator import KEYS
-from hopmap.simulator.parameters.settings import (
-    SettingError,
-    known_keys,
-    parameters_in,
-    validated_in,
-)
-from hopmap.topologies import Topology, TopologyError, did_you_mean, topology_from_spec
+from hopmap.simulator.parameters.settings import SettingError, parameters_in, validated_in
+from hopmap.topologies import did_you_mean
 
-from .jobs import beside, with_jobs
-from .mappings import mapping_beside
-from .scenario import (
-    Exclude,
-    Include,
-    Jobs,
-    Published,
-    Replay,
-    Scenario,
-    ScenarioError,
-    Validated,
-    Vary,
-)
-from .scenario_checks import NOTHING, check_scenario
-from .shipped import SHIPPED
+from . import SHIPPED, ScenarioError
+from .allocations import write_out_jobs
+from .scenario import Scenario
+from .scenario_tables import Context
 
-APPLICABLE = "applicable"
 LISTS = ("traces", "topologies", "suites", "mappers", "seeds", "plugins")
 
 
@@ -80,96 +61,54 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
         Unreadable or not TOML, a key unknown or missing, a value out of range, a trace that is
         not there, a topology, mapper or parameter that does not exist, too many runs.
     """
-    given, before = read_toml(path), NOTHING
+    path, before = Path(path), None
+    given = read_toml(path)
     if changes:
         with suppress(ScenarioError):  # which may be what is set right
-            before = check_scenario(_valid(given, Path(path)), Path(path))
-    wanted = changed(given, changes, Path(path))
+            before = _valid(given, Context(path))
+    wanted = changed(given, changes, path)
     try:
-        scenario = _valid(wanted, Path(path))
-        if before is not NOTHING:
-            scenario = _without_parameters_of(before.topologies.values(), scenario, given)
-        check_scenario(scenario, Path(path), before)
+        return _valid(wanted, Context(path, before))
     except ScenarioError as error:
         # What is wrong, and was not in the file, is what was set.
-        raise ScenarioError(f"{'' if before is NOTHING else '--set over '}{error}") from None
+        raise ScenarioError(f"{'' if before is None else '--set over '}{error}") from None
+
+
+def _valid(given: dict[str, Any], context: Context) -> Scenario:
+    """Make a scenario of what a file says."""
+    given = _on_nodes_of_job(given, context.path)
+    try:
+        scenario = Scenario.model_validate(given, context=context)
+        for key in ("traces", "topologies"):
+            if not (scenario.suites or scenario.jobs or getattr(scenario, key)):
+                raise ScenarioError(f"{context.path}: key {key!r} is missing")
+        if scenario.jobs:
+            given |= write_out_jobs(scenario, given.get("include", []), context.path)
+            scenario = Scenario.model_validate(given, context=context)
+    except ValidationError as error:
+        raise ScenarioError(f"{context.path}: {_one_line(error)}") from None
     return scenario
 
 
-def _valid(given: dict[str, Any], path: Path) -> Scenario:
-    """Make a scenario of what a file says."""
-    try:
-        _load_plugins(given.get("plugins"), path)
-        scenario = Scenario.model_validate(_with_applicable(given, path))
-    except ValidationError as error:
-        raise ScenarioError(f"{path}: {_one_line(error)}") from None
-    for key in ("traces", "topologies"):
-        if not scenario.suites and not scenario.jobs and not getattr(scenario, key):
-            raise ScenarioError(f"{path}: key {key!r} is missing")
-    return with_jobs(_on_nodes_of_job(_with_files_beside(scenario, path), path), path)
-
-
-def _load_plugins(plugins: Any, path: Path) -> None:
-    """Load files and modules, before anything asks for their mappers; other types are refused."""
-    for each in plugins if isinstance(plugins, list) else ():
-        if isinstance(each, str):
-            try:
-                add_plugin(str(path.parent / each) if each.endswith(".py") else each)
-            except PluginError as error:
-                raise ScenarioError(f"{path}: plugins: {error}") from None
-
-
-def _with_applicable(given: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Write all mappers out that need no mapping to start from."""
-    asked = given.get("mappers")
-    if isinstance(asked, str) and asked != APPLICABLE:
-        hint = did_you_mean(asked, [APPLICABLE])
-        raise ScenarioError(f'{path}: mappers: {asked!r}{hint}: expected a list, or "{APPLICABLE}"')
-    if asked not in (APPLICABLE, [APPLICABLE]):
-        return given
-    names = [name for name, info in all_mappers().items() if not info.needs_initial]
-    return {**given, "mappers": names}
-
-
-def _on_nodes_of_job(scenario: Scenario, path: Path) -> Scenario:
+def _on_nodes_of_job(given: dict[str, Any], path: Path) -> dict[str, Any]:
     """Leave the nodes of a job on every topology."""
-    hosts, nodelist = scenario.hosts, scenario.nodelist
-    if hosts is None and nodelist is None:
-        return scenario
+    hosts, nodelist = given.get("hosts"), given.get("nodelist")
     if hosts is not None and nodelist is not None:
         raise ScenarioError(f"{path}: nodelist: {nodelist!r}: expected it or hosts, not both")
-    over = f"nodes:{nodelist}@" if hosts is None else f"job:{(path.parent / hosts).resolve()}@"
+    if not any(isinstance(each, str) and each for each in (hosts, nodelist)):
+        return dict(given)
+    over = f"nodes:{nodelist}@" if hosts is None else f"job:{hosts}@"
 
-    def on_job(specs: list[str]) -> list[str]:
-        return [over + spec for spec in specs]
+    def on_job(table: Any) -> Any:
+        specs = table.get("topologies") if isinstance(table, dict) else None
+        if not isinstance(specs, list):
+            return table
+        specs = [over + spec if isinstance(spec, str) else spec for spec in specs]
+        return {**table, "topologies": specs}
 
-    include = [
-        each.model_copy(update={"topologies": on_job(each.topologies)}) for each in scenario.include
-    ]
-    exclude = [
-        each.model_copy(update={"topologies": on_job(each.topologies)}) if each.topologies else each
-        for each in scenario.exclude
-    ]
-    more = {"include": include, "exclude": exclude, "hosts": None, "nodelist": None}
-    return scenario.model_copy(update={"topologies": on_job(scenario.topologies)} | more)
-
-
-def _without_parameters_of(
-    before: Iterable[Topology], scenario: Scenario, given: dict[str, Any]
-) -> Scenario:
-    """Leave out what the file gives of parameters of topologies that were set away."""
-    specs = {spec for group in scenario.groups() for spec in group.topologies}
-    try:
-        now = known_keys([topology_from_spec(spec) for spec in specs])
-    except TopologyError:
-        return scenario  # which has not been checked yet
-    gone = set(known_keys(before)).difference(now)
-    kept = {
-        key: value
-        for key, value in scenario.parameters.items()
-        if key not in gone or given["parameters"].get(key) != value
-    }
-    return scenario.model_copy(update={"parameters": kept})
+    lists = {k: given[k] for k in ("include", "exclude") if isinstance(given.get(k), list)}
+    changed = on_job(given) | {key: [on_job(each) for each in lists[key]] for key in lists}
+    return {key: value for key, value in changed.items() if key not in ("hosts", "nodelist")}
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -270,23 +209,6 @@ def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _with_files_beside(scenario: Scenario, path: Path) -> Scenario:
-    """Make the files of ``file:`` relative to the scenario file, wherever it is read."""
-
-    def moved(part: Scenario | Include | Exclude | Jobs) -> dict[str, list[str]]:
-        found = {"mappers": [mapping_beside(text, path.parent) for text in part.mappers or ()]}
-        if not isinstance(part, Jobs):
-            found["topologies"] = [beside(spec, path.parent) for spec in part.topologies or ()]
-        return {key: texts for key, texts in found.items() if texts}
-
-    def all_of(parts: Sequence[Include | Exclude | Jobs]) -> list[Any]:
-        return [part.model_copy(update=moved(part)) for part in parts]
-
-    more = {name: all_of(getattr(scenario, name)) for name in ("include", "exclude", "jobs")}
-    others = str((path.parent / scenario.beside).resolve()) if scenario.beside else ""
-    return scenario.model_copy(update=moved(scenario) | more | {"beside": others})
-
-
 def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     """Join the keys of nested tables with dots."""
     for key, value in table.items():
@@ -296,42 +218,25 @@ def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
             yield prefix + key, value
 
 
-# Keys that take one of several types, for which pydantic would name one type only.
-_EITHER = {
-    "parameters": "a number in SI units, or a text like '10 GB/s'",
-    "replay.engine": "false, or the name of an engine",
-}
-
-
 def _one_line(error: ValidationError) -> str:
     """Rewrite one of pydantic's complaints: key, value, what was expected."""
     # A misspelt key comes before the one that is missing for it.
     first = min(error.errors(include_url=False), key=lambda each: each["type"] == "missing")
-    where = first["loc"]
-    expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
-    for start, types in _EITHER.items():
-        if where[:2] == tuple(start.split(".")) or where[:1] == (start,):
-            where, expected = where[:2], types
-    if where[0] == "vary" and len(where) > 5:  # a value in a list
-        where, expected = where[:5], _EITHER["parameters"]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)[1:]
-    if first["type"] == "missing":
+    kind, place = first["type"], first["loc"]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)[1:]
+    if kind == "missing":
         return f"key {key!r} is missing"
-    if first["type"] == "too_short":
-        expected = "at least one"
-    if first["type"].startswith("model_"):
-        expected = f"a table [{key}]"
-    if first["type"] == "extra_forbidden":
-        sections: dict[str, type[BaseModel]] = {
-            "replay": Replay,
-            "published": Published,
-            "validated": Validated,
-            "include": Include,
-            "jobs": Jobs,
-            "exclude": Exclude,
-            "vary": Vary,
-        }
-        fields = list(sections.get(str(where[0]), Scenario).model_fields)
-        hint = did_you_mean(str(where[-1]), fields)
+    if kind == "value_error":
+        return ": ".join(filter(None, (key, str(first["ctx"]["error"]))))
+    if kind == "extra_forbidden":
+        table = Scenario.model_fields[str(place[0])].annotation if len(place) > 1 else Scenario
+        models = [each for each in (table, *get_args(table)) if hasattr(each, "model_fields")]
+        fields = list(models[0].model_fields)
+        hint = did_you_mean(str(place[-1]), fields)
         return f"unknown key {key!r}{hint}: expected one of {', '.join(fields)}"
+    expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
+    if kind == "too_short":
+        expected = "at least one"
+    elif kind.startswith("model_"):
+        expected = f"a table [{key}]"
     return f"{key}: {repr(first['input'])[:60]}: expected {expected}"

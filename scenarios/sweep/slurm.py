@@ -10,7 +10,7 @@ from pathlib import Path
 from hopmap.plugins import plugins
 from hopmap.traces.safety.atomic_files import replacing
 
-from .scenario import ScenarioError
+from . import ScenarioError
 
 SCRIPT, LIST = "slurm-array.sh", "slurm-array.txt"
 TASKS = 100

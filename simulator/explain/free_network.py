@@ -39,13 +39,18 @@ def free_makespan(
     MappingError, ParameterError, DeadlockError
         See `simulate`.
     """
-    ends: dict[str, Any] = {f"{end}_bandwidth": FAST for end in ENDS}
-    ends |= {f"{end}_latency": 0.0 for end in ENDS} | {"network_buffer": 0}
     return simulate(
         program,
         topology.with_links(None, bandwidth=FAST, latency=0.0),
         node_of,
-        parameters=replace(without_noise(parameters or Parameters()), **ends),
+        parameters=without_network(parameters or Parameters()),
         engine=engine,
         steady=Steady(),
     ).makespan
+
+
+def without_network(parameters: Parameters) -> Parameters:
+    """Return parameters without noise, of nodes that send and receive in no time."""
+    ends: dict[str, Any] = {f"{end}_bandwidth": FAST for end in ENDS}
+    ends |= {f"{end}_latency": 0.0 for end in ENDS} | {"network_buffer": 0}
+    return replace(without_noise(parameters), **ends)

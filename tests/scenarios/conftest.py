@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from hopmap.scenarios.figures import style
-from hopmap.scenarios.study.correlation import METRICS
-from hopmap.scenarios.study.study import Case, Entry
+from hopmap.scenarios.studies.correlation import METRICS
+from hopmap.scenarios.studies.study import Case, Entry
 from support.archives import archives_read_here
 
 

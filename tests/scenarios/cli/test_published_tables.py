@@ -5,8 +5,8 @@ import json
 import pytest
 
 from hopmap import evaluate, map_ranks
+from hopmap.scenarios.sweep import SHIPPED
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
-from hopmap.scenarios.sweep.shipped import SHIPPED
 from support.commands import hopmap
 from support.slow import slow
 

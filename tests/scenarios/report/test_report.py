@@ -17,7 +17,7 @@ from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.report.tables import headline, link_rows, main_table
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.study.study import load_study
+from hopmap.scenarios.studies.study import load_study
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import about

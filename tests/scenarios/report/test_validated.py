@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hopmap.scenarios.sweep.scenario import ScenarioError
+from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support.commands import hopmap
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.scenarios.jobs.asked import Job, JobsError, read_jobs
-from hopmap.scenarios.jobs.neighbours import neighbours
+from hopmap.scenarios.jobs.co_running import neighbours
+from hopmap.scenarios.jobs.job_spec import Job, JobsError, jobs_digest, read_jobs
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store
-from hopmap.scenarios.sweep.beside import others_digest
+from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.topologies import topology_from_spec
 from support.commands import failed
@@ -103,9 +102,9 @@ def test_what_others_send_at_a_rate_is_beside_every_run_too(file):
         for loads in (background, [])
     )
     assert row.makespan == with_it.jobs[0].makespan != without.jobs[0].makespan
-    before = others_digest(str(file.parent / "others.toml"))
+    before = jobs_digest(str(file.parent / "others.toml"))
     (file.parent / "hosts").write_text("node9\nnode10\n")
-    assert others_digest(str(file.parent / "others.toml")) != before
+    assert jobs_digest(str(file.parent / "others.toml")) != before
 
 
 def test_runs_are_known_by_the_others_too(file):

@@ -14,10 +14,10 @@ from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store, tables
 from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.results.tables import part_files
+from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.simulator import Parameters, Steady, evaluate, lower, simulate
 from hopmap.topologies import topology_from_spec

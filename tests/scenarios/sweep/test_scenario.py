@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hopmap.scenarios.cli.listing import CATALOGUE
+from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
 from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.settings import configure
@@ -34,12 +34,15 @@ def test_what_is_left_out_has_defaults(tmp_path):
     scenario = load_scenario(write(tmp_path))
     assert scenario.seeds == [0]
     assert scenario.replay.engine == "compiled"
-    assert [source.kind for source in scenario.sources(tmp_path)] == ["archive", "benchmark"]
+    assert [source.kind for source in scenario.sources(tmp_path).values()] == [
+        "archive",
+        "benchmark",
+    ]
 
 
 def test_traffic_of_stencils_needs_no_file(tmp_path):
     name = "stencil:4x4,5pt,periodic=y"
-    (source,) = load_scenario(write(tmp_path, traces=f'["{name}"]')).sources(tmp_path)
+    (source,) = load_scenario(write(tmp_path, traces=f'["{name}"]')).sources(tmp_path).values()
     assert (source.name, source.kind, source.has_program) == (name, "stencil", False)
     assert source.traffic().metadata["periodic"] == [False, True]
     with pytest.raises(ScenarioError, match="stencil 7pt has 3 dimensions: 4x4 has 2"):
@@ -167,7 +170,7 @@ def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path):
         ({}, "[[vary]]\nparameters.gap = [[1]]", r"parameters.gap\[0\]: \[1\]: expected a number"),
         ({}, "[[vary]]\nparameters.gap = [-1]", "vary: gap -1: expected at least 0"),
         ({}, "[[vary]]\nparameters.gpa = [1]", "vary: unknown parameter 'gpa'"),
-        ({}, "[[vary]]\nlabels = ['a']\nparameters.gap = [1, 2]", "vary: labels: 1 of them"),
+        ({}, "[[vary]]\nlabels = ['a']\nparameters.gap = [1, 2]", r"vary\[0\]: labels: 1 of them"),
     ]:
         with about(changes, more, message):
             file = write(tmp_path, more, **changes)
@@ -191,12 +194,12 @@ def test_more_runs_and_parameters_of_several_values_are_read(tmp_path):
         parameters.link.wireless.bandwidth = ["1 GB/s", 2e9]
     """
     scenario = load_scenario(write(tmp_path, more))
-    first, second = scenario.groups()
+    first, second = scenario.groups
     assert (first.seeds, second.seeds) == ([0], [7])
     assert first.mappers == second.mappers == scenario.mappers
-    assert scenario.traced()[-1] == "lu.A.4"
-    (radio,) = [vary.axis for vary in scenario.vary]
-    assert radio == ("radio", ("1 GB/s", "2000000000.0"), radio.parameters)
+    assert list(scenario.crossed["traces"])[-1] == "lu.A.4"
+    points = scenario.vary[0].points(topology_from_spec("haec:2x2x4"))
+    assert [label for label, _ in points] == ["radio 1 GB/s", "radio 2000000000.0"]
 
 
 def test_the_study_of_models_runs_every_mapping_under_all_of_them_or_none():

@@ -2,16 +2,25 @@
 
 import pytest
 
-from hopmap.scenarios.sweep.variants import axis, check_axes, variants
-from hopmap.simulator.parameters.settings import SettingError
+from hopmap.scenarios.sweep.scenario import Scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.scenarios.sweep.scenario_tables import Vary
 from hopmap.topologies import topology_from_spec
 
 HAEC, MESH = topology_from_spec("haec:2x2x2"), topology_from_spec("mesh:2x2")
 SPEED, DELAY = "link.wireless.bandwidth", "link.wireless.latency"
 
 
+def table(parameters, name=None, labels=None):
+    return Vary(name=name, labels=labels, parameters=parameters)
+
+
+def variants(tables, fixed, network):
+    return Scenario(name="s", mappers=["sweep"], parameters=fixed, vary=tables).variants(network)
+
+
 def test_keys_of_a_table_go_together():
-    both = axis("radio", ["fast", "slow"], {SPEED: [2e9, 1e9], DELAY: [1e-7, 2e-7]})
+    both = table({SPEED: [2e9, 1e9], DELAY: [1e-7, 2e-7]}, "radio", ["fast", "slow"])
     assert variants([both], {}, HAEC) == [
         ("radio fast", ((SPEED, 2e9), (DELAY, 1e-7))),
         ("radio slow", ((SPEED, 1e9), (DELAY, 2e-7))),
@@ -19,32 +28,32 @@ def test_keys_of_a_table_go_together():
 
 
 def test_tables_are_crossed_the_first_slowest():
-    axes = [axis("a", None, {SPEED: [2, 1]}), axis("b", None, {"eager_limit": [0, 8]})]
-    labels = [variant.label for variant in variants(axes, {}, HAEC)]
+    tables = [table({SPEED: [2, 1]}, "a"), table({"eager_limit": [0, 8]}, "b")]
+    labels = [variant.label for variant in variants(tables, {}, HAEC)]
     assert labels == ["a 2, b 0", "a 2, b 8", "a 1, b 0", "a 1, b 8"]
 
 
 def test_what_varies_wins_over_what_does_not():
-    (slow,) = variants([axis(None, None, {SPEED: [1]})], {SPEED: 5, "gap": 0}, HAEC)
+    (slow,) = variants([table({SPEED: [1]})], {SPEED: 5, "gap": 0}, HAEC)
     assert slow.settings == (("gap", 0), (SPEED, 1))
     assert slow.label == f"{SPEED} 1"
 
 
 def test_links_that_a_network_lacks_do_not_vary_on_it():
-    radio = axis(None, None, {SPEED: [2, 1], "energy.link.wireless.per_byte": [1, 2]})
+    radio = table({SPEED: [2, 1], "energy.link.wireless.per_byte": [1, 2]})
     assert variants([radio], {"gap": 0}, MESH) == [("", (("gap", 0),))]
-    mixed = axis("x", None, {SPEED: [2, 1], "gap": [0, 1]})
+    mixed = table({SPEED: [2, 1], "gap": [0, 1]}, "x")
     assert [v.settings for v in variants([mixed], {}, MESH)] == [(("gap", 0),), (("gap", 1),)]
 
 
 def test_points_that_are_one_where_some_keys_are_lacking_are_refused():
-    both = axis("speed", None, {"link.bandwidth": [1e9, 1e9], SPEED: [1e9, 2e9]})
-    check_axes([both], {}, [HAEC])
-    with pytest.raises(SettingError, match=f"two of its points are one on mesh:2x2, .* no {SPEED}"):
-        check_axes([both], {}, [HAEC, MESH])
+    both = table({"link.bandwidth": [1e9, 1e9], SPEED: [1e9, 2e9]}, "speed")
+    assert len(both.points(HAEC)) == 2
+    with pytest.raises(ValueError, match=f"two of its points are one on mesh:2x2, .* no {SPEED}"):
+        both.points(MESH)
 
 
-def test_without_axes_there_is_one_variant_without_a_label():
+def test_without_tables_there_is_one_variant_without_a_label():
     assert variants([], {"gap": 1}, HAEC) == [("", (("gap", 1),))]
 
 
@@ -53,17 +62,17 @@ def test_without_axes_there_is_one_variant_without_a_label():
     [
         (None, {SPEED: [1, 2], DELAY: [1]}, f"{DELAY}: 1 values: expected 2"),
         (["a"], {SPEED: [1, 2]}, "labels: 1 of them: expected 2"),
-        (["a", "a"], {SPEED: [1, 2]}, "'a' is listed twice"),
+        (["a", "a"], {SPEED: [1, 2]}, "radio: 'a' is listed twice"),
         (["a", "b"], {SPEED: [1, 1]}, "listed twice"),
     ],
 )
 def test_a_table_that_does_not_fit_together(labels, parameters, message):
-    with pytest.raises(SettingError, match=message):
-        axis("radio", labels, parameters)
+    with pytest.raises(ValueError, match=message):
+        table(parameters, "radio", labels)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("tables", "message"),
     [
         ([{"gap": [0, -1]}], "gap -1: expected at least 0"),
         ([{"gpa": [0]}], "unknown parameter 'gpa'"),
@@ -71,7 +80,11 @@ def test_a_table_that_does_not_fit_together(labels, parameters, message):
         ([{"gap": [0]}, {"gap": [1]}], "gap: varied twice"),
     ],
 )
-def test_every_value_is_checked_before_anything_runs(parameters, message):
-    axes = [axis(None, None, each) for each in parameters]
+def test_every_value_is_checked_before_anything_runs(tables, message, tmp_path):
+    text = "name = 's'\ntraces = ['lu.S.4']\ntopologies = ['haec:2x2x2']\nmappers = ['sweep']\n"
+    for parameters in tables:
+        rows = "\n".join(f"'{key}' = {values}" for key, values in parameters.items())
+        text += f"[[vary]]\n[vary.parameters]\n{rows}\n"
+    (tmp_path / "study.toml").write_text(text)
     with pytest.raises(ValueError, match=message):
-        check_axes(axes, {}, [HAEC, MESH])
+        load_scenario(tmp_path / "study.toml")

@@ -7,11 +7,10 @@ import pytest
 import hopmap as hm
 from hopmap.mappers.mapper import MAPPERS
 from hopmap.scenarios.results.store import load_runs
-from hopmap.scenarios.study.study import load_study
-from hopmap.scenarios.sweep import fit
+from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.sweep import ScenarioError, feasibility
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import new_traffic
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import DATA
 from support.commands import as_json, invoke
@@ -170,8 +169,10 @@ def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(
     runs = plan(load_scenario(study), study.parent)
     traffic = new_traffic(runs, tmp_path)
     for error, left in ((None, 2), ("no memory", 1)):
-        monkeypatch.setattr(fit, "finished", lambda _, error=error: {r.run_id: error for r in runs})
-        assert len(fit.possible(runs, tmp_path, traffic).runs) == left
+        monkeypatch.setattr(
+            feasibility, "finished", lambda _, error=error: {r.run_id: error for r in runs}
+        )
+        assert len(feasibility.possible(runs, tmp_path, traffic).runs) == left
 
 
 def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,15 +16,16 @@ from typing import NamedTuple
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.store_index import finished
+from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.simulator.parameters.keys import ParameterError
-from hopmap.simulator.parameters.settings import Settings, configure
+from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.simulate import expect_known
 from hopmap.topologies import MappingError, check_fits
 from hopmap.traces import Traffic
 
-from .beside import room_beside
 from .inputs import planned_network
-from .mappings import in_file, placed_in_file
+from .measure import usable_network
+from .named_files import initial_mapping, split_mapper
 from .plan import Run
 
 
@@ -56,38 +58,31 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
         return new[name] if name in new else store.load_traffic(results, name, made_of)
 
     @lru_cache
-    def why_not(
-        trace: str,
-        made_of: str,
-        topology: str,
-        network: str,
-        beside: tuple[Settings, str, str],
-        mapper: str,
-        spread: bool,
-    ) -> str:
-        traffic = traffic_of(trace, made_of)
+    def unknown_to_engine(run: Run) -> str:
         try:
-            built = room_beside(topology, network, *beside)
-            check_fits(traffic.ranks, built)
-        except MappingError as error:
-            return f"{trace}: {error}"
-        room = built.evenly(traffic.ranks) if spread else built
-        _, pipeline = in_file(mapper)
-        try:
-            placed_in_file(mapper, built, room, traffic.ranks)
-            if pipeline:
-                expect_applicable(parse_pipeline(pipeline), traffic, room)
-        except MappingError as error:
-            return str(error) if topology in str(error) else f"{trace} on {topology}: {error}"
+            _, parameters = configure(planned_network(run.topology, run.network), run.settings)
+            expect_known(parameters, run.engine or DEFAULT_ENGINE)
+        except ParameterError as error:
+            return str(error)
         return ""
 
     @lru_cache
-    def unknown_to(engine: str, topology: str, network: str, settings: Settings) -> str:
+    def does_not_fit(run: Run) -> str:
+        trace, topology = run.trace.name, run.topology
+        traffic = traffic_of(trace, run.traffic_of)
         try:
-            _, parameters = configure(planned_network(topology, network), settings)
-            expect_known(parameters, engine)
-        except ParameterError as error:
-            return str(error)
+            network = usable_network(run)
+            check_fits(traffic.ranks, network)
+        except MappingError as error:
+            return f"{trace}: {error}"
+        usable = network.evenly(traffic.ranks) if run.spread else network
+        _, pipeline = split_mapper(run.mapper)
+        try:
+            initial_mapping(run.mapper, network, usable, traffic.ranks)
+            if pipeline:
+                expect_applicable(parse_pipeline(pipeline), traffic, usable)
+        except MappingError as error:
+            return str(error) if topology in str(error) else f"{trace} on {topology}: {error}"
         return ""
 
     kept: list[Run] = []
@@ -95,11 +90,11 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
     for run in runs:
         reason = ""
         if errors.get(run.run_id, "") is not None:
-            where = (run.trace.name, run.traffic_of, run.topology, run.network)
-            beside = run.settings if run.others else (), run.others, run.others_digest
+            alike = replace(run, seed=0, variant="", called="", mapper_called="")
             if run.engine:
-                reason = unknown_to(run.engine, run.topology, run.network, run.settings)
-            reason = reason or why_not(*where, beside, run.mapper, run.spread)
+                reason = unknown_to_engine(replace(alike, mapper="", mapping=""))
+            settings = run.settings if run.others or run.expanded else ()
+            reason = reason or does_not_fit(replace(alike, engine=None, settings=settings))
         if reason:
             impossible[reason] += 1
         else:

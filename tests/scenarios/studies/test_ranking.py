@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from hopmap.scenarios.study.correlation import relation
-from hopmap.scenarios.study.findings import overall
-from hopmap.scenarios.study.study import Case, Entry
-from hopmap.scenarios.study.verdict import (
+from hopmap.scenarios.studies.correlation import relation
+from hopmap.scenarios.studies.findings import overall
+from hopmap.scenarios.studies.ranking import (
     alike,
     fastest_network,
     matters,
@@ -14,6 +13,7 @@ from hopmap.scenarios.study.verdict import (
     networks,
     verdict,
 )
+from hopmap.scenarios.studies.study import Case, Entry
 
 FREE = 0.5
 

@@ -14,12 +14,12 @@ from hopmap.topologies import Mapping, MappingError, Topology, TopologyError, di
 from hopmap.topologies.allocation import POLICIES, allocated
 from hopmap.topologies.readers.hosts import nodes_of
 
-from .asked import Background, Job
+from .job_spec import Background, Job
 
 Bools = NDArray[np.bool_]
 
 
-def placed(
+def allocate_jobs(
     jobs: Sequence[Job], names: Sequence[str], ranks: Sequence[int], network: Topology
 ) -> list[Mapping]:
     """Return the node of every rank of every job.

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hopmap.scenarios.sweep.jobs import box, filled
+from hopmap.scenarios.sweep import ScenarioError
+from hopmap.scenarios.sweep.allocations import box, filled
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 
 MACHINE = "".join(f"SwitchName=s{k} Nodes=n[{4 * k}-{4 * k + 3}]\n" for k in range(4))

@@ -13,12 +13,12 @@ from hopmap.mappers import map_ranks
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.report.suites import PATH, SUM, WORST, finding, suite_section
 from hopmap.scenarios.results import store
-from hopmap.scenarios.study.study import load_study
+from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.studies.suites import SUITES, near, skewed, suite_cases, symmetric_stencil
+from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
-from hopmap.scenarios.sweep.scenario import ScenarioError
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
-from hopmap.scenarios.sweep.suites import SUITES, near, skewed, suite_cases, symmetric_stencil
 from hopmap.simulator import Parameters, evaluate, program_of_traffic, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import parse_stencil, traffic_of_stencil

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import read_plan
-from hopmap.scenarios.sweep.published import read_published
 from hopmap.scenarios.sweep.scenario_files import flat
 from hopmap.simulator.ensembles.comparison import faster, ratio, unbeaten
 from hopmap.simulator.ensembles.intervals import Interval
@@ -226,6 +225,8 @@ def load_study(folder: Path) -> Study:
         given = {}
     published = None
     if (folder / "published.csv").is_file():
+        from .published import read_published  # which compares with studies
+
         published = read_published(folder / "published.csv")
     well = by_median(runs[runs["error"].isna()])
     replay = given.get("replay", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -12,6 +13,7 @@ from hopmap.errors import HopmapError
 from hopmap.scenarios.given import Given, GivenMapping
 from hopmap.topologies import did_you_mean
 from hopmap.topologies.allocation import POLICIES
+from hopmap.traces.sources import open_source
 from hopmap.units import UnitError, parse_quantity
 
 NUMBERS = ("repeat", "seed", "steps", "rounds")
@@ -180,6 +182,21 @@ def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
     if not jobs:
         raise JobsError(f"{path}: no [[jobs]]: expected at least one")
     return jobs, loads
+
+
+def jobs_digest(path: str) -> str:
+    """Return the hash of a file of jobs and of the files that it names; "" for no file."""
+    if not path:
+        return ""
+    jobs, background = read_jobs(path)
+    digest = hashlib.blake2b(Path(path).read_bytes(), digest_size=8)
+    for job in jobs:
+        digest.update(open_source(str(job.trace)).digest().encode())
+    places = [*(job.mapping for job in jobs), *(job.hosts for job in jobs)]
+    for place in (*places, *(each.hosts for each in background)):
+        if isinstance(place, str) and Path(place).is_file():
+            digest.update(Path(place).read_bytes())
+    return digest.hexdigest()
 
 
 def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], dict[str, Any]]:

@@ -12,19 +12,21 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import isqrt
 from pathlib import Path
+from typing import Any
 
 from hopmap.topologies import TopologyError, topology_from_spec
-from hopmap.topologies.job import OVER, split
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
-from hopmap.topologies.spec import FILE
 
-from .scenario import Include, Jobs, Scenario, ScenarioError
+from . import ScenarioError
+from .named_files import absolute_in, change_paths
+from .scenario import Scenario
+from .scenario_tables import Jobs
 
 FIELDS = ("nodes", "power", "square", "box")
 
 
-def with_jobs(scenario: Scenario, path: Path) -> Scenario:
-    """Return the scenario with what its jobs run among what it includes.
+def write_out_jobs(scenario: Scenario, include: list[Any], path: Path) -> dict[str, Any]:
+    """Return what a scenario file would say that included the runs of its jobs one by one.
 
     Raises
     ------
@@ -32,7 +34,7 @@ def with_jobs(scenario: Scenario, path: Path) -> Scenario:
         Lists that cannot be read, an unknown field of a trace, hosts that the machine does not
         have, no job of the sizes that are asked for.
     """
-    included, said = list(scenario.include), [scenario.description]
+    included, description = list(include), [scenario.description]
     for place, jobs in enumerate(scenario.jobs):
         at = f"{path}: jobs[{place}]"
         try:
@@ -40,37 +42,35 @@ def with_jobs(scenario: Scenario, path: Path) -> Scenario:
         except TopologyError as error:
             raise ScenarioError(f"{at}: {error}") from None
         if not found:
-            raise ScenarioError(f"{at}: no job of {_sizes(jobs)}: expected at least one")
+            most = f"to {jobs.max_nodes}" if jobs.max_nodes else "or more"
+            sizes = f"{jobs.min_nodes} {most} nodes in {jobs.hosts}"
+            raise ScenarioError(f"{at}: no job of {sizes}: expected at least one")
         for trace in jobs.traces:
             for field in re.findall(r"\{(.*?)\}", trace):
                 if field not in FIELDS:
-                    raise ScenarioError(
-                        f"{at}.traces: {trace!r}: expected no fields but "
-                        f"{', '.join(f'{{{name}}}' for name in FIELDS)}"
-                    )
+                    known = ", ".join(f"{{{name}}}" for name in FIELDS)
+                    raise ScenarioError(f"{at}.traces: {trace!r}: expected no fields but {known}")
         if strangers:
-            said.append(
+            description.append(
                 f"{strangers} jobs of {jobs.hosts} are left out, which have nodes that "
                 f"{jobs.topology} does not have."
             )
         included += [
-            Include(
-                traces=list(dict.fromkeys(filled(trace, nodes) for trace in jobs.traces)),
-                topologies=[spec],
-                mappers=jobs.mappers,
-                seeds=jobs.seeds,
-            )
+            {
+                "traces": list(dict.fromkeys(filled(trace, nodes) for trace in jobs.traces)),
+                "topologies": [spec],
+                "mappers": jobs.mappers,
+                "seeds": jobs.seeds,
+            }
             for spec, nodes in found
         ]
-    description = "\n".join(filter(None, said))
-    return scenario.model_copy(
-        update={"include": included, "jobs": [], "folder": "", "description": description}
-    )
+    said = "\n".join(filter(None, description))
+    return {"include": included, "jobs": [], "folder": "", "description": said}
 
 
 def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
     """Return spec and nodes of every job that counts, and how many have unknown nodes."""
-    machine = beside(jobs.topology, folder)
+    machine = change_paths(jobs.topology, absolute_in(folder))
     network = topology_from_spec(machine)
     found, strangers = [], 0
     for listed in lists_in(str((folder / jobs.hosts).resolve())):
@@ -86,23 +86,6 @@ def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
             continue
         found.append((f"job:{listed}@{machine}", len(nodes)))
     return found, strangers
-
-
-def _sizes(jobs: Jobs) -> str:
-    most = f"to {jobs.max_nodes}" if jobs.max_nodes else "or more"
-    return f"{jobs.min_nodes} {most} nodes in {jobs.hosts}"
-
-
-def beside(spec: str, folder: Path) -> str:
-    """Make the files in a spec, of a network or of a job's hosts, relative to a folder."""
-    name, colon, rest = spec.strip().partition(":")
-    if colon and name == "file":
-        return f"{FILE}{(folder / rest).resolve()}"
-    parts = split(rest) if colon and name in OVER else None
-    if parts is None:
-        return spec
-    first = str((folder / parts[0]).resolve()) if name == "job" else parts[0]
-    return f"{name}:{first}@{beside(parts[1], folder)}"
 
 
 def filled(trace: str, nodes: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.study.correlation import LEAST, distinct, kendall_tau, order_kept, relation
+from hopmap.scenarios.studies.correlation import LEAST, distinct, kendall_tau, order_kept, relation
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""Jobs that run on a machine already while another one is mapped or replayed there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from hopmap.scenarios.given import GivenSettings, replay_given
+from hopmap.scenarios.simulated_objective import Others
+from hopmap.simulator import Program, Result
+from hopmap.simulator.jobs.by_job import loads_by_job
+from hopmap.simulator.jobs.together import numbered_names, together
+from hopmap.topologies import Mapping, MappingError, Topology
+
+from .job_allocation import allocate_jobs, free_nodes
+from .job_spec import Background, Job, read_jobs
+from .run import simulate_jobs
+
+
+def neighbours(jobs: Sequence[Job], network: Topology, settings: GivenSettings) -> Others:
+    """Place jobs on a network, and return what they do there.
+
+    Raises
+    ------
+    MappingError, TraceError, ParameterError
+        See `simulate_jobs`.
+    """
+    inputs = [
+        replay_given(job.trace, network, settings=settings, steps=job.steps, rounds=job.rounds)
+        for job in jobs
+    ]
+    names = numbered_names([job.name or run.name for job, run in zip(jobs, inputs, strict=True)])
+    starts = [job.begins for job in jobs]
+    programs = [run.program for run in inputs]
+    whole = together(programs, starts, [job.repeat for job in jobs], names)
+    nodes = allocate_jobs(jobs, names, [job.ranks for job in whole.jobs], network)
+    return Others(whole, np.concatenate(nodes))
+
+
+def exclude_used_nodes(others: Others, network: Topology) -> Topology:
+    """Return the network without the nodes of others, and with what they send on its links.
+
+    Raises
+    ------
+    MappingError
+        No node is left.
+    """
+    free = free_nodes([others.node_of], network)
+    if not free.any():
+        raise MappingError(f"{others.program.name}: no node of {network.spec} is free beside it")
+    carried = loads_by_job(others.program, network, others.node_of).sum(axis=0)
+    return replace(network, slots=np.where(free, network.slots, 0), carried=carried)
+
+
+def simulate_beside(
+    program: Program, node_of: Mapping, topology: Topology, file: str, **how: Any
+) -> Result:
+    """Replay a program beside the jobs of a file.
+
+    Parameters
+    ----------
+    node_of : ndarray(int64, shape=(ranks,))
+        On nodes that are free, see `room_beside`.
+    how
+        Engine and settings, see `simulate_jobs`.
+
+    Returns
+    -------
+    Result
+        Of this program's ranks; links and servers as all jobs used them.
+    """
+    jobs, background = _in_place(file, topology, how["settings"])
+    ours = Job(program, mapping=node_of)
+    run = simulate_jobs([ours, *jobs], topology, background=background, alone=False, **how)
+    own = {
+        name: getattr(run.result, name)[: program.ranks]
+        for name in ("finish", "compute", "communicate", "wait")
+    }
+    # Of the energy of all nobody can say whose it is.
+    return replace(run.result, makespan=run.jobs[0].makespan, energy=None, **own)
+
+
+def _in_place(
+    file: str, topology: Topology, settings: dict[str, Any]
+) -> tuple[list[Job], list[Background]]:
+    """Return the jobs of a file on the nodes that they got before anybody else, and background."""
+    jobs, background = read_jobs(file)
+    others = neighbours(jobs, topology, settings)
+    bounds = pairwise(accumulate((job.ranks for job in others.program.jobs), initial=0))
+    nodes = [others.node_of[begin:end] for begin, end in bounds]
+    placed = [
+        replace(job, mapping=each, hosts=None, nodelist=None)
+        for job, each in zip(jobs, nodes, strict=True)
+    ]
+    return placed, background

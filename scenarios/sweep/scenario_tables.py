@@ -1,0 +1,351 @@
+"""The tables and values of a scenario file, and what is checked of each by itself.
+
+Types are checked always; what files, specs and pipelines name only where a `Context` says where the
+scenario lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    model_validator,
+)
+
+from hopmap.mappers.lookup import all_mappers
+from hopmap.simulator import DEFAULT_ENGINE, ENGINES
+from hopmap.simulator.ensembles.intervals import LEAST
+from hopmap.simulator.parameters.settings import Settings, Value, known_keys
+from hopmap.topologies import Topology, did_you_mean, topology_from_spec
+from hopmap.traces.sources import open_source
+
+from .named_files import absolute_in, canonical_mapper, change_mapper_path, change_paths
+
+if TYPE_CHECKING:
+    from .scenario import Scenario
+
+APPLICABLE = "applicable"
+TABLE = ConfigDict(extra="forbid", frozen=True)
+
+
+class Context(NamedTuple):
+    """Where a scenario lies, and what its file says without ``--set``: rules may be about that."""
+
+    path: Path
+    before: Scenario | None = None
+
+    @property
+    def absolute(self) -> Callable[[str], str]:
+        """Make a path absolute that is relative to the file."""
+        return absolute_in(self.path.parent)
+
+
+def in_place(check: Callable[[Any, Context], Any]) -> AfterValidator:
+    """Return a validator that is asked of scenarios whose place is known only."""
+
+    def validated(value: Any, info: ValidationInfo) -> Any:
+        return value if info.context is None else check(value, info.context)
+
+    return AfterValidator(validated)
+
+
+def once(values: list[Any]) -> list[Any]:
+    """Refuse a value that is listed twice."""
+    seen = set()
+    for value in values:
+        if value in seen:
+            raise ValueError(f"{value!r} is listed twice: expected once")
+        seen.add(value)
+    return values
+
+
+def _applicable(value: Any) -> Any:
+    """Write all mappers out that need no mapping to start from."""
+    if isinstance(value, str) and value != APPLICABLE:
+        hint = did_you_mean(value, [APPLICABLE])
+        raise ValueError(f'{value!r}{hint}: expected a list, or "{APPLICABLE}"')
+    if value not in (APPLICABLE, [APPLICABLE]):
+        return value
+    return [name for name, info in all_mappers().items() if not info.needs_initial]
+
+
+def _mappers(texts: list[str], context: Context) -> list[str]:
+    return once([canonical_mapper(change_mapper_path(text, context.absolute)) for text in texts])
+
+
+def _topologies(texts: list[str], context: Context) -> list[str]:
+    specs = (change_paths(text, context.absolute) for text in texts)
+    return once([topology_from_spec(spec).spec for spec in specs])
+
+
+def _traces(texts: list[str], context: Context) -> list[str]:
+    for text in texts:
+        open_source(text, context.path.parent)
+    return texts
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"{value!r}: expected a number in SI units, or a text like '10 GB/s'")
+    return value
+
+
+def _engine(engine: Any) -> Any:
+    if engine is False or (isinstance(engine, str) and engine in ENGINES):
+        return engine
+    hint = did_you_mean(engine, ENGINES) if isinstance(engine, str) else ""
+    raise ValueError(f"{engine!r}{hint}: expected false or one of {', '.join(ENGINES)}")
+
+
+Text = Annotated[StrictStr, Field(min_length=1)]
+Texts = Annotated[list[Text], Field(min_length=1)]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**63)]
+Seeds = Annotated[list[Seed], Field(min_length=1), AfterValidator(once)]
+Traces = Annotated[Texts, in_place(_traces)]
+Topologies = Annotated[Texts, in_place(_topologies)]
+Mappers = Annotated[Texts, BeforeValidator(_applicable), in_place(_mappers)]
+Parameter = Annotated[Any, BeforeValidator(_value)]
+Values = Annotated[list[Parameter], Field(min_length=1)]
+
+
+@contextmanager
+def prefixed(key: str) -> Iterator[None]:
+    """Name the key in an error of what is checked."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
+class Table(BaseModel):
+    """A table of a scenario."""
+
+    model_config = TABLE
+
+
+class Replay(Table):
+    """How runs are replayed.
+
+    Attributes
+    ----------
+    engine : str or False
+        A name of `hopmap.simulator.ENGINES`; False measures without replaying.
+    steps : int, optional
+        Time steps to replay of a generated benchmark; all of them when left out.
+        Metrics are of the whole run all the same.
+    rounds : int, optional
+        Rounds in which files of traffic are replayed, 1 for all at once; measured only when left
+        out. A stencil is sent in one when left out.
+    messages : bool
+        Whether to keep when each message was sent and delivered, in the table "messages".
+    exact : bool
+        Whether to replay all steps of long runs that could be extrapolated.
+    repeat : int, optional
+        How often to replay every run with noise, with the same seeds for all, so that the report
+        says which mappers differ; once without noise when left out.
+    """
+
+    engine: Annotated[Any, BeforeValidator(_engine)] = DEFAULT_ENGINE
+    steps: Annotated[StrictInt, Field(ge=1)] | None = None
+    rounds: Annotated[StrictInt, Field(ge=1)] | None = None
+    messages: StrictBool = False
+    exact: StrictBool = False
+    repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
+
+
+class Published(Table):
+    """Numbers of a paper, to be shown beside ours.
+
+    Attributes
+    ----------
+    file : str
+        CSV with the header ``trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max``,
+        relative to the scenario file; ``topology`` is a family ("mesh").
+    """
+
+    file: Text
+
+
+class Include(Table):
+    """More runs: these traces on these topologies.
+
+    Attributes
+    ----------
+    traces, topologies : list of str
+        As in `Scenario`.
+    mappers : list of str, optional
+        The scenario's when left out.
+    seeds : list of int, optional
+        The scenario's when left out.
+    """
+
+    traces: Traces
+    topologies: Topologies
+    mappers: Mappers | None = None
+    seeds: Seeds | None = None
+
+
+class Jobs(Table):
+    """Runs on the hosts of jobs; see `allocations.py`.
+
+    Attributes
+    ----------
+    hosts : str
+        A list of hosts, an alloc.csv, or a folder or tar archive of such, one a job.
+    topology : str
+        The machine.
+    traces : list of str
+        As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
+    min_nodes, max_nodes : int, optional
+        Sizes of the jobs that count.
+    unknown : {"refuse", "skip"}
+        What to do with a job that has nodes which the machine does not have.
+    mappers, seeds : list, optional
+        The scenario's when left out.
+    """
+
+    hosts: Text
+    topology: Text
+    traces: Texts
+    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1
+    max_nodes: Annotated[StrictInt, Field(ge=1)] | None = None
+    unknown: Literal["refuse", "skip"] = "refuse"
+    mappers: Mappers | None = None
+    seeds: Seeds | None = None
+
+
+class Exclude(Table):
+    """Runs to leave out: those that match every list that is given.
+
+    Attributes
+    ----------
+    traces, topologies, mappers : list of str, optional
+        As they are written elsewhere in the scenario.
+    unequal_nodes : bool, optional
+        True: only topologies whose nodes have not all the same number of slots.
+    """
+
+    traces: Texts | None = None
+    topologies: Topologies | None = None
+    mappers: Mappers | None = None
+    unequal_nodes: Literal[True] | None = None
+
+    def unused(self, scenarios: Sequence[Scenario]) -> list[str]:
+        """Return what of the rule no scenario runs."""
+        if self == Exclude():
+            return [": empty"]
+        return [
+            f".{key}: {text!r}"
+            for key in ("traces", "topologies", "mappers")
+            for text in getattr(self, key) or ()
+            if not any(text in each.crossed[key] for each in scenarios)
+        ]
+
+    def matches(self, trace: str, network: Topology, mapper: str) -> bool:
+        """Whether a run is left out."""
+        return (
+            (self.traces is None or trace in self.traces)
+            and (self.topologies is None or network.spec in self.topologies)
+            and (self.mappers is None or mapper in self.mappers)
+            and (self.unequal_nodes is None or len(set(network.slots.tolist())) > 1)
+        )
+
+
+class Vary(Table):
+    """Parameters that take several values.
+
+    The keys of one table go together, first values with first values; tables are crossed. What a
+    topology does not have, such as wireless links on a mesh, is not varied on it.
+
+    Attributes
+    ----------
+    name : str, optional
+        What reports call it; the keys when left out.
+    labels : list of str, optional
+        What reports call the values; the values themselves when left out.
+    parameters : dict
+        Lists of the same length, by key.
+    """
+
+    name: Text | None = None
+    labels: Texts | None = None
+    parameters: Annotated[dict[str, Values], Field(min_length=1)]
+
+    @property
+    def title(self) -> str:
+        """What reports call it."""
+        return self.name or ", ".join(self.parameters)
+
+    @property
+    def values(self) -> list[tuple[Value, ...]]:
+        """The values that go together."""
+        return self._rows(self.parameters)
+
+    def _rows(self, keys: Iterable[str]) -> list[tuple[Value, ...]]:
+        return list(zip(*(self.parameters[key] for key in keys), strict=True))
+
+    def points(self, network: Topology) -> list[tuple[str, Settings]]:
+        """Return label and settings of every point on a network; nothing where it varies nothing.
+
+        Raises
+        ------
+        ValueError
+            Points that differ are the same there.
+        """
+        known = set(known_keys([network]))
+        kept = [key for key in self.parameters if key in known]
+        points = [tuple(zip(kept, each, strict=True)) for each in self._rows(kept)]
+        if kept and len(set(points)) < len(points):
+            lacking = ", ".join(key for key in self.parameters if key not in known)
+            raise ValueError(
+                f"{self.title}: two of its points are one on {network.spec}, which has no "
+                f"{lacking}: expected points that differ there, too, or another scenario for it"
+            )
+        labels = self.labels or [", ".join(map(str, point)) for point in self.values]
+        return [
+            (f"{self.title} {label}", each) for label, each in zip(labels, points, strict=False)
+        ]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Vary:
+        points, *_ = (len(values) for values in self.parameters.values())
+        for key, values in self.parameters.items():
+            if len(values) != points:
+                raise ValueError(
+                    f"{key}: {len(values)} values: expected {points}, as many as the others"
+                )
+        if self.labels and len(self.labels) != points:
+            raise ValueError(
+                f"labels: {len(self.labels)} of them: expected {points}, one for each value"
+            )
+        with prefixed(self.title):
+            once(self.labels or [])
+            once(self.values)
+        return self
+
+
+class Validated(Table):
+    """How parameters were held against measured times, as ``hopmap calibrate`` writes it.
+
+    Attributes
+    ----------
+    topologies : list of str
+        Networks on which they were.
+    error : float
+        Median of the relative errors.
+    """
+
+    topologies: Texts
+    error: Annotated[float, Field(ge=0)]
