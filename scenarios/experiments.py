@@ -25,6 +25,7 @@ from .sweep import ScenarioError
 from .sweep.run import SweepOutcome
 from .sweep.run import run_scenario as run
 from .sweep.scenario_files import load_scenario, scenario_path
+from .sweep.workers import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def run_scenario(
     path = scenario_path(scenario)
     results = Path("results") / path.stem if out is None else Path(out)
     loaded = load_scenario(path, set)
-    return run(path, loaded, results, workers=workers, changes=set, progress=progress)
+    return run(path, loaded, results, workers=Workers(workers), changes=set, progress=progress)
 
 
 def sweep(
@@ -144,7 +145,7 @@ def sweep(
             loaded = load_scenario(path)
         except ScenarioError as error:  # nobody but us wrote this file
             raise ScenarioError(str(error).replace(f"{path}: ", "sweep: ", 1)) from None
-        outcome = run(path, loaded, folder, workers=workers, progress=progress)
+        outcome = run(path, loaded, folder, workers=Workers(workers), progress=progress)
         return outcome.to_frame()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hopmap.scenarios.results.tables import PARTS, TIMES, part_files
+from hopmap.scenarios.results.stored_runs import part_files
+from hopmap.scenarios.results.tables import TABLES, TIMES
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
@@ -18,7 +19,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
     from its columns without `TIMES`. Two folders hold the same results if these are equal.
     """
     hashes = {}
-    for table in PARTS:
+    for table in TABLES:
         for path in part_files(folder, table):
             content = path.read_bytes()
             if table == "runs":

@@ -23,8 +23,7 @@ from pathlib import Path
 import psutil
 from fingerprint import fingerprint
 
-from hopmap.scenarios.results.store_index import finished
-from hopmap.scenarios.results.tables import loose_ids
+from hopmap.scenarios.results.stored_runs import finished, loose_ids
 
 ROOT = Path(__file__).parents[2]
 MAPPERS = ["random", "random | bokhari", "random_sampling", "recursive_bisection"]

@@ -24,6 +24,7 @@ from hopmap.mappers import map_ranks
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.scenarios.sweep.workers import Workers
 from hopmap.simulator import evaluate, link_loads, lower, simulate
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
@@ -74,7 +75,7 @@ def main() -> None:
             "run_scenario": lambda: run_scenario(file, scenario, folder / "one"),
             "run_scenario, again": lambda: run_scenario(file, scenario, folder / "one"),
             "run_scenario, 2 workers": lambda: run_scenario(
-                file, scenario, folder / "two", workers=2
+                file, scenario, folder / "two", workers=Workers(2)
             ),
             "hopmap run": lambda: finish(start(file, folder / "cli")),
             "Dask, 2 workers": lambda: by_dask(file, folder / "dask"),

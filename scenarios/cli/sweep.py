@@ -120,9 +120,11 @@ def run(
     from hopmap.scenarios.studies.study import left_out, outweighed
     from hopmap.scenarios.sweep.feasibility import possible
     from hopmap.scenarios.sweep.plan import plan
-    from hopmap.scenarios.sweep.run import missing, new_traffic, run_scenario, save_inputs
+    from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs
+    from hopmap.scenarios.sweep.run import missing, run_scenario
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.slurm import share_of, write_slurm_array
+    from hopmap.scenarios.sweep.workers import Workers
 
     if tasks is not None and not slurm_array:
         raise typer.BadParameter("--tasks: expected --slurm-array with it")
@@ -160,13 +162,11 @@ def run(
                 path,
                 loaded,
                 results,
-                workers=workers,
-                scheduler=scheduler,
+                workers=Workers(workers, scheduler, announce_compilation),
                 retry=failed,
                 only=only,
                 changes=changes,
                 progress=progress,
-                begin=announce_compilation,
                 warn=None if as_json else _warn_of_impossible,
             )
     except KeyboardInterrupt:
@@ -220,7 +220,7 @@ def run(
 def _tell_kept(results: Path, as_json: bool) -> None:
     """Say what an interrupted sweep leaves, and how it goes on."""
     from hopmap.scenarios.results.plan_file import read_plan
-    from hopmap.scenarios.results.store_index import finished
+    from hopmap.scenarios.results.stored_runs import finished
     from hopmap.scenarios.results.tables import StoreError
 
     try:
@@ -260,7 +260,7 @@ def _print_missing(
     as_json: bool,
     impossible: Mapping[str, int],
 ) -> None:
-    from hopmap.scenarios.results.store_index import finished
+    from hopmap.scenarios.results.stored_runs import finished
 
     errors = finished(results)
     tried = {run.run_id for run in todo}

@@ -22,13 +22,7 @@ from .run import simulate_jobs
 
 
 def neighbours(jobs: Sequence[Job], network: Topology, settings: GivenSettings) -> Others:
-    """Place jobs on a network, and return what they do there.
-
-    Raises
-    ------
-    MappingError, TraceError, ParameterError
-        See `simulate_jobs`.
-    """
+    """Place jobs on a network, and return what they do there."""
     inputs = [
         replay_given(job.trace, network, settings=settings, steps=job.steps, rounds=job.rounds)
         for job in jobs
@@ -42,13 +36,7 @@ def neighbours(jobs: Sequence[Job], network: Topology, settings: GivenSettings) 
 
 
 def exclude_used_nodes(others: Others, network: Topology) -> Topology:
-    """Return the network without the nodes of others, and with what they send on its links.
-
-    Raises
-    ------
-    MappingError
-        No node is left.
-    """
+    """Return the network without the nodes of others, and with what they send on its links."""
     free = free_nodes([others.node_of], network)
     if not free.any():
         raise MappingError(f"{others.program.name}: no node of {network.spec} is free beside it")

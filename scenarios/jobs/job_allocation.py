@@ -22,13 +22,7 @@ Bools = NDArray[np.bool_]
 def allocate_jobs(
     jobs: Sequence[Job], names: Sequence[str], ranks: Sequence[int], network: Topology
 ) -> list[Mapping]:
-    """Return the node of every rank of every job.
-
-    Raises
-    ------
-    MappingError
-        A mapping, host or policy that does not fit, or more ranks on a node than it has slots.
-    """
+    """Return the node of every rank of every job."""
     found: list[Mapping | None] = [
         None if job.policy else _given(job, size, network)
         for job, size in zip(jobs, ranks, strict=True)
@@ -68,13 +62,7 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
 
 
 def nodes_named(asked: Job | Background, network: Topology) -> NDArray[np.int64]:
-    """Return the nodes of a list of hosts, in its order.
-
-    Raises
-    ------
-    MappingError
-        Both of hosts and nodelist, or a host that is none of the network's.
-    """
+    """Return the nodes of a list of hosts, in its order."""
     if asked.hosts and asked.nodelist:
         raise MappingError(f"node list {asked.nodelist}: expected it or {asked.hosts}, not both")
     hosts = read_hosts(asked.hosts) if asked.hosts else expand(asked.nodelist or "")

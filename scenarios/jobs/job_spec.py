@@ -117,11 +117,6 @@ def job_of(text: str) -> Job:
 
     MAPPING is a file or a policy, and is left out where hosts=FILE says where.
 
-    Raises
-    ------
-    JobsError
-        Not of that form.
-
     Examples
     --------
     >>> job = job_of("collective:allreduce=ring,64,1MiB,random-nodes,seed=3,start=2ms")
@@ -143,13 +138,7 @@ def job_of(text: str) -> Job:
 
 
 def background_of(text: str) -> Background:
-    """Read PATTERN:RATE[,key=value ...], like "uniform:5GB/s,size=64KiB,duration=2ms".
-
-    Raises
-    ------
-    JobsError
-        Not of that form.
-    """
+    """Read PATTERN:RATE[,key=value ...], like "uniform:5GB/s,size=64KiB,duration=2ms"."""
     known = ("size", "duration", "hosts", "seed")
     words, options = _options(text, known, f"--background {text}")
     if len(words) > 1 and "=" in words[-1]:
@@ -161,13 +150,7 @@ def background_of(text: str) -> Background:
 
 
 def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
-    """Read a file of tables [[jobs]] and [[background]]; files in it lie beside it.
-
-    Raises
-    ------
-    JobsError
-        Unreadable, not TOML, no jobs, a key unknown or missing, or a value of another type.
-    """
+    """Read a file of tables [[jobs]] and [[background]]; files in it lie beside it."""
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:

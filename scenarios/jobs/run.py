@@ -131,13 +131,6 @@ def simulate_jobs(
     look_at : callable, optional
         Is shown the program of all jobs before it is replayed, and may refuse it.
 
-    Raises
-    ------
-    JobsError, MappingError, TraceError, TopologyError, SettingError, ParameterError
-        What is given makes no sense, or does not fit.
-    DeadlockError
-        A job gets stuck.
-
     Examples
     --------
     >>> ring = Job("collective:allreduce=ring,8,1MiB")

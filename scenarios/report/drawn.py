@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from hopmap.scenarios.results.tables import loose_ids, loose_path, part_files
+from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
 from hopmap.source_files import digest_of, sources_of
 
 HERE = Path(__file__).parent

@@ -37,11 +37,6 @@ def claimed(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
         The work. Threads of one process do not exclude each other.
     wait : bool
         Whether to wait for a process that has it, until it is ours.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written.
     """
     file = _lock_file(folder)
     place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2
@@ -55,13 +50,7 @@ def claimed(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
 
 
 def has_locks(folder: Path) -> bool:
-    """Whether claims exclude anybody on this file system.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written.
-    """
+    """Whether claims exclude anybody on this file system."""
     try:
         fcntl.lockf(_lock_file(folder), fcntl.LOCK_SH | fcntl.LOCK_NB, 1, PROBED)
     except OSError as error:

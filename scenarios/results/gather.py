@@ -19,11 +19,8 @@ import json
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hopmap.traces.safety.atomic_files import replacing
@@ -31,32 +28,28 @@ from hopmap.traces.safety.atomic_files import replacing
 from .claims import claimed, has_locks
 from .plan_file import Plan, read_plan
 from .store import renamed
-from .store_index import Stored, errors_in, index
-from .tables import loose_ids, loose_path, part_files, part_rows, read_loose, read_part
+from .stored_runs import (
+    GoneError,
+    Stored,
+    errors_in,
+    index,
+    loose_ids,
+    loose_path,
+    part_files,
+    read_loose,
+    read_runs,
+)
 
 RUNS_A_PART = 256
-TABLES = ("messages", "links", "ranks", "runs")  # the last one tells that a part is there
+WRITTEN = ("messages", "links", "ranks", "runs")  # the last one tells that a part is there
 DEAD = 600.0
 """Seconds after which a file that is still being written has lost its process."""
-
-Slices = Callable[[Path, str], dict[str, pa.Table]]
-
-
-class GoneError(Exception):
-    """Another process has gathered, or planned, in the meantime."""
 
 
 def gather(folder: Path) -> None:
     """Make the tables hold exactly the plan's finished runs.
 
     Runs that the plan no longer has go to the tables in ``earlier/``.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results, or a damaged table.
-    OSError
-        The folder cannot be written.
     """
     with claimed(folder, "gather", wait=True):
         while True:
@@ -91,8 +84,7 @@ def _runs_in(parts: Iterable[Path]) -> set[str]:
 
 
 def _name(number: int, plan: Plan, stored: dict[str, Stored], runs: Sequence[str]) -> str:
-    called = zip(plan.variant_of, plan.topology_of or plan.runs, strict=True)
-    names = dict(zip(plan.runs, called, strict=True))
+    names = plan.names()
     what = [(run_id, stored[run_id].error, *names[run_id]) for run_id in runs]
     digest = hashlib.blake2b(json.dumps(what).encode(), digest_size=6).hexdigest()
     return f"part-{number:05}-{digest}.parquet"
@@ -121,48 +113,19 @@ def _write(
     name: str,
     runs: Sequence[str],
 ) -> None:
-    """Write a part of every table."""
+    """Write a part of every table; a run that failed has its row only."""
     if not stored.keys() >= set(runs):
         raise GoneError
-    slices = lru_cache(maxsize=4)(_slices)
-    for table in TABLES:
-        rows = [_rows(folder, table, run_id, stored[run_id], slices) for run_id in runs]
-        found = [each for each in rows if each is not None]
-        if table == "runs" and len(found) < len(runs):
-            raise GoneError
-        if not found:
+    well = [run_id for run_id in runs if stored[run_id].error is None]
+    for table in WRITTEN:
+        rows = read_runs(folder, table, runs if table == "runs" else well, stored)
+        if rows is None:
             continue
-        whole = pa.concat_tables(found)
         if table == "runs" and plan is not None:
-            whole = renamed(whole, plan)
+            rows = renamed(rows, plan)
         (target / table).mkdir(parents=True, exist_ok=True)
         with replacing(target / table / name) as partial:
-            pq.write_table(whole.combine_chunks(), partial, compression="zstd")
-
-
-def _rows(folder: Path, table: str, run_id: str, stored: Stored, slices: Slices) -> pa.Table | None:
-    """Return a run's rows of a table; a run that failed has its row only."""
-    if stored.error is not None and table != "runs":
-        return None
-    if stored.part is None:
-        rows = read_loose(folder, table, run_id)
-        return None if rows is None else part_rows(table, run_id, rows)
-    return slices(stored.part.parent.parent / table / stored.part.name, table).get(run_id)
-
-
-def _slices(path: Path, table: str) -> dict[str, pa.Table]:
-    """Return a part's rows by run."""
-    if not path.exists():
-        return {}
-    rows = read_part(path, table)
-    ids = rows["run_id"].combine_chunks().dictionary_encode()
-    codes = ids.indices.to_numpy()
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    ends = np.append(starts[1:], len(codes))
-    return {
-        ids.dictionary[int(codes[start])].as_py(): rows.slice(start, end - start)
-        for start, end in zip(starts, ends, strict=True)
-    }
+            pq.write_table(rows, partial, compression="zstd")
 
 
 def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept: set[str]) -> None:
@@ -173,9 +136,9 @@ def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept: set[str
             continue
         errors = errors_in(path)
         if all(run in kept or (run not in planned and errors[run]) for run in errors):
-            _remove([path, *(folder / table / path.name for table in TABLES)])
+            _remove([path, *(folder / table / path.name for table in WRITTEN)])
     abandoned = _abandoned(folder)
-    for table in TABLES:  # whose runs never came
+    for table in WRITTEN:  # whose runs never came
         alone = [p for p in part_files(folder, table) if not (folder / "runs" / p.name).exists()]
         _remove(filter(abandoned, alone))
 
@@ -185,7 +148,7 @@ def _remove_loose(folder: Path, stored: dict[str, Stored], kept: set[str]) -> No
         error = stored[run_id].error
         row = loose_path(folder, "runs", run_id)
         if error is None:
-            _remove([row, *(loose_path(folder, table, run_id) for table in TABLES)])
+            _remove([row, *(loose_path(folder, table, run_id) for table in WRITTEN)])
             continue
         with claimed(folder, run_id) as mine:  # else it is tried again right now
             now = read_loose(folder, "runs", run_id)
@@ -197,14 +160,14 @@ def _remove_earlier(folder: Path, kept: set[str]) -> None:
     """Remove what was set aside and is wanted again."""
     for path in part_files(folder / "earlier", "runs"):
         if kept.issuperset(errors_in(path)):
-            _remove([path, *(path.parent.parent / table / path.name for table in TABLES)])
+            _remove([path, *(path.parent.parent / table / path.name for table in WRITTEN)])
 
 
 def _remove_dead(folder: Path) -> None:
     """Remove what killed processes were writing."""
     abandoned = _abandoned(folder)
     for place in (folder, folder / "earlier"):
-        for table in TABLES:
+        for table in WRITTEN:
             _remove(filter(abandoned, (place / table).glob(".partial-*")))
     _remove(filter(_is_dead, (folder / "loose").glob(".partial-*")))
 

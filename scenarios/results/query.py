@@ -13,7 +13,8 @@ from hopmap.extras import needs
 
 from .gather import gather
 from .plan_file import read_plan
-from .tables import PARTS, loose_ids, part_files
+from .stored_runs import loose_ids, part_files
+from .tables import TABLES
 
 _MESSAGES = re.compile(r"\b(from|join)\s+messages\b", flags=re.IGNORECASE)
 
@@ -38,13 +39,6 @@ def query(folder: str | Path, sql: str) -> Answer:
         What ``hopmap run`` filled, finished or not; runs that finished since are gathered first.
     sql : str
         In DuckDB's dialect.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    QueryError
-        A mistake in the query, or none.
     """
     with needs("query", "hopmap query"):
         import duckdb
@@ -57,7 +51,7 @@ def query(folder: str | Path, sql: str) -> Answer:
         if loose_ids(folder):
             raise
     while True:
-        parts = {name: part_files(folder, name) for name in PARTS}
+        parts = {name: part_files(folder, name) for name in TABLES}
         try:
             answer = _answer(parts, sql)
         except duckdb.Error as error:
@@ -89,7 +83,7 @@ def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
                 listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
                 connection.execute(f"CREATE VIEW {name} AS FROM read_parquet([{listed}])")
             else:
-                connection.register(name, PARTS[name].empty_table())
+                connection.register(name, TABLES[name].empty_table())
         answer = connection.execute(sql)
         if answer is None:
             raise QueryError("query: no SQL: expected a statement, like FROM runs")

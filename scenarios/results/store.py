@@ -4,10 +4,10 @@
     DIR/scenario.lock.toml      the same with all that it left open: versions, digests, every run
     DIR/plan.json               its runs in order, what varies in them, the digest of each trace
     DIR/published.csv           published numbers, if the scenario names some
-    DIR/runs/part-*.parquet     one row a run: `tables.SCHEMA`, and what varies as ``variant``
-    DIR/ranks/part-*.parquet    run_id, and a row a rank: `tables.TABLES`
-    DIR/links/part-*.parquet    run_id, and a row a link that carried anything
-    DIR/messages/part-*.parquet run_id, and a row a message, where the scenario asks for them
+    DIR/runs/part-*.parquet     one row a run: `tables.TABLES`
+    DIR/ranks/part-*.parquet    a row a rank
+    DIR/links/part-*.parquet    a row a link that carried anything
+    DIR/messages/part-*.parquet a row a message, where the scenario asks for them
     DIR/traffic/<trace>.npz     who sends how much to whom
     DIR/loose/                  runs that finished since the tables were last gathered
     DIR/earlier/                runs of earlier versions of the scenario, in tables of their own
@@ -19,6 +19,7 @@ Every file appears whole or not at all, so that a killed sweep leaves finished r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,8 @@ from hopmap.traces import TraceError, Traffic
 from hopmap.traces.formats import files
 
 from .plan_file import Plan, read_plan
-from .store_index import index
-from .tables import PARTS, SCHEMA, TABLES, StoreError, part_rows, read_loose, read_part, write_loose
+from .stored_runs import GoneError, index, read_loose, read_runs, write_loose
+from .tables import TABLES, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 def save_run(folder: Path, row: Mapping[str, Any]) -> None:
     """Write a run's row, after its other tables; columns that are left out are null."""
-    write_loose(folder, "runs", row["run_id"], pa.Table.from_pylist([row], SCHEMA))
+    write_loose(folder, "runs", row["run_id"], pa.Table.from_pylist([row], TABLES["runs"]))
 
 
 def save_links(
@@ -105,95 +106,54 @@ def _save(folder: Path, name: str, run_id: str, columns: Sequence[Any], rows: in
         else column.cast(field.type)
         if isinstance(column, pa.Array)
         else pa.array(np.asarray(column), field.type)
-        for column, field in zip(columns, schema, strict=True)
+        for column, field in zip((pa.repeat(run_id, rows), *columns), schema, strict=True)
     ]
     write_loose(folder, name, run_id, pa.table(arrays, schema=schema))
 
 
 def load_runs(folder: str | Path) -> pd.DataFrame:
-    """Return the finished runs of the scenario in its order, one row each.
-
-    Columns are those of SCHEMA and ``variant``, a label of `Plan.variants`.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    plan = read_plan(Path(folder))
-    runs: pd.DataFrame = rows_of(Path(folder), plan, plan.runs).to_pandas()
-    return runs
-
-
-def rows_of(folder: Path, plan: Plan, run_ids: Sequence[str]) -> pa.Table:
-    """Return the rows of those of some runs that have finished, named as in the plan."""
-    wanted = set(run_ids)
-    stored = {run_id: each for run_id, each in index(folder).items() if run_id in wanted}
-    tables = []
-    for run_id in [run_id for run_id, each in stored.items() if each.part is None]:
-        if (row := read_loose(folder, "runs", run_id)) is None:
-            return rows_of(folder, plan, run_ids)  # another process has gathered it meanwhile
-        tables.append(part_rows("runs", run_id, row))
-    for path in {each.part for each in stored.values() if each.part is not None}:
-        try:
-            part = read_part(path, "runs")
-        except FileNotFoundError:
-            return rows_of(folder, plan, run_ids)
-        ids = part["run_id"].to_pylist()
-        tables.append(part.filter(pa.array([r in stored and stored[r].part == path for r in ids])))
-    rows = pa.concat_tables(tables or [PARTS["runs"].empty_table()])
-    place = {run_id: row for row, run_id in enumerate(rows["run_id"].to_pylist())}
-    order = [place[run_id] for run_id in run_ids if run_id in place]
-    return renamed(rows.take(pa.array(order, pa.int64())), plan)
+    """Return the finished runs of the scenario in its order, one row each; see `tables.TABLES`."""
+    folder = Path(folder)
+    plan = read_plan(folder)
+    while True:
+        with suppress(GoneError, FileNotFoundError):  # another process has gathered meanwhile
+            stored = index(folder)
+            done = [run_id for run_id in plan.runs if run_id in stored]
+            rows = read_runs(folder, "runs", done, stored) or TABLES["runs"].empty_table()
+            frame: pd.DataFrame = renamed(rows, plan).to_pandas()
+            return frame
 
 
 def renamed(rows: pa.Table, plan: Plan) -> pa.Table:
     """Return rows with the labels and topologies that their runs have in the plan."""
-    ids = rows["run_id"].to_pylist()
-    names = [("variant", plan.variant_of), ("topology", plan.topology_of)]
-    for column, called in names:
-        if called:
-            label = dict(zip(plan.runs, called, strict=True))
-            values = pa.array([label[run_id] for run_id in ids], pa.string())
-            rows = rows.set_column(rows.column_names.index(column), column, values)
-    return rows
+    names = plan.names()
+    called = [names[run_id] for run_id in rows["run_id"].to_pylist()]
+    variants = pa.array([variant for variant, _ in called], pa.string())
+    topologies = pa.array([topology for _, topology in called], pa.string())
+    rows = rows.set_column(rows.column_names.index("variant"), "variant", variants)
+    topologies = pc.coalesce(topologies, rows["topology"])
+    return rows.set_column(rows.column_names.index("topology"), "topology", topologies)
 
 
 def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
-    """Return what each link carried in a run, one row a link that carried anything.
-
-    Raises
-    ------
-    StoreError
-        No such run.
-    """
+    """Return what each link carried in a run, one row a link that carried anything."""
     return _load(Path(folder), "links", run_id)
 
 
 def load_ranks(folder: str | Path, run_id: str) -> pd.DataFrame:
-    """Return where each rank sat in a run and how it spent its time, one row a rank.
-
-    Raises
-    ------
-    StoreError
-        No such run.
-    """
+    """Return where each rank sat in a run and how it spent its time, one row a rank."""
     return _load(Path(folder), "ranks", run_id)
 
 
 def _load(folder: Path, name: str, run_id: str) -> pd.DataFrame:
     rows = read_loose(folder, name, run_id)
     if rows is None:
-        stored = index(folder).get(run_id)
-        if stored and stored.part and not stored.error:
-            # Parts of all tables hold the same runs and have the same name.
-            beside = stored.part.parent.parent / name / stored.part.name
-            if beside.exists():
-                table = read_part(beside, name)
-                rows = table.filter(pc.equal(table["run_id"], run_id)).drop_columns("run_id")
+        stored = index(folder)
+        if run_id in stored and not stored[run_id].error:
+            rows = read_runs(folder, name, [run_id], stored)
     if rows is None:
         raise StoreError(f"{folder}: no {name} of run {run_id}: expected a finished run's")
-    frame: pd.DataFrame = rows.to_pandas()
+    frame: pd.DataFrame = rows.drop_columns("run_id").to_pandas()
     return frame
 
 
@@ -226,11 +186,6 @@ def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> 
     ----------
     made_of : str, optional
         What it has to be made of, see `save_traffic`; anything when left out.
-
-    Raises
-    ------
-    StoreError
-        Not there, or of other files.
     """
     path = traffic_path(folder, trace)
     try:

@@ -173,11 +173,6 @@ def choose(
     engine : str, optional
         Of the replays, "compiled" when left out.
 
-    Raises
-    ------
-    MappingError, TraceError, TopologyError, SettingError, ParameterError
-        What is given makes no sense or does not fit; or no model can be replayed.
-
     Examples
     --------
     >>> found = choose("stencil:4x4,5pt,bytes=1e5", "torus:4x4", ["identity", "random"], draws=8)

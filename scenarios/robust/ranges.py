@@ -67,13 +67,7 @@ class Range(NamedTuple):
 
 
 def ranges_given(given: GivenRanges) -> list[Range]:
-    """Return ranges: of a file's table [ranges], of a mapping, or those that come with hopmap.
-
-    Raises
-    ------
-    SettingError
-        Unreadable, no such table, or something else than a range in it.
-    """
+    """Return ranges: of a file's table [ranges], of a mapping, or those that come with hopmap."""
     where, table = "ranges", given
     if not isinstance(given, Mapping):
         file = SHIPPED if given is None else Path(given)
@@ -112,11 +106,6 @@ def draw_models(
 
     What is set stays as it is set: only factors are drawn of it. A parameter's values do not depend
     on which others are drawn. Every model has noise of its own, unless ``noise.seed`` is set.
-
-    Raises
-    ------
-    SettingError, ParameterError
-        A key or value that makes no sense on the network; a factor on 0; nothing left to draw.
     """
     now, parameters = configure(network, tuple(settings.items()))
     drawn = [r for r in ranges if r.kind == FACTOR or r.key not in settings]

@@ -205,13 +205,7 @@ def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
 
 
 def load_study(folder: Path) -> Study:
-    """Read a folder of results.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results, or damaged ones.
-    """
+    """Read a folder of results."""
     plan = read_plan(folder)
     runs = store.load_runs(folder)
     # plain objects: thousands of small tables are taken from it, twice as fast as of Arrow's

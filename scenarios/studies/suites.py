@@ -176,11 +176,6 @@ SUITES = {
 def suite_cases(text: str) -> list[SuiteCase]:
     """Return the cases of a suite, written like "partitions" or "partitions,bytes=1000:1000000".
 
-    Raises
-    ------
-    ValueError
-        There is no such suite, or the bytes cannot be read.
-
     Examples
     --------
     >>> suite_cases("partitions,bytes=1000")[12][2:4]

@@ -26,14 +26,7 @@ FIELDS = ("nodes", "power", "square", "box")
 
 
 def write_out_jobs(scenario: Scenario, include: list[Any], path: Path) -> dict[str, Any]:
-    """Return what a scenario file would say that included the runs of its jobs one by one.
-
-    Raises
-    ------
-    ScenarioError
-        Lists that cannot be read, an unknown field of a trace, hosts that the machine does not
-        have, no job of the sizes that are asked for.
-    """
+    """Return what a scenario file would say that included the runs of its jobs one by one."""
     included, description = list(include), [scenario.description]
     for place, jobs in enumerate(scenario.jobs):
         at = f"{path}: jobs[{place}]"

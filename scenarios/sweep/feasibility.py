@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.results.stored_runs import finished
 from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.settings import configure
@@ -44,12 +44,7 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
     new : mapping of str to Traffic
         Of traces of which the results hold none.
 
-    Raises
-    ------
-    MappingError
-        Nothing is left; says the first reason.
-    StoreError, TopologyError, OSError
-        What a run needs cannot be read.
+    Raises `MappingError` with the first reason where nothing is left.
     """
     errors = finished(results)
 

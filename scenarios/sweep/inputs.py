@@ -31,13 +31,7 @@ T = TypeVar("T")
 
 
 def network_digest(topology: str) -> str:
-    """Return the hash of the files of a topology, and what is meant in them; "" without files.
-
-    Raises
-    ------
-    OSError, TopologyError
-        A file cannot be read.
-    """
+    """Return the hash of the files of a topology, and what is meant in them; "" without files."""
     name, _, words = topology.partition(":")
     parts = split(words) if name in OVER else None
     if parts is not None:
@@ -63,13 +57,6 @@ def planned_traffic(
     ----------
     algorithms : mapping of str to str, optional
         Of collectives, by operation: adds what they send; those that are not named, by default.
-
-    Raises
-    ------
-    TraceError
-        As `Source.traffic`.
-    ScenarioError
-        It is another one by now.
     """
 
     def read() -> Traffic:
@@ -119,13 +106,7 @@ def planned_network(topology: str, digest: str) -> Topology:
 
 
 def unchanged(name: str, read: Callable[[], T], now: Callable[[], str], digest: str) -> T:
-    """Return what is read of an input that had this digest.
-
-    Raises
-    ------
-    ScenarioError
-        It is another one by now.
-    """
+    """Return what is read of an input that had this digest."""
     value = read()
     if now() != digest:
         raise ScenarioError(f"{name}: changed since the runs were planned: plan them again")

@@ -33,12 +33,7 @@ _IDEAL: dict[tuple[Any, ...], float] = {}
 def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     """Do a run: fill its row, and store all its tables but that one.
 
-    Raises
-    ------
-    MappingError, TopologyError, TraceError, DeadlockError, ...
-        Whatever is wrong with the run; the row has what was found before.
-    OSError
-        The folder cannot be written.
+    Whatever it raises, the row has what was found before.
     """
     row |= {
         "run_id": run.run_id,

@@ -49,13 +49,7 @@ def split_mapper(mapper: str) -> tuple[Path | None, str]:
 
 
 def canonical_mapper(text: str) -> str:
-    """Return a mapper as it is always written, whatever its spaces.
-
-    Raises
-    ------
-    MappingError
-        See `parse_pipeline`; a file that is not there, or a pipeline that would ignore it.
-    """
+    """Return a mapper as it is always written, whatever its spaces."""
     file, pipeline = split_mapper(text.strip())
     stages = parse_pipeline(pipeline) if pipeline or file is None else ()
     words = " | ".join(map(str, stages))

@@ -156,13 +156,6 @@ def plan(scenario: Scenario, folder: Path, known: Mapping[str, bool] | None = No
     ----------
     known : mapping of str to bool, optional
         What `auto_expanded` returned before, so that traces need not be read again.
-
-    Raises
-    ------
-    ScenarioError
-        All are excluded.
-    TraceError, OSError
-        A trace or the file of a network cannot be read.
     """
     runs = {run.run_id: run for run in _runs(scenario, folder.absolute(), known or {})}
     if not runs:

@@ -7,14 +7,11 @@ that a sweep can be killed at any time and loses the runs in flight.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import tomli_w
 
 from hopmap.errors import debugging, one_line
 from hopmap.plugins import add_plugin, plugins
@@ -22,20 +19,16 @@ from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import known_auto_expanded, save_plan
-from hopmap.scenarios.results.store_index import error_of, finished
-from hopmap.traces import Traffic
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.scenarios.results.plan_file import known_auto_expanded
+from hopmap.scenarios.results.stored_runs import error_of, finished
 
 from . import ScenarioError
 from .feasibility import possible
-from .inputs import planned_traffic
-from .lock_file import write_lock
 from .measure import measure
-from .plan import Run, auto_expanded, plan, reading_code
+from .plan import Run, plan, reading_code
+from .prepare import new_traffic, save_inputs
 from .scenario import Scenario
-from .scenario_files import changed, read_toml
-from .workers import WorkerError, share
+from .workers import HERE, WorkerError, Workers, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,13 +95,11 @@ def run_scenario(
     scenario: Scenario,
     results: Path,
     *,
-    workers: int = 1,
-    scheduler: str | None = None,
+    workers: Workers = HERE,
     retry: bool = False,
     only: Sequence[str] | None = None,
     changes: Sequence[str] = (),
     progress: Progress | None = None,
-    begin: Callable[[], None] | None = None,
     warn: Callable[[Mapping[str, int]], None] | None = None,
 ) -> SweepOutcome:
     """Do what is missing of a scenario.
@@ -119,11 +110,8 @@ def run_scenario(
         The scenario file, which is copied to the results.
     results : Path
         Folder of results; made if it is not there.
-    workers : int
-        Processes to share the runs.
-    scheduler : str, optional
-        Address of a Dask scheduler, to share them among its workers instead, which see the same
-        file system.
+    workers : Workers
+        Who shares the runs; all see the same file system.
     retry : bool
         Whether to do again what has failed before.
     only : sequence of str, optional
@@ -132,23 +120,10 @@ def run_scenario(
         What `load_scenario` has set over the file.
     progress : callable, optional
         ``progress(done, total, text)`` after every run.
-    begin : callable, optional
-        What every worker of this machine calls first.
     warn : callable, optional
         Called before the first run with the number of runs that cannot be, by the reason.
 
-    Raises
-    ------
-    TraceError
-        A trace that cannot be read; errors of single runs are kept in their rows instead.
-    ScenarioError
-        Something in `only` is not in the scenario.
-    WorkerError
-        Workers cannot be reached or died.
-    MappingError
-        No run can be done.
-    OSError
-        The folder cannot be written.
+    Errors of single runs are kept in their rows; a trace that cannot be read is a `TraceError`.
     """
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent, known_auto_expanded(results))
@@ -170,7 +145,7 @@ def run_scenario(
     own = tuple(plugins())
     work = partial(_do, results=results, code=reading_code(), retry=retry, own=own)
     done = 0
-    for place, (run, what) in enumerate(_each(work, todo, workers, scheduler, begin), 1):
+    for place, (run, what) in enumerate(_each(work, todo, workers), 1):
         done += what.here
         if progress is not None:
             progress(place, len(todo), str(run))
@@ -187,90 +162,17 @@ def run_scenario(
 
 
 def _each(
-    work: Callable[..., Done],
-    todo: list[Run],
-    workers: int,
-    scheduler: str | None,
-    begin: Callable[[], None] | None,
+    work: Callable[..., Done], todo: list[Run], workers: Workers
 ) -> Iterator[tuple[Run, Done]]:
     """Yield what became of every run; last of those that another process had."""
     busy = []
-    for run, what in share(work, todo, workers, scheduler, begin):
+    for run, what in share(work, todo, workers):
         if what.busy:
             busy.append(run)
         else:
             yield run, what
     for run in busy:  # if the other process is killed, we do it
         yield run, work(run, wait=True)
-
-
-def save_inputs(
-    path: Path,
-    scenario: Scenario,
-    runs: list[Run],
-    results: Path,
-    changes: Sequence[str] = (),
-    traffic: Mapping[str, Traffic] | None = None,
-    impossible: Mapping[str, int] | None = None,
-) -> None:
-    """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
-
-    Parameters
-    ----------
-    traffic : mapping, optional
-        What `new_traffic` has read.
-    impossible : mapping, optional
-        What reports say of runs that cannot be, see `possible`.
-
-    Raises
-    ------
-    TraceError
-        A trace that cannot be read; then nothing is written.
-    OSError
-        The folder cannot be written.
-    """
-    traffic = new_traffic(runs, results) if traffic is None else traffic
-    (results / "traffic").mkdir(parents=True, exist_ok=True)
-    made_of = {run.trace.name: run.traffic_of for run in runs}
-    for name, new in traffic.items():
-        if name in made_of:
-            store.save_traffic(results, name, new, made_of[name])
-    if not scenario.published:
-        (results / "published.csv").unlink(missing_ok=True)
-    else:
-        with replacing(results / "published.csv") as file:
-            shutil.copyfile(path.parent / scenario.published.file, file)
-    with replacing(results / "scenario.toml") as file:
-        if changes:
-            head = "".join(f"# --set {change}\n" for change in changes)
-            file.write_text(head + tomli_w.dumps(changed(read_toml(path), changes, path)), "utf-8")
-        else:
-            shutil.copyfile(path, file)
-    write_lock(results / "scenario.lock.toml", scenario, runs)
-    settings: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        settings.setdefault(run.variant, {}).update(run.settings)
-    save_plan(
-        results,
-        [run.run_id for run in runs],
-        [run.variant for run in runs],
-        settings,
-        [run.called for run in runs],
-        {run.called: run.topology for run in runs if run.network},
-        impossible,
-        list(dict.fromkeys(run.trace.name for run in runs if run.expanded)),
-        auto_expanded(scenario, runs),
-        scenario.description,
-    )
-
-
-def new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
-    """Read the traffic of every trace that the results do not hold as it is now."""
-    return {
-        name: planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
-        for name, run in {run.trace.name: run for run in runs}.items()
-        if not store.has_traffic(results, name, run.traffic_of)
-    }
 
 
 def _do(

@@ -26,13 +26,7 @@ LISTS = ("traces", "topologies", "suites", "mappers", "seeds", "plugins")
 
 
 def scenario_path(text: str | Path) -> Path:
-    """Return the file of a scenario: a path, or the name of a shipped one.
-
-    Raises
-    ------
-    ScenarioError
-        A word that is neither.
-    """
+    """Return the file of a scenario: a path, or the name of a shipped one."""
     path = Path(text)
     shipped = SHIPPED.get(path.name.removesuffix(".toml"))
     if path.exists() or len(path.parts) != 1:
@@ -54,12 +48,6 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
     ----------
     changes : sequence of str
         What to set over it, see `changed`.
-
-    Raises
-    ------
-    ScenarioError
-        Unreadable or not TOML, a key unknown or missing, a value out of range, a trace that is
-        not there, a topology, mapper or parameter that does not exist, too many runs.
     """
     path, before = Path(path), None
     given = read_toml(path)
@@ -112,13 +100,7 @@ def _on_nodes_of_job(given: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Read a scenario file without checking what it says, parameters by dotted keys.
-
-    Raises
-    ------
-    ScenarioError
-        Unreadable or not TOML.
-    """
+    """Read a scenario file without checking what it says, parameters by dotted keys."""
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
@@ -140,11 +122,6 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
         "key=value", the key one of the scenario ("seeds", "replay.engine") or else a parameter
         ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs no
         brackets. Or FILE.toml, for its tables [parameters] and [validated]; the others win over it.
-
-    Raises
-    ------
-    ScenarioError
-        No equals sign, a table that is none, or a parameter that the scenario varies.
     """
     given = {**dict(given), **_validated(changes)}
     varied = _varied(given)

@@ -38,13 +38,6 @@ def write_slurm_array(
         Of the array; at most one a run.
     workers : int
         Processes of each task, and processors that it asks for.
-
-    Raises
-    ------
-    ScenarioError
-        Nothing is missing.
-    OSError
-        The folder cannot be written.
     """
     if not run_ids:
         raise ScenarioError(f"{results}: no runs are missing: nothing for a job array to do")
@@ -73,13 +66,7 @@ exec {command} --share "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
 
 
 def share_of(results: Path, share: str) -> list[str]:
-    """Return the runs of a share "I/N": every N-th of the list, from the I-th, counted from 0.
-
-    Raises
-    ------
-    ScenarioError
-        Not such a share, or no list.
-    """
+    """Return the runs of a share "I/N": every N-th of the list, from the I-th, counted from 0."""
     first, slash, every = share.partition("/")
     if not (slash and first.isdecimal() and every.isdecimal() and int(first) < int(every)):
         raise ScenarioError(f"--share {share}: expected I/N, I from 0 to N - 1, like 0/4")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hopmap.errors import HopmapError
 from hopmap.extras import needs
@@ -39,12 +39,29 @@ class WorkerError(HopmapError, RuntimeError):
     """Those who were to do the work cannot be reached, or died."""
 
 
+class Workers(NamedTuple):
+    """Who does the work.
+
+    Attributes
+    ----------
+    count : int
+        Processes of this machine; one works here.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers do it in place of those.
+    begin : callable, optional
+        What every process of this machine calls first, to say what it compiles.
+    """
+
+    count: int = 1
+    scheduler: str | None = None
+    begin: Callable[[], None] | None = None
+
+
+HERE = Workers()
+
+
 def share(
-    do: Callable[[T], R],
-    items: Sequence[T],
-    workers: int = 1,
-    scheduler: str | None = None,
-    begin: Callable[[], None] | None = None,
+    do: Callable[[T], R], items: Sequence[T], workers: Workers = HERE
 ) -> Iterator[tuple[T, R]]:
     """Yield every item with what ``do(item)`` returned, in order of completion.
 
@@ -54,29 +71,19 @@ def share(
     ----------
     do : callable
         What processes can be sent.
-    workers : int
-        Processes of this machine; one works here.
-    scheduler : str, optional
-        Address of a Dask scheduler, whose workers do it in place of those.
-    begin : callable, optional
-        What every process of this machine calls first, to say what it compiles.
-
-    Raises
-    ------
-    WorkerError
-        No scheduler there, or a process died.
     """
-    workers = min(workers, len(items))
+    count, scheduler, begin = workers
+    count = min(count, len(items))
     if not items:
         return
-    if workers <= 1 and scheduler is None:
+    if count <= 1 and scheduler is None:
         for item in items:
             yield item, do(item)
         return
     # Dask takes some 20 ms for a task: many runs go in batches, enough of them for big clusters.
     size = 1 if scheduler is None else min(max(len(items) // BATCHES, 1), BATCH)
     batches = [items[first : first + size] for first in range(0, len(items), size)]
-    with _local(workers, begin) if scheduler is None else _dask(scheduler) as executor:
+    with _local(count, begin) if scheduler is None else _dask(scheduler) as executor:
         futures: dict[Future[list[R]], Sequence[T]] = {}
         try:
             with _deaf_to_interrupts():  # as workers are born; this process tells them to stop

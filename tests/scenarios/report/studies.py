@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats.files import save_traffic
@@ -125,7 +125,7 @@ def make_study(
         row |= {"mapper": "broken", "seed": 3, "error": error}
         rows.append(row)
         store.save_run(folder, row)
-    save_plan(folder, [row["run_id"] for row in rows])
+    save_plan(folder, Plan(runs=[row["run_id"] for row in rows]))
     text = f'name = "{name}"\ntraces = ["x"]\n[parameters]\n"link.latency" = "50 ns"\n'
     (folder / "scenario.toml").write_text(text, encoding="utf-8")
     if published is not None:

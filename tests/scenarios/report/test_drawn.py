@@ -9,7 +9,7 @@ from hopmap.scenarios.report.drawn import digest_of_report, is_drawn
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.store import save_run
-from hopmap.scenarios.results.tables import loose_path, part_files
+from hopmap.scenarios.results.stored_runs import loose_path, part_files
 
 from .studies import make_study
 

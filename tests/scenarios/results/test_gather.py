@@ -12,12 +12,12 @@ from fingerprint import fingerprint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.results import claims, store
+from hopmap.scenarios.results import claims, store, stored_runs
 from hopmap.scenarios.results import gather as gather_module
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import save_plan
-from hopmap.scenarios.results.store_index import finished
-from hopmap.scenarios.results.tables import PARTS, TIMES, StoreError, loose_ids, part_files
+from hopmap.scenarios.results.plan_file import Plan, save_plan
+from hopmap.scenarios.results.stored_runs import finished, loose_ids, part_files
+from hopmap.scenarios.results.tables import TABLES, TIMES, StoreError
 from hopmap.topologies import mesh
 from support.slow import SHARE, examples
 
@@ -45,7 +45,7 @@ def save(folder, run_id, error=None):
 
 
 def planned(folder, runs):
-    save_plan(folder, list(runs))
+    save_plan(folder, Plan(runs=list(runs)))
 
 
 def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
@@ -169,13 +169,14 @@ def no_locks(monkeypatch):
     monkeypatch.setattr(fcntl, "lockf", refuse)
 
 
-@pytest.mark.parametrize("step", ["index", "read_plan", "part_files", "read_loose"])
+@pytest.mark.parametrize("step", ["index", "read_plan", "part_files", "read_loose", "read_runs"])
 def test_two_that_gather_at_once_without_locks_lose_nothing(tmp_path, monkeypatch, no_locks, step):
     """Whatever one has just looked at, the other then gathers and plans anew."""
     planned(tmp_path, "abc")
     for name in "abc":
         save(tmp_path, name)
-    real, entered = getattr(gather_module, step), []
+    module = stored_runs if step == "read_loose" else gather_module
+    real, entered = getattr(module, step), []
 
     def looked(*given):
         found = real(*given)
@@ -186,7 +187,7 @@ def test_two_that_gather_at_once_without_locks_lose_nothing(tmp_path, monkeypatc
             gather(tmp_path)
         return found
 
-    monkeypatch.setattr(gather_module, step, looked)
+    monkeypatch.setattr(module, step, looked)
     gather(tmp_path)
     assert entered
     assert finished(tmp_path) == dict.fromkeys("abcd")
@@ -228,9 +229,11 @@ def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_
 
 def test_what_a_run_is_called_now_is_what_tables_say(tmp_path):
     save(tmp_path, "a")
-    save_plan(tmp_path, ["a"], ["old"], None, ["file:/here/net.graphml"])
+    called = {"variant_of": ["old"], "topology_of": ["file:/here/net.graphml"]}
+    save_plan(tmp_path, Plan(runs=["a"], **called))
     gather(tmp_path)
-    save_plan(tmp_path, ["a"], ["new"], None, ["file:/there/net.graphml"])
+    called = {"variant_of": ["new"], "topology_of": ["file:/there/net.graphml"]}
+    save_plan(tmp_path, Plan(runs=["a"], **called))
     for _ in range(2):
         row = store.load_runs(tmp_path).iloc[0]
         assert (row["variant"], row["topology"]) == ("new", "file:/there/net.graphml")
@@ -266,6 +269,6 @@ def test_tables_have_the_columns_of_their_schemas(tmp_path):
     planned(tmp_path, "a")
     save(tmp_path, "a")
     gather(tmp_path)
-    for table, schema in PARTS.items():
+    for table, schema in TABLES.items():
         for path in part_files(tmp_path, table):
             assert pq.read_schema(path).equals(schema)

@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.scenarios.results import query as query_module
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.plan_file import save_plan
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.query import QueryError, query
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.sweep.run import run_scenario
@@ -66,7 +66,7 @@ def test_pandas_reads_a_table_in_one_line(results, table):
 def test_a_run_that_is_still_loose_counts(tmp_path):
     tmp_path.joinpath("out").mkdir()
     store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
-    save_plan(tmp_path / "out", ["a"])
+    save_plan(tmp_path / "out", Plan(runs=["a"]))
     assert query(tmp_path / "out", "SELECT hop_bytes FROM runs").rows == [(3,)]
     assert query(tmp_path / "out", "FROM messages").rows == []
 
@@ -75,16 +75,16 @@ def test_runs_that_are_no_longer_planned_are_not_asked(tmp_path):
     tmp_path.joinpath("out").mkdir()
     for name in "ab":
         store.save_run(tmp_path / "out", {"run_id": name, "hop_bytes": 3})
-    save_plan(tmp_path / "out", ["a", "b"])
+    save_plan(tmp_path / "out", Plan(runs=["a", "b"]))
     assert len(query(tmp_path / "out", "FROM runs").rows) == 2
-    save_plan(tmp_path / "out", ["b"])
+    save_plan(tmp_path / "out", Plan(runs=["b"]))
     assert query(tmp_path / "out", "SELECT run_id FROM runs").rows == [("b",)]
 
 
 def test_parts_that_vanish_while_they_are_read_are_read_again(tmp_path, monkeypatch):
     tmp_path.joinpath("out").mkdir()
     store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
-    save_plan(tmp_path / "out", ["a"])
+    save_plan(tmp_path / "out", Plan(runs=["a"]))
     real, former = query_module.part_files, tmp_path / "out" / "runs" / "part-former.parquet"
     answers = iter([lambda *_: [former]])
     monkeypatch.setattr(query_module, "part_files", lambda *given: next(answers, real)(*given))
@@ -101,7 +101,7 @@ def test_the_command_prints_a_table_or_json(results):
 
 def test_messages_that_were_not_recorded_are_not_counted_as_none_without_a_word(results, tmp_path):
     store.save_run(tmp_path, {"run_id": "a", "hop_bytes": 3})
-    save_plan(tmp_path, ["a"])
+    save_plan(tmp_path, Plan(runs=["a"]))
     said = "hopmap: messages were not recorded: expected messages = true in [replay]\n"
     for folder, sql, stderr in (
         (tmp_path, "SELECT count(*) FROM messages", said),

@@ -5,12 +5,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.plan_file import save_plan
-from hopmap.scenarios.results.store_index import error_of, finished
-from hopmap.scenarios.results.tables import SCHEMA, StoreError
+from hopmap.scenarios.results.gather import gather
+from hopmap.scenarios.results.plan_file import Plan, save_plan
+from hopmap.scenarios.results.stored_runs import error_of, finished, write_loose
+from hopmap.scenarios.results.tables import TABLES, StoreError
 from hopmap.topologies import haec, mesh
 
 
@@ -23,13 +25,26 @@ def folder(tmp_path):
 def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(folder):
     store.save_run(folder, {"run_id": "b", "seed": 1, "node_of": np.array([2, 0, 1])})
     store.save_run(folder, {"run_id": "a", "seed": 2, "hop_bytes": 2**60, "error": "broken"})
-    save_plan(folder, ["b", "not there yet", "a"])
+    save_plan(folder, Plan(runs=["b", "not there yet", "a"]))
     runs = store.load_runs(folder)
     assert runs["run_id"].tolist() == ["b", "a"]
     assert runs["node_of"][0].tolist() == [2, 0, 1]
-    assert [name for name in runs.columns if name != "variant"] == SCHEMA.names
+    assert runs.columns.tolist() == TABLES["runs"].names
     assert finished(folder) == {"a": "broken", "b": None}
     assert runs["hop_bytes"][1] == 2**60
+
+
+def test_a_run_of_another_version_has_nulls_for_what_that_did_not_write(folder):
+    for name in "ab":
+        old = pa.table({"run_id": [name], "seed": pa.array([3], pa.int32()), "gone": [1.5]})
+        write_loose(folder, "runs", name, old)
+    save_plan(folder, Plan(runs=["b", "a"]))
+    for _ in range(2):
+        runs = store.load_runs(folder)
+        assert runs["seed"].tolist() == [3, 3]
+        assert runs["makespan"].isna().all()
+        assert runs.columns.tolist() == TABLES["runs"].names
+        gather(folder)
 
 
 def test_links_know_their_ends_and_kinds(folder):
@@ -99,7 +114,7 @@ def test_a_file_that_is_being_written_is_finished_before_sigterm_ends_the_proces
     """Also where the signal comes to another thread than that which writes."""
     program = (
         "import threading, time\n"
-        "from hopmap.scenarios.results.tables import deaf_to_sigterm\n"
+        "from hopmap.scenarios.results.stored_runs import deaf_to_sigterm\n"
         "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
         "with deaf_to_sigterm():\n"
         "    print('begun', flush=True)\n"

@@ -11,7 +11,7 @@ import pytest
 from fingerprint import fingerprint
 
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.results.stored_runs import finished
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import missing

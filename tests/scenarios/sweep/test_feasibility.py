@@ -10,7 +10,7 @@ from hopmap.scenarios.results.store import load_runs
 from hopmap.scenarios.studies.study import load_study
 from hopmap.scenarios.sweep import ScenarioError, feasibility
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.run import new_traffic
+from hopmap.scenarios.sweep.prepare import new_traffic
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import DATA
 from support.commands import as_json, invoke

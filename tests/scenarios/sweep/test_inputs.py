@@ -14,7 +14,8 @@ from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.sweep import ScenarioError, inputs
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import code_of, plan
-from hopmap.scenarios.sweep.run import run_scenario, save_inputs
+from hopmap.scenarios.sweep.prepare import save_inputs
+from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.slurm import LIST, share_of
 from hopmap.simulator import program_of_traffic, simulate

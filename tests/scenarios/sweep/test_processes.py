@@ -12,12 +12,12 @@ import psutil
 import pytest
 from fingerprint import fingerprint
 
-from hopmap.scenarios.results.store_index import finished
+from hopmap.scenarios.results.stored_runs import finished
 from hopmap.scenarios.sweep import workers
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.scenarios.sweep.workers import WorkerError, share
+from hopmap.scenarios.sweep.workers import WorkerError, Workers, share
 from support import DATA
 from support.commands import failed, invoke
 from support.slow import SHARE
@@ -147,7 +147,7 @@ def test_a_dask_cluster_finds_the_same(undisturbed, tmp_path):
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
-        outcome = sweep(file, results, scheduler=cluster.scheduler_address)
+        outcome = sweep(file, results, workers=Workers(1, cluster.scheduler_address))
     assert outcome.done == RUNS
     assert fingerprint(results) == undisturbed
 
@@ -160,13 +160,13 @@ def test_workers_of_dask_have_one_thread(tmp_path):
         ) as cluster,
         pytest.raises(WorkerError, match="a worker with 2 threads: expected dask worker --nth"),
     ):
-        sweep(write(tmp_path), tmp_path / "out", scheduler=cluster.scheduler_address)
+        sweep(write(tmp_path), tmp_path / "out", workers=Workers(1, cluster.scheduler_address))
 
 
 def test_a_scheduler_file_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "FILE_SECONDS", 0.1)
     with pytest.raises(WorkerError, match=r"gone\.json: no such file after 0\.1 s"):
-        sweep(write(tmp_path), tmp_path / "out", scheduler=str(tmp_path / "gone.json"))
+        sweep(write(tmp_path), tmp_path / "out", workers=Workers(1, str(tmp_path / "gone.json")))
 
 
 def test_a_scheduler_that_is_not_there_is_an_error_of_one_line(tmp_path):
@@ -175,7 +175,7 @@ def test_a_scheduler_that_is_not_there_is_an_error_of_one_line(tmp_path):
         dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}),
         pytest.raises(WorkerError, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler there"),
     ):
-        sweep(write(tmp_path), tmp_path / "out", scheduler="tcp://127.0.0.1:9")
+        sweep(write(tmp_path), tmp_path / "out", workers=Workers(1, "tcp://127.0.0.1:9"))
 
 
 def test_a_worker_with_other_code_does_nothing(tmp_path, monkeypatch):
@@ -188,7 +188,7 @@ def test_a_worker_with_other_code_does_nothing(tmp_path, monkeypatch):
 
 def test_a_worker_that_dies_is_an_error_of_one_line():
     with pytest.raises(WorkerError, match="a worker was lost"):
-        list(share(os._exit, [3, 4], workers=2))
+        list(share(os._exit, [3, 4], Workers(2)))
 
 
 @pytest.mark.slow

@@ -13,12 +13,13 @@ from hopmap.mappers import map_ranks
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store, tables
 from hopmap.scenarios.results.plan_file import read_plan
-from hopmap.scenarios.results.tables import part_files
+from hopmap.scenarios.results.stored_runs import part_files
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.scenarios.sweep.workers import Workers
 from hopmap.simulator import Parameters, Steady, evaluate, lower, simulate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import parse_stencil, save_traffic, traffic_of_stencil
@@ -190,7 +191,7 @@ def test_time_on_links_and_what_collectives_send_are_kept(done):
 
 def test_two_workers_find_the_same(done, tmp_path):
     file, results, _ = done
-    outcome = sweep(file, tmp_path / "out", workers=2)
+    outcome = sweep(file, tmp_path / "out", workers=Workers(2))
     assert not outcome.failed
     pd.testing.assert_frame_equal(
         store.load_runs(tmp_path / "out").drop(columns=TIMES),
