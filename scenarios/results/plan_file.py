@@ -49,11 +49,9 @@ class Plan(BaseModel, frozen=True):
 
     def names(self) -> dict[str, tuple[str, str | None]]:
         """Return variant and topology of every run, None for what its row calls it."""
-        count = len(self.runs)
-        names = zip(
-            self.variant_of or [""] * count, self.topology_of or [None] * count, strict=True
-        )
-        return dict(zip(self.runs, names, strict=True))
+        variants = self.variant_of or [""] * len(self.runs)
+        topologies: list[str | None] = [*self.topology_of] or [None] * len(self.runs)
+        return dict(zip(self.runs, zip(variants, topologies, strict=True), strict=True))
 
 
 def save_plan(folder: Path, plan: Plan) -> None:

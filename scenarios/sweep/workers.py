@@ -44,15 +44,15 @@ class Workers(NamedTuple):
 
     Attributes
     ----------
-    count : int
-        Processes of this machine; one works here.
+    processes : int
+        Of this machine; one works here.
     scheduler : str, optional
         Address of a Dask scheduler, whose workers do it in place of those.
     begin : callable, optional
         What every process of this machine calls first, to say what it compiles.
     """
 
-    count: int = 1
+    processes: int = 1
     scheduler: str | None = None
     begin: Callable[[], None] | None = None
 
