@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.mappers import mapper_named, mapper_source
 from hopmap.plugins import VARIABLE, load_entry_points
-from hopmap.scenarios.sweep.slurm import write_slurm_array
+from hopmap.scenarios.sweep.workers import write_slurm_array
 from hopmap.topologies import MappingError, topology_from_spec
 from support.commands import hopmap, invoke
 

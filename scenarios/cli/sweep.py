@@ -123,8 +123,7 @@ def run(
     from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs
     from hopmap.scenarios.sweep.run import missing, run_scenario
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
-    from hopmap.scenarios.sweep.slurm import share_of, write_slurm_array
-    from hopmap.scenarios.sweep.workers import Workers
+    from hopmap.scenarios.sweep.workers import Workers, share_of, write_slurm_array
 
     if tasks is not None and not slurm_array:
         raise typer.BadParameter("--tasks: expected --slurm-array with it")

@@ -97,8 +97,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
 
 def usable_network(run: Run) -> Topology:
     """Return a run's network less the nodes of other jobs, with what they send on its links."""
-    settings = run.settings if run.others else ()
-    return _usable(run.topology, run.network, settings, run.others, run.others_digest)
+    return _usable(run.topology, run.network, run.settings, run.others, run.others_digest)
 
 
 @lru_cache(maxsize=8)

@@ -44,44 +44,28 @@ class Run:
 
     Attributes
     ----------
-    trace : Source
-        Where traffic and program come from.
-    digest : str
-        Hash of the trace's content.
-    topology, mapper : str
-        Spec and pipeline.
-    seed : int
-        Of the mapper.
+    trace, digest : Source, str
+        Where traffic and program come from, and the hash of its content.
+    topology, network : str
+        Spec, and the hash of its file; empty where it has none.
+    mapper, mapping : str
+        Pipeline, and the hash of the file of a mapping that it starts from; empty where none does.
     engine : str or None
         Engine of the replay; None measures only.
-    steps : int or None
-        Time steps replayed of a benchmark; None for all.
+    steps, rounds : int or None
+        Time steps replayed of a benchmark, None for all; rounds of a file of traffic.
     settings : tuple of (str, str or float)
         Parameters of network and model, sorted.
-    variant : str
-        What reports call those of them that vary; no part of the hash.
-    messages : bool
-        Whether to keep when each message was sent and delivered.
-    exact : bool
-        Whether to replay all steps of a long run.
-    network : str
-        Hash of the topology's file; empty where it has none.
-    rounds : int or None
-        Rounds in which a file of traffic is replayed.
-    expanded : bool
-        Whether the traffic that is mapped has the messages of collectives.
+    messages, exact : bool
+        Whether to keep when each message was sent, and to replay all steps of a long run.
+    expanded, spread : bool
+        Whether what collectives send is mapped, and ranks are spread as evenly as nodes have room.
     repeat : int or None
         How often it is replayed with noise besides.
-    spread : bool
-        Whether ranks are spread as evenly as nodes have room.
-    called : str
-        What tables and reports call the topology: a file by its place beside the scenario.
-    mapping : str
-        Hash of the file that holds the mapping; empty where a mapper makes it.
-    mapper_called : str
-        What tables and reports call the mapper: a file by its place beside the scenario.
     others, others_digest : str
         The file of other jobs that run beside it, and its hash; empty where it is alone.
+    called, mapper_called, variant : str
+        What reports call topology, mapper and parameters that vary; no part of the hash.
     """
 
     trace: Source

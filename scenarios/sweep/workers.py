@@ -1,6 +1,7 @@
-"""Work done here, shared by processes of this machine, or by a Dask cluster.
+"""Who does the runs: this process, several of this machine, a Dask cluster, or a Slurm job array.
 
-Whoever does it has the interface of `concurrent.futures`.
+Processes and clusters have the interface of `concurrent.futures`. Each task of an array does its
+share of what is missing, with no more than a shell.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import shlex
 import signal
 import sys
 import time
@@ -20,6 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 from hopmap.errors import HopmapError
 from hopmap.extras import needs
 from hopmap.plugins import add_plugin, plugins
+from hopmap.traces.safety.atomic_files import replacing
+
+from . import ScenarioError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,6 +35,9 @@ FILE_SECONDS = 30.0
 """Seconds that a Dask scheduler has to write its file."""
 BATCHES, BATCH = 64, 16
 """Tasks that a Dask cluster gets at least where there are as many runs; most runs in one."""
+SCRIPT, LIST = "slurm-array.sh", "slurm-array.txt"
+TASKS = 100
+"""Tasks of an array at most, unless told."""
 LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
 """What executors raise when a worker is gone, or the scheduler."""
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
@@ -194,3 +202,71 @@ def _start(parent: int, begin: Callable[[], None] | None) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(1)
+
+
+def write_slurm_array(
+    results: Path,
+    run_ids: Sequence[str],
+    words: Sequence[str],
+    tasks: int | None = None,
+    workers: int = 1,
+) -> Path:
+    """Write the list of runs to do and the script that does them; return the script.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of results, which all nodes see.
+    run_ids : sequence of str
+        What is missing; dealt out by turns.
+    words : sequence of str
+        Arguments of ``hopmap run`` that name scenario and folder.
+    tasks : int, optional
+        Of the array; at most one a run.
+    workers : int
+        Processes of each task, and processors that it asks for.
+    """
+    if not run_ids:
+        raise ScenarioError(f"{results}: no runs are missing: nothing for a job array to do")
+    count = min(tasks or TASKS, len(run_ids))
+    loaded = [word for plugin in plugins() for word in ("--plugin", plugin)]
+    command = shlex.join([sys.executable, "-m", "hopmap", *loaded, "run", *words])
+    each = f" --workers {workers}" if workers > 1 else ""
+    script = f"""#!/bin/bash
+# {len(run_ids)} runs of {LIST} in {count} tasks, written by hopmap run --slurm-array.
+# Add what your site wants (partition, time, account, modules), then: sbatch {SCRIPT}
+# Exit code 3 of a task: some of its runs failed, the others are stored.
+#SBATCH --job-name=hopmap
+#SBATCH --array=0-{count - 1}
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task={workers}
+#SBATCH --output={_quoted(results / "slurm-%a.out")}
+exec {command} --share "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
+"""
+    with replacing(results / LIST) as partial:
+        partial.write_text("".join(f"{run_id}\n" for run_id in run_ids))
+    path = results / SCRIPT
+    with replacing(path) as partial:
+        partial.write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+def share_of(results: Path, share: str) -> list[str]:
+    """Return the runs of a share "I/N": every N-th of the list, from the I-th, counted from 0."""
+    first, slash, every = share.partition("/")
+    if not (slash and first.isdecimal() and every.isdecimal() and int(first) < int(every)):
+        raise ScenarioError(f"--share {share}: expected I/N, I from 0 to N - 1, like 0/4")
+    try:
+        run_ids = (results / LIST).read_text().split()
+    except OSError:
+        raise ScenarioError(
+            f"--share {share}: no {results / LIST}: expected the list of --slurm-array"
+        ) from None
+    return run_ids[int(first) :: int(every)]
+
+
+def _quoted(path: Path) -> str:
+    """Quote a path for a comment of sbatch, where a shell's quotes count but % is a field."""
+    text = str(path.parent).replace("%", "%%") + f"/{path.name}"
+    return f'"{text}"' if " " in text else text

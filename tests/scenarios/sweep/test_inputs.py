@@ -17,7 +17,7 @@ from hopmap.scenarios.sweep.plan import code_of, plan
 from hopmap.scenarios.sweep.prepare import save_inputs
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.scenarios.sweep.slurm import LIST, share_of
+from hopmap.scenarios.sweep.workers import LIST, share_of
 from hopmap.simulator import program_of_traffic, simulate
 from hopmap.simulator.programs.from_source import COLLECTIVES, traffic_of_source
 from hopmap.topologies import mesh

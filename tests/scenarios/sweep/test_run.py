@@ -140,9 +140,9 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     ]
     fast, slow = runs["makespan"][4:]
     assert fast < slow
-    _, labels, _, settings, *_ = read_plan(tmp_path / "out")
-    assert set(labels) == {"", "radio fast", "radio slow"}
-    assert settings["radio slow"]["link.wireless.bandwidth"] == 1e6
+    planned = read_plan(tmp_path / "out")
+    assert set(planned.variant_of) == {"", "radio fast", "radio slow"}
+    assert planned.variants["radio slow"]["link.wireless.bandwidth"] == 1e6
 
 
 def test_long_runs_are_extrapolated_unless_the_scenario_says_exact(tmp_path, monkeypatch):
@@ -384,3 +384,9 @@ def test_a_study_of_traffic_that_is_mostly_collectives_says_so(tmp_path):
         assert ("Collectives of is.S.4 send more" in page) == hinted
         if how == "auto":
             assert "with what collectives of is.S.4 send" in page
+
+
+def test_mappers_see_the_links_as_the_scenario_sets_them(tmp_path):
+    file = write(tmp_path, more='[parameters]\n"link.bandwidth" = "1 GB/s"\n')
+    for run in plan(load_scenario(file), tmp_path):
+        assert {kind.bandwidth for kind in measure_module.usable_network(run).kinds} == {1e9}
