@@ -17,9 +17,9 @@ from .otf2.totals import read_traffic as read_traffic
 from .otf2.write import write_trace as write_trace
 from .pair_counts import read_pair_counts as read_pair_counts
 from .pair_counts import write_pair_counts as write_pair_counts
-from .patterns.hypergraph import Hypergraph as Hypergraph
-from .patterns.hypergraph import partition_hypergraph as partition_hypergraph
+from .patterns.spmv import Hypergraph as Hypergraph
 from .patterns.spmv import hypergraph_of as hypergraph_of
+from .patterns.spmv import partition_hypergraph as partition_hypergraph
 from .patterns.spmv import pattern_of as pattern_of
 from .patterns.spmv import read_pattern as read_pattern
 from .patterns.spmv import spmv_traffic as spmv_traffic

@@ -10,7 +10,7 @@ from random import Random
 import fuzz_mutators as mutate
 from fuzz_traces import SETTINGS
 
-from hopmap.traces.foreign.dumpi.layouts import NAMES as NUMBERS
+from hopmap.traces.foreign.dumpi.rank import NAMES as NUMBERS
 
 NAMES = ("goal", "goal-binary", "liballprof", "dumpi", "paraver", "tit")
 _GOAL = """num_ranks 4

@@ -60,7 +60,7 @@ def test_opening_traffic_imports_no_reader_of_another_format(tmp_path):
     )
     loaded = {name.removeprefix("hopmap.traces.") for name in done.stdout.split()}
     readers = {name for name in loaded if name.partition(".")[0] in READERS}
-    own = {"formats", "formats.files", "formats.metadata", "formats.tables"}
+    own = {"formats", "formats.files", "formats.tables"}
     assert readers == own
 
 

@@ -21,8 +21,8 @@ from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import Kind, Trace, TraceError
 
 from .fold import fold
-from .grids import Dims, coordinates, families, place_name, places
 from .groups import Group, Refused, Told
+from .partners import Dims, coordinates, families, place_name, places
 from .steps import NUMBERS, Steps, Word, folded_of, steps_of
 from .value_models import Known
 

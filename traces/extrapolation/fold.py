@@ -1,6 +1,6 @@
 """Fold a recorded trace: find what each rank repeats, and list it once.
 
-Calls are words (`event_tokens.py`), and loops the tandem repeats of a rank's words (`repeats.py`).
+Calls are words (`event_tokens.py`), and loops the tandem repeats of a rank's words (`reduced`).
 Collectives need care: which calls of ranks are one is told by counting, so a loop that holds some
 has to be one of all ranks. So, first, loops without collectives are found rank by rank. Then the
 stretches between blocking collectives of all ranks are words of the whole run, equal if they are
@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from hopmap.traces.folded import Folded, Recorded
 from hopmap.traces.trace import Kind, Records, Spans, Trace, TraceError
 
-from .event_tokens import Words, requests_of, words_of
-from .repeats import Reduced, mixed, reduced
+from .event_tokens import Reduced, Words, mixed, reduced, requests_of, words_of
 
 Ints = NDArray[np.int64]
 NO_LOOPS = np.zeros((0, 3), dtype=np.int64)

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from hopmap.traces.trace import Kind
 
-from .grids import Dims
+from .event_tokens import mixed
 from .growth import Line, Part, matched
-from .partners import Place, fitting
-from .repeats import mixed
+from .partners import Dims, Place, fitting
 from .steps import LOOP, NUMBERS, Steps, Word
 from .value_models import Known, Unknown, counted_at, size_at, tag_at, trips_at
 

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from hopmap.traces.sources import FileSource
 from hopmap.traces.trace import Trace, TraceError
 
-from .files import read_start
+from .text import read_start
 
 START = 1 << 16  # bytes of a file that are looked at
 

@@ -1,4 +1,4 @@
-"""Files of text whose lines are fields, most of them numbers."""
+"""Files of other tools, read whole, and text whose lines are fields, most of them numbers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,47 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
-from .files import read_whole
+
+def read_whole(file: Path, per_byte: int) -> bytes:
+    """Read a file.
+
+    Parameters
+    ----------
+    per_byte : int
+        Bytes of memory that a byte of it takes at least, once it is understood.
+
+    Raises
+    ------
+    TraceError
+        It cannot be read.
+    OutOfMemoryError
+        It does not fit.
+    """
+    try:
+        size = file.stat().st_size
+        require_memory(per_byte * size, f"{file}: {size:,} bytes", "take fewer ranks or steps")
+        return file.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
+
+
+def read_start(file: Path, size: int) -> bytes:
+    """Read the first bytes of a file.
+
+    Raises
+    ------
+    TraceError
+        It cannot be read.
+    """
+    try:
+        with file.open("rb") as stream:
+            return stream.read(size)
+    except OSError as error:
+        raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
+
 
 Ints = NDArray[np.int64]
 _REAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -127,11 +127,11 @@ def _reader(suffix: str) -> Callable[[Path], Traffic]:
 
         return read_mtx
     if suffix == ".graph":
-        from .metis import read_metis
+        from .graphs import read_metis
 
         return read_metis
     if suffix == ".grf":
-        from .scotch import read_scotch
+        from .graphs import read_scotch
 
         return read_scotch
     if suffix == ".prof":
@@ -148,11 +148,11 @@ def _writer(suffix: str) -> Callable[[Path, Traffic], None] | None:
 
         return write_mtx
     if suffix == ".graph":
-        from .metis import write_metis
+        from .graphs import write_metis
 
         return write_metis
     if suffix == ".grf":
-        from .scotch import write_scotch
+        from .graphs import write_scotch
 
         return write_scotch
     return _TABLES[suffix][1] if suffix in _TABLES else None

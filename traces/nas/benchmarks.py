@@ -11,8 +11,9 @@ from hopmap.traces.sources import BENCHMARK_NAME, Source
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 
-from . import bt, cg, ep, ft, is_, lu, mg, sp
+from . import cg, ep, ft, is_, lu, mg
 from .skeleton import Benchmark
+from .sp_bt import BT_BENCHMARK, SP_BENCHMARK
 
 _ALL: tuple[Benchmark[Any], ...] = (
     lu.BENCHMARK,
@@ -20,8 +21,8 @@ _ALL: tuple[Benchmark[Any], ...] = (
     mg.BENCHMARK,
     is_.BENCHMARK,
     ep.BENCHMARK,
-    sp.BENCHMARK,
-    bt.BENCHMARK,
+    SP_BENCHMARK,
+    BT_BENCHMARK,
     ft.BENCHMARK,
 )
 BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}

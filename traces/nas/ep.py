@@ -14,8 +14,7 @@ from hopmap.traces.calls import Call
 from hopmap.traces.folded import Parts
 from hopmap.traces.trace import TraceError
 
-from .call_tables import after, begin, everyone
-from .skeleton import Benchmark, parameters_of
+from .skeleton import Benchmark, after, begin, everyone, parameters_of
 
 # Class: logarithm of the number of pairs of random numbers (m).
 CLASSES = {"S": 24, "W": 25, "A": 28, "B": 30, "C": 32, "D": 36, "E": 40}

@@ -23,8 +23,7 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .call_tables import after, bcast, everyone, reduce
-from .skeleton import Benchmark, log2_of, parameters_of, steps_of
+from .skeleton import Benchmark, after, bcast, everyone, log2_of, parameters_of, reduce, steps_of
 
 Table = NDArray[np.void]
 

@@ -19,8 +19,19 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts
 from hopmap.traces.trace import TraceError
 
-from .call_tables import Row, after, begin, everyone, listed, reduce
-from .skeleton import Benchmark, Ints, log2_of, parameters_of, steps_of
+from .skeleton import (
+    Benchmark,
+    Ints,
+    Row,
+    after,
+    begin,
+    everyone,
+    listed,
+    log2_of,
+    parameters_of,
+    reduce,
+    steps_of,
+)
 
 # Class: logarithms of the number of keys, of their range, of the number of buckets; ranks.
 CLASSES = {

@@ -19,8 +19,7 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .call_tables import after, begin, everyone
-from .skeleton import Benchmark, Ints, parameters_of, steps_of
+from .skeleton import Benchmark, Ints, after, begin, everyone, parameters_of, steps_of
 
 # Class: grid edge n and time steps (itmax).
 CLASSES = {

@@ -21,8 +21,19 @@ from hopmap.traces.calls import Call
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .call_tables import Row, after, begin, everyone, listed, reduce
-from .skeleton import Benchmark, Ints, log2_of, parameters_of, steps_of
+from .skeleton import (
+    Benchmark,
+    Ints,
+    Row,
+    after,
+    begin,
+    everyone,
+    listed,
+    log2_of,
+    parameters_of,
+    reduce,
+    steps_of,
+)
 
 Flags = NDArray[np.bool_]
 

@@ -20,7 +20,6 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.safety.memory import require_memory
 
-from .call_tables import after, bcast, everyone, reduce
 from .multipartition import (
     FACE_BYTES,
     Layout,
@@ -30,7 +29,7 @@ from .multipartition import (
     pairs,
     partners,
 )
-from .skeleton import Benchmark, Ints
+from .skeleton import Benchmark, Ints, after, bcast, everyone, reduce
 
 Floats = NDArray[np.float64]
 Table = NDArray[np.void]
@@ -50,7 +49,7 @@ BYTES_PER_MESSAGE = 280
 
 
 def benchmark_of(solver: Solver, about: str | None) -> Benchmark[Layout]:
-    """Put a solver's benchmark together; `about` is the docstring of its file.
+    """Put a solver's benchmark together; `about` describes it.
 
     Its folded trace takes 12 kB times p a rank, whatever the number of steps.
     """

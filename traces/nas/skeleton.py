@@ -1,10 +1,13 @@
-"""What NAS generators share: the way from a benchmark's parts to traffic and traces, and checks.
+"""What NAS generators share: the way from a benchmark's parts to traffic and traces.
 
 A benchmark says who is where, who sends what to whom, and the calls of one rank after the other;
 `Benchmark` makes everything else of that. The compute model is the same for all:
 operations as NPB counts them for the benchmark's Mop/s figure (floating-point ones; IS: keys
 ranked; EP: random numbers), shared out over the phases of the program, at a rate per rank. What
 NPB leaves out of its count (start-up, matrix or key generation, verification) costs nothing.
+
+Tables of calls that several programs are made of stand here, too: messages, collectives, the
+beginning.
 """
 
 from __future__ import annotations
@@ -16,11 +19,62 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.traces.calls import trace_of_calls, with_requests
+from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
 from hopmap.traces.folded import Folded, Parts, folded_of_calls, once, written_out
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic
+
+Row = tuple[Call, int, int, int]
+
+
+def listed(rows: list[Row]) -> NDArray[np.void]:
+    """Make a table of calls given as (call, peer, tag, size); the oldest request is waited for."""
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    call, peer, tag, size = columns.T
+    waits = call == Call.WAIT
+    request = np.where(waits, np.cumsum(waits) - 1 - np.cumsum(call == Call.IRECV), -1)
+    return calls(
+        call.astype(np.uint8), len(columns), peer=peer, tag=tag, size=size, request=request
+    )
+
+
+def everyone(call: Call, ranks: int, size: int = 0, comm: int = 0) -> NDArray[np.void]:
+    """One collective in which each rank sends `size` bytes to each, or reduces them for all."""
+    return calls(call, size=size * ranks, received=size * ranks, comm=comm)
+
+
+def bcast(rank: int, ranks: int, size: int, comm: int = 0) -> NDArray[np.void]:
+    """One broadcast from rank 0."""
+    sent = size * ranks if rank == 0 else 0
+    return calls(Call.BCAST, peer=0, size=sent, received=size, comm=comm)
+
+
+def reduce(rank: int, ranks: int, size: int, comm: int = 0) -> NDArray[np.void]:
+    """One reduction to rank 0."""
+    received = size * ranks if rank == 0 else 0
+    return calls(Call.REDUCE, peer=0, size=size, received=received, comm=comm)
+
+
+def begin(
+    rank: int, ranks: int, bcasts: Sequence[int], *before_them: NDArray[np.void]
+) -> list[NDArray[np.void]]:
+    """How most programs begin: MPI_Init, rank and size, and their input by broadcasts."""
+    return [
+        everyone(Call.INIT, ranks),
+        calls(Call.COMM_RANK),
+        calls(Call.COMM_SIZE),
+        *before_them,
+        *[bcast(rank, ranks, size) for size in bcasts],
+    ]
+
+
+def after(seconds: float, table: NDArray[np.void]) -> NDArray[np.void]:
+    """Put computation before the first call."""
+    table = table.copy()
+    table["before"][:1] += seconds
+    return table
+
 
 Ints = NDArray[np.int64]
 P = TypeVar("P")  # a class on a number of ranks

@@ -242,7 +242,7 @@ def reading_in_shares(
     libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
     amount of memory. The limits are far beyond what any sound archive of that size needs.
     """
-    from . import chunk_kernels  # noqa: F401 - compiled here, since the child must not
+    from . import state_kernels  # noqa: F401 - compiled here, since the child must not
 
     anchor = find_archive(path)
     expect_anchor(anchor)

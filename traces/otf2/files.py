@@ -101,7 +101,7 @@ def is_complete(file: Path, chunk_size: int) -> bool:
     chunk_size : int
         Bytes; every chunk but the last fills them.
     """
-    from .chunk_kernels import leads_to_the_end
+    from .state_kernels import leads_to_the_end
 
     size = file.stat().st_size
     start = max(size - 1, 0) // chunk_size * chunk_size

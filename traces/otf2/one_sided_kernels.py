@@ -18,7 +18,6 @@ from numba import types
 from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import NO_OPERATION, Kind
 
-from .pointer_kernels import carray, load_int32, load_int64, store
 from .read_kernels import EVENTS, ONE_SIDED, count, record
 from .state_kernels import (
     COMMON,
@@ -32,9 +31,13 @@ from .state_kernels import (
     U64,
     UNDEFINED,
     WINDOW,
+    carray,
     fail,
+    load_int32,
+    load_int64,
     partner_of,
     row_of,
+    store,
 )
 from .total_kernels import note_time
 

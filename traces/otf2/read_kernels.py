@@ -22,8 +22,6 @@ from numba import types
 from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import NO_OPERATION, Kind, Span
 
-from .counter_kernels import counters
-from .pointer_kernels import carray, load_int32, load_int64, load_uint8, store
 from .state_kernels import (
     BACKWARDS,
     COMMON,
@@ -41,10 +39,16 @@ from .state_kernels import (
     U32,
     U64,
     UNDEFINED,
+    carray,
     communicator_row,
+    counters,
     fail,
+    load_int32,
+    load_int64,
+    load_uint8,
     partner_of,
     row_of,
+    store,
 )
 from .total_kernels import TOTALS
 

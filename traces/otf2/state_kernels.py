@@ -1,20 +1,33 @@
-"""What the compiled callbacks share: their state, what they may find wrong, who is meant by what.
+"""What the compiled callbacks share: their state, plain addresses, and what they may find wrong.
 
 A callback gets a record of `STATE` as its user data. Columns and tables are passed as addresses,
-because a C callback has nowhere else to keep an array.
+because a C callback has nowhere else to keep an array, and numba has no type for "an array
+somewhere": a few intrinsics say what the pointer arithmetic of C would.
+
+Callbacks that only count are one for each kind of event, since libotf2 does not say of which kind
+the event is that it calls a callback for. numba would compile these 84 one by one, at 34
+milliseconds each; all in one module of machine code they take some 30 in every process, less than
+to load them from numba's cache.
 """
-# Compiled code: numba infers the types.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
+from llvmlite import binding, ir
+from numba import carray as carray  # type: ignore[attr-defined]
 from numba import types
+from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
+from numpy.typing import NDArray
 
-from hopmap.compilation import subroutine
+from hopmap.compilation import njit, subroutine
 
-from .pointer_kernels import load_int32, load_int64, load_uint32
+# Compiled code: numba infers the types.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+
 
 _ADDRESSES = (
     # columns of the events, columns of the records
@@ -114,3 +127,157 @@ def partner_of(state, position, row, rank):
         fail(state, PARTNER, position, rank)
         return np.int32(-1)
     return load_int32(state.members, load_int64(state.start, row) + np.int64(rank))
+
+
+def _loader(loaded: Any) -> Any:
+    @intrinsic
+    def load(_typing_context: Any, _address: Any, _index: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            address, index = arguments
+            pointer = builder.inttoptr(address, context.get_value_type(loaded).as_pointer())
+            return builder.load(builder.gep(pointer, [index]))
+
+        return loaded(types.uint64, types.int64), generate
+
+    return load
+
+
+load_int32 = _loader(types.int32)
+load_uint32 = _loader(types.uint32)
+load_int64 = _loader(types.int64)
+load_uint8 = _loader(types.uint8)
+load_float64 = _loader(types.float64)
+
+
+@intrinsic
+def store(_typing_context: Any, _address: Any, _index: Any, value: Any) -> Any:
+    """Store a value of any scalar type as element `index` of the array at `address`."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        address, index, stored = arguments
+        pointer = builder.inttoptr(address, stored.type.as_pointer())
+        builder.store(stored, builder.gep(pointer, [index]))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.int64, value), generate
+
+
+def caller(*argument_types: Any) -> Any:
+    """Make an intrinsic that calls the C function at an address; it returns an int32.
+
+    Parameters
+    ----------
+    *argument_types
+        numba types of the arguments, wide enough to need no extension (32 or 64 bits).
+    """
+
+    @intrinsic
+    def call(_typing_context: Any, _address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            address, packed = values
+            converted = [
+                context.cast(builder, builder.extract_value(packed, place), given, wanted)
+                for place, (given, wanted) in enumerate(
+                    zip(signature.args[1].types, argument_types, strict=True)
+                )
+            ]
+            prototype = ir.FunctionType(ir.IntType(32), [value.type for value in converted])
+            return builder.call(builder.inttoptr(address, prototype.as_pointer()), converted)
+
+        return types.int32(types.uint64, arguments), generate
+
+    return call
+
+
+_HEADER = 18  # bytes: mark, byte order, numbers of the first and the last event
+_LITTLE_ENDIAN = ord("B")  # the other is "#"
+_END_OF_CHUNK, _END_OF_FILE, _TIMESTAMP = 0, 2, 5
+_LONG_LENGTH = 255  # instead of a length: eight bytes of length follow
+
+# Enter, Leave, MpiIsendComplete, MpiIrecvRequest, MpiRequestTest, MpiRequestCancelled, OmpFork,
+# OmpTaskCreate, OmpTaskSwitch, OmpTaskComplete: their one number stands there without a length
+# before it, and its own first byte is a length, or 255 for "undefined" with nothing behind it.
+# Definitions have neither these nor time stamps: the same numbers mean other records there.
+_SINGLE_NUMBER = np.zeros(256, dtype=np.bool_)
+_SINGLE_NUMBER[[12, 13, 16, 17, 20, 21, 24, 28, 29, 30]] = True
+
+
+@njit
+def leads_to_the_end(chunk: NDArray[np.uint8], has_events: bool) -> bool:
+    """Whether the records of a chunk lead to the mark that ends a file."""
+    size = np.int64(len(chunk))
+    place = np.int64(_HEADER)
+    while place < size:
+        mark = chunk[place]
+        place += 1
+        if mark == _END_OF_FILE:
+            return True
+        if mark == _END_OF_CHUNK:
+            return False
+        if has_events and mark == _TIMESTAMP:
+            place += 8
+            continue
+        if place >= size:
+            return False
+        length = np.int64(chunk[place])
+        place += 1
+        if length == _LONG_LENGTH and has_events and _SINGLE_NUMBER[mark]:
+            length = np.int64(0)
+        elif length == _LONG_LENGTH:
+            if place + 8 > size:
+                return False
+            length = np.int64(0)
+            for digit in range(8):
+                at = 7 - digit if chunk[1] == _LITTLE_ENDIAN else digit
+                length = length * 256 + np.int64(chunk[place + at])
+            if length < 0 or length > size:
+                return False
+            place += 8
+        place += length
+    return False
+
+
+_LONG, _INT = ir.IntType(64), ir.IntType(32)
+_BYTES = ir.IntType(8).as_pointer()
+# Location, time, position, user data, attributes; what follows may be left alone.
+_CALLBACK = ir.FunctionType(_INT, [_LONG, _LONG, _LONG, _BYTES, _BYTES])
+
+
+@cache
+def counters(number: int, counts_at: int, first_at: int, latest_at: int) -> tuple[int, ...]:
+    """Return the addresses of so many callbacks; the n-th adds 1 to element n of the counts.
+
+    Each keeps the first and the latest time as well.
+
+    Parameters
+    ----------
+    number : int
+    counts_at, first_at, latest_at : int
+        Where in the user data, in bytes, the address of the counts (int64) and both times (uint64)
+        stand.
+    """
+    module = ir.Module()
+    for n in range(number):
+        function = ir.Function(module, _CALLBACK, f"count_{n}")
+        build = ir.IRBuilder(function.append_basic_block())
+        field = build.gep(function.args[3], [_LONG(counts_at)])
+        counts = build.load(build.bitcast(field, _LONG.as_pointer()))
+        counter = build.gep(build.inttoptr(counts, _LONG.as_pointer()), [_LONG(n)])
+        build.store(build.add(build.load(counter), _LONG(1)), counter)
+        for place, order in ((first_at, "<"), (latest_at, ">")):
+            field = build.gep(function.args[3], [_LONG(place)])
+            field = build.bitcast(field, _LONG.as_pointer())
+            known, time = build.load(field), function.args[1]
+            beyond = build.icmp_unsigned(order, time, known)
+            build.store(build.select(beyond, time, known), field)
+        build.ret(_INT(0))
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(opt=1)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
+    engine.finalize_object()
+    _engines.append(engine)
+    return tuple(engine.get_function_address(f"count_{n}") for n in range(number))
+
+
+_engines: list[binding.ExecutionEngine] = []  # the code lives as long as these

@@ -9,7 +9,6 @@ from numba import types
 
 from hopmap.compilation import subroutine
 
-from .pointer_kernels import carray, load_int64, store
 from .state_kernels import (
     COLLECTIVE_TOTAL,
     COMMON,
@@ -24,9 +23,12 @@ from .state_kernels import (
     U32,
     U64,
     UNDEFINED,
+    carray,
     communicator_row,
     fail,
+    load_int64,
     partner_of,
+    store,
 )
 
 

@@ -20,7 +20,7 @@ from numba.np.numpy_support import from_dtype
 from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import Kind
 
-from .pointer_kernels import caller, carray, load_float64, load_int32, load_int64, load_uint8
+from .state_kernels import caller, carray, load_float64, load_int32, load_int64, load_uint8
 
 # libotf2's function for each kind, in the order of `Kind`.
 WRITERS = (

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.traces.formats.metadata import MOST_DIMENSIONS
+from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.sources import Source
 from hopmap.traces.trace import TraceError

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.formats.metadata import MOST_DIMENSIONS
+from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 

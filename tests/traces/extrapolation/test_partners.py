@@ -2,8 +2,7 @@
 
 import pytest
 
-from hopmap.traces.extrapolation.grids import coordinates
-from hopmap.traces.extrapolation.partners import Partner, Place
+from hopmap.traces.extrapolation.partners import Partner, Place, coordinates
 
 
 @pytest.mark.parametrize(

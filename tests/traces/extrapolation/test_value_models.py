@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.traces.extrapolation.grids import coordinates
-from hopmap.traces.extrapolation.partners import Place
+from hopmap.traces.extrapolation.partners import Place, coordinates
 from hopmap.traces.extrapolation.value_models import Known, Unknown, size_at
 
 PLACES = [Place(dims, coordinates(dims), 1) for dims in ((4, 4), (8, 8))]

@@ -19,9 +19,8 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas.bt import BT
 from hopmap.traces.nas.multipartition import multipartition, partners
-from hopmap.traces.nas.sp import SP
+from hopmap.traces.nas.sp_bt import BT, SP
 from support import about
 
 RECORDED = ["sp.S.9", "bt.S.9", "bt.S.16"]

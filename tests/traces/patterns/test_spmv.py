@@ -16,7 +16,7 @@ from hopmap.traces import (
     read_pattern,
     spmv_traffic,
 )
-from hopmap.traces.patterns import hypergraph
+from hopmap.traces.patterns import spmv
 
 MODELS = ["row-net", "column-net"]
 
@@ -126,7 +126,7 @@ def test_the_partitioner_counts_the_same_volume_and_keeps_its_balance(model):
     block = partition_hypergraph(graph, 8)
     load = np.bincount(block, graph.weight)
     assert load.max() <= 1.03 * np.ceil(graph.weight.sum() / 8)
-    _, initializer = hypergraph._mtkahypar()
+    _, initializer = spmv._mtkahypar()
     context = initializer.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
     context.set_partitioning_parameters(8, 0.03, mtkahypar.Objective.KM1)
     theirs = initializer.create_hypergraph(context, 400, 400, nets(graph))

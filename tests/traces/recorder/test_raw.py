@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 
 from hopmap.traces import Collective, Kind, TraceError
+from hopmap.traces.recorder.build import prototypes, wrappers_text
 from hopmap.traces.recorder.merge import trace_of
-from hopmap.traces.recorder.numbers import COUNTS, HEADER, MAGIC, PAGE, PART, RECORD, VERSION, Extra
 from hopmap.traces.recorder.outcome import collectives_of, finish
-from hopmap.traces.recorder.raw import read_processes
-from hopmap.traces.recorder.wrappers import prototypes, wrappers_text
+from hopmap.traces.recorder.raw import (
+    COUNTS,
+    HEADER,
+    MAGIC,
+    PAGE,
+    PART,
+    RECORD,
+    VERSION,
+    Extra,
+    read_processes,
+)
 from support.recorded_runs import told
 
 SEND, RECV, WAITALL, ALLTOALLV = range(4)

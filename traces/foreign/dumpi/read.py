@@ -1,23 +1,62 @@
-"""Read DUMPI traces. Requests are known, and so is what MPI_Test and MPI_Waitany found."""
+"""Read DUMPI traces: a file a rank, and a meta file that names them.
+
+Requests are known, and so is what MPI_Test and MPI_Waitany found.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 
 from hopmap.traces.foreign.recognition import Recording
+from hopmap.traces.foreign.text import read_whole
 from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
 from hopmap.traces.matching import Messages, matched
-from hopmap.traces.trace import Trace
+from hopmap.traces.trace import Trace, TraceError
 
-from .collectives import collectives_of
-from .communicators import members_of
-from .handles import made_by
-from .layouts import NAMES
-from .messages import messages_of
-from .meta import files_of_meta, is_meta
-from .rank import is_dumpi, read_rank, times
+from .calls import collectives_of, messages_of
+from .communicators import made_by, members_of
+from .rank import NAMES, is_dumpi, read_rank, times
+
+_META = re.compile(rb"^(hostname|numprocs|username|startime|fileprefix|version)=", re.MULTILINE)
+
+
+def is_meta(start: bytes) -> bool:
+    """Whether a file that begins like this names the files of a run."""
+    return len(start) < 1 << 14 and {b"numprocs", b"fileprefix"} <= set(_META.findall(start))
+
+
+def files_of_meta(meta: Path) -> tuple[Path, ...]:
+    """Return the files of all ranks that a meta file names.
+
+    Raises
+    ------
+    TraceError
+        Values that make no sense, or files that are missing.
+    """
+    lines = (
+        line.partition("=") for line in read_whole(meta, 1).decode("utf-8", "replace").splitlines()
+    )
+    values = {key.strip(): value.strip() for key, _, value in lines}
+    count, prefix = values["numprocs"], Path(values["fileprefix"]).name
+    if not re.fullmatch("[0-9]{1,8}", count) or not 0 < int(count) <= 2**24:
+        raise TraceError(f"{meta}: numprocs={count[:40]}: expected a number of ranks")
+    files = {}
+    for file in meta.parent.iterdir():
+        match = re.fullmatch(re.escape(prefix) + r"-(\d+)\.bin", file.name)
+        if match:
+            files[int(match[1])] = file
+    for rank in range(int(count)):
+        if rank not in files:
+            raise TraceError(f"{meta}: {prefix}-{rank:04}.bin of {count} ranks is not beside it")
+    if len(files) > int(count):
+        raise TraceError(
+            f"{meta}: numprocs={count}, and {len(files)} files {prefix}-*.bin are beside it: "
+            "expected as many"
+        )
+    return tuple(files[rank] for rank in range(int(count)))
 
 
 class DumpiSource(Recording):

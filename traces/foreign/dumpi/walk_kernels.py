@@ -47,7 +47,7 @@ def walk(
     at : int
         Where the first call begins.
     layouts : ndarray(uint8, shape=(functions, length))
-        Letters of each function's arguments, see `layouts.py`; 0 behind the last.
+        Letters of each function's arguments, see `rank.py`; 0 behind the last.
     roots : ndarray(int64, shape=(functions, 2))
         Which arguments are equal in the root's call.
     with_tags : bool

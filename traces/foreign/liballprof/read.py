@@ -4,9 +4,9 @@ Lines are calls, see `lines.py`; ranks are the last number in the names of files
 any; so is a source of -1 in Open MPI, and of -2 in MPICH, which is known by its MPI_COMM_WORLD.
 Other partners below 0 are MPI_PROC_NULL. What the text does not say is taken as follows:
 
-* who sent what a receive with MPI_ANY_SOURCE took, and how much: see `messages.py`;
-* which request MPI_Waitany, MPI_Test and others found complete: see `requests.py`;
-* who is in a communicator: see `members.py`;
+* who sent what a receive with MPI_ANY_SOURCE took, and how much: see `matching.py`;
+* which request, named by address, MPI_Waitany, MPI_Test and others found: see `requests.py`;
+* who is in a communicator: see `communicators.py`;
 * types of MPI_Alltoallw: a byte each.
 
 Sources: spcl/LogGOPSim, src/liballprof (recording) and src/Schedgen/process_trace.cpp (reading).
@@ -16,18 +16,198 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hopmap.traces.foreign.collective_bytes import account
 from hopmap.traces.foreign.recognition import Recording
-from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
-from hopmap.traces.matching import Messages, matched
-from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.foreign.requests import Entries, Part, begun_and_done, entries
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, acts_of, trace_of
+from hopmap.traces.matching import ANY, Messages, matched
+from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
-from .collectives import collectives_of
-from .handles import communicators_of, is_of_mpich, world_of
-from .lines import calls_of, is_liballprof, read_rank, times
-from .messages import messages_of
+from .communicators import Key, Resolved, communicators_of, is_of_mpich, numbers_of, world_of
+from .lines import OPERATIONS, SIGNATURES, Lines, Rank, calls_of, is_liballprof, read_rank, times
+
+Ints = NDArray[np.int64]
+
+_SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend")
+_PART = {
+    **dict.fromkeys(("MPI_Start", "MPI_Startall"), Part.START),
+    **dict.fromkeys(("MPI_Wait", "MPI_Waitall"), Part.END),
+    **{f"MPI_{a}{b}": Part.ASK for a in ("Wait", "Test") for b in ("any", "some")},
+    **dict.fromkeys(("MPI_Test", "MPI_Testall"), Part.ASK),
+    **dict.fromkeys(("MPI_Request_free", "MPI_Cancel"), Part.FORGET),
+}
+
+
+def messages_of(rank: Rank, numbers: dict[Key, int], first: int, anyone: int) -> Messages:
+    """List sends and receives of one rank, partners as ranks in communicators."""
+    rows: list[tuple[Any, ...]] = []  # call, sends, peer, tag, comm, size, blocking
+    parts: list[Entries] = []
+    begun = 0
+
+    def add(lines: Lines, sends: bool, peer: str, tag: str, size: Ints, blocking: bool) -> Ints:
+        nonlocal begun
+        comm, to = numbers_of(lines, numbers), lines.get(peer)
+        count = len(lines.calls)
+        rows.append(
+            (
+                lines.calls,
+                np.full(count, sends),
+                to,
+                lines.get(tag),
+                comm,
+                size,
+                np.full(count, blocking),
+            )
+        )
+        begun += count
+        return np.arange(begun - count, begun)
+
+    for function in rank.names:
+        short = function.removeprefix("MPI_")
+        persistent = short.endswith("_init") and function in SIGNATURES
+        if function in _PART or function not in SIGNATURES:
+            continue
+        lines = Lines(rank, function)
+        if short in ("Sendrecv", "Sendrecv_replace"):
+            size = lines.sizes("count", "type")
+            add(lines, True, "peer", "tag", size, True)
+            if short == "Sendrecv":
+                size = lines.sizes("rcount", "rtype")
+            add(lines, False, "source", "rtag", size, True)
+        elif short.removesuffix("_init").capitalize() in (*_SENDS, "Recv", "Irecv"):
+            out = "send" in short.lower()
+            at_once = not persistent and not short.startswith("I")
+            at = add(lines, out, "peer", "tag", lines.sizes("count", "type"), at_once)
+            if not at_once:
+                how = Part.INIT if persistent else Part.BEGIN
+                parts.append(entries(lines.calls, lines.get("request"), how, at))
+    if not rows:
+        none = np.zeros(0, dtype=np.int64)
+        return Messages(none, none, none > 0, none, none, none, none)
+    call, sends, peer, tag, comm, size, blocking = (
+        np.concatenate(column) for column in zip(*rows, strict=True)
+    )
+    none = np.full(len(call), -1)
+    row, call, done, _ = begun_and_done(call, blocking, none, [*parts, _asked(rank, parts)])
+    sends, peer, tag, comm, size = (column[row] for column in (sends, peer, tag, comm, size))
+    open_ = ~sends & (peer == anyone)
+    real = (peer >= 0) | open_  # others are MPI_PROC_NULL
+    peer = np.where(open_, ANY, peer)
+    table = (call + first, np.where(done >= 0, done + first, -1), sends, peer, tag, comm, size)
+    return Messages(*(column[real] for column in table))
+
+
+def _asked(rank: Rank, begun: list[Entries]) -> Entries:
+    """List what waits, tests, starts and frees name: one entry a request."""
+    keys = np.concatenate([np.zeros(0, dtype=np.int64), *(each.key for each in begun)])
+    lists = []
+    for function, how in _PART.items():
+        lines = Lines(rank, function)
+        many = any(name == "number" for name, _ in SIGNATURES[function])
+        count = lines.get("number") if many else np.ones(len(lines.calls), dtype=np.int64)
+        bad = np.flatnonzero((count < 0) | (count > max(len(rank.rows), 1 << 16)))
+        if bad.size:
+            raise lines.wrong(int(bad[0]))
+        call, base = np.repeat(lines.calls, count), np.repeat(lines.get("request"), count)
+        turn = np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count)
+        lists.append((call, base, turn, np.full(len(call), how)))
+    # A request takes 8 bytes in Open MPI's C, 4 in Fortran: what meets more of them is right.
+    call, base, turn, part = (np.concatenate(column) for column in zip(*lists, strict=True))
+    hits = {step: int(np.isin(base + step * turn, keys).sum()) for step in (8, 4)}
+    step = max(hits, key=hits.__getitem__)
+    none = np.full(len(call), -1)
+    return Entries(call, base + step * turn, part, none, none)
+
+
+def collectives_of(
+    ranks: list[Rank], found: Resolved, offsets: Ints
+) -> tuple[Acts, PairCounts | None]:
+    """List collectives of all ranks; a communicator of one member moves nothing."""
+    parts = []
+    pairs: list[tuple[Any, ...]] = []
+    for number, rank in enumerate(ranks):
+        vectors = []
+        place_of = np.array(
+            [int((each == number).argmax()) if len(each) else 0 for each in found.members]
+        )
+        for function, operation in OPERATIONS.items():
+            lines = Lines(rank, function) if function in SIGNATURES else None
+            if lines is None or not len(lines.calls):
+                continue
+            comm = numbers_of(lines, found.number[number])
+            members = lines.get("comm", 2)
+            own = place_of[comm]
+            names = [name for name, _ in SIGNATURES[function]]
+            root = lines.get("root") if "root" in names else np.full_like(comm, -1)
+            if ((root >= members) | ((root < 0) & ("root" in names))).any():
+                raise lines.wrong(int(np.flatnonzero((root >= members) | (root < 0))[0]))
+            if (lines.members[:] != members).any() and lines.members.any():
+                raise lines.wrong(int(np.flatnonzero(lines.members != members)[0]))
+            part, total = _bytes(lines, operation, own)
+            sent, received = account(
+                *(rank.fields.file, operation + 0 * comm, members, own, root == own, part, total)
+            )
+            world = [
+                int(found.members[c][r])
+                if r >= 0 and len(found.members[c])
+                else (number, -1)[r < 0]
+                for c, r in zip(comm.tolist(), root.tolist(), strict=True)
+            ]
+            call = lines.calls + offsets[number]
+            about = {"comm": comm, "operation": int(operation), "size": sent, "received": received}
+            parts.append(acts(call, Kind.COLLECTIVE_END, peer=np.array(world, np.int64), **about))
+            if function == "MPI_Alltoallv":
+                width = lines.get("stype", 1)
+                rows = zip(lines.counts("scounts"), width, strict=True)
+                vectors += [row * size for row, size in rows if len(row) > 1]
+        pairs += [
+            (np.full(len(row), number), np.full(len(row), turn), np.arange(len(row)), row)
+            for turn, row in enumerate(vectors)
+        ]
+        handles = [f for f in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize") if f in rank.names]
+        for function in handles:
+            call = calls_of(rank, function) + offsets[number]
+            ends = function == "MPI_Finalize"
+            operation = Collective.DESTROY_HANDLE if ends else Collective.CREATE_HANDLE
+            parts.append(acts(call, Kind.COLLECTIVE_END, comm=0, operation=int(operation)))
+    none = acts(np.zeros(0, dtype=np.int64), 0)
+    counts = None
+    wide = any("MPI_Alltoallw" in rank.names for rank in ranks)  # whose turns are counted, too
+    if pairs and not wide:
+        counts = PairCounts(
+            str(ranks[0].fields.file.parent), *map(np.concatenate, zip(*pairs, strict=True))
+        )
+    return Acts(*map(np.concatenate, zip(none, *parts, strict=True))), counts
+
+
+def _bytes(lines: Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]:
+    """Bytes of each call's own part, and of all, as `account` wants them."""
+    none = np.zeros(len(lines.calls), dtype=np.int64)
+    match operation:
+        case Collective.BARRIER | Collective.CREATE_HANDLE:
+            return none, none
+        case Collective.ALLTOALLV:
+            return lines.blocks("scounts", "stype"), lines.blocks("rcounts", "rtype")
+        case Collective.ALLTOALLW:
+            return lines.blocks("scounts"), lines.blocks("rcounts")
+        case Collective.REDUCE_SCATTER:
+            total = lines.blocks("counts", "type")
+            mine = [row[k] for row, k in zip(lines.counts("counts"), own.tolist(), strict=True)]
+            return np.array(mine, np.int64).reshape(-1) * lines.get("type", 1), total
+        case Collective.GATHERV | Collective.ALLGATHERV:
+            return lines.sizes("count", "type"), lines.blocks("counts", "rtype")
+        case Collective.SCATTERV:
+            return lines.sizes("count", "type"), lines.blocks("counts", "stype")
+        case Collective.SCATTER:
+            return lines.sizes("rcount", "rtype"), none
+        case _:
+            return lines.sizes("count", "type"), none
+
 
 _IMMEDIATE = re.compile(
     r"MPI_I(barrier|bcast|reduce|allreduce|allgather|gather|scatter|alltoall|scan|exscan)\w*"

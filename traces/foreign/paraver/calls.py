@@ -1,4 +1,7 @@
-"""Calls of MPI: events bracket them, the .pcf beside the trace names them."""
+"""Calls of MPI: events bracket them, the .pcf beside the trace names them.
+
+A collective has sizes, root and communicator from the line that begins its call.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.files import read_whole
-from hopmap.traces.foreign.trace_builder import Calls
+from hopmap.traces.foreign.collective_bytes import account
+from hopmap.traces.foreign.text import read_whole
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
+from hopmap.traces.regions import mpi_name
+from hopmap.traces.trace import Collective, Kind, TraceError
 
-from .header import LAST_CALL, Head
-from .records import THREADS
+from .records import COMM, LAST_CALL, RECEIVED, ROOT, SENT, THREADS, Head
 
 Ints = NDArray[np.int64]
 _IS_NUMBER = re.compile("[0-9]{1,18}")
@@ -126,3 +131,116 @@ def calls_of(
         end,
     )
     return calls, tuple(names), (np.arange(len(begin)), begin), int((~closed).sum())
+
+
+_HANDLES = {
+    **dict.fromkeys(("init", "init_thread", "comm_dup"), Collective.CREATE_HANDLE),
+    **dict.fromkeys(
+        ("comm_split", "comm_create", "cart_create", "cart_sub"), Collective.CREATE_HANDLE
+    ),
+    "finalize": Collective.DESTROY_HANDLE,
+}
+_COLLECTIVES = {each.name.lower(): each for each in Collective if each < 17} | _HANDLES
+
+
+def collectives_of(
+    calls: Calls,
+    call: Ints,
+    event: Ints,
+    names: tuple[str, ...],
+    kind: Ints,
+    value: Ints,
+    line: Ints,
+    members: list[Ints],
+    alias: dict[int, int],
+    file: Path,
+) -> tuple[Acts, int, int]:
+    """List collectives, with sizes from the line that begins them.
+
+    Returned are also how many have a root that is not told, and how many do not block.
+    """
+    words = [mpi_name(name) for name in names]
+    immediate = [word.startswith("i") and word[1:] in _COLLECTIVES for word in words]
+    base = [word[at_once:] for word, at_once in zip(words, immediate, strict=True)]
+    operation = np.array([int(_COLLECTIVES.get(word, -1)) for word in base], dtype=np.int64)
+    found = operation[calls.region[call]] >= 0
+    call, event = call[found], event[found]
+    sort = operation[calls.region[call]]
+    rank = calls.ranks()[call]
+    about = {}
+    for type_ in (SENT, RECEIVED, ROOT, COMM):
+        which = np.flatnonzero(kind == type_)
+        column = np.full(int(line.max(initial=-1)) + 1, -1, dtype=np.int64)
+        column[line[which]] = value[which]
+        about[type_] = column[line[event]]
+    strange = sorted({int(number) for number in about[COMM] if number >= 0} - set(alias))
+    if strange:
+        raise TraceError(
+            f"{file}: communicator {strange[0]}: collectives on it: expected a line c: with "
+            "tasks of the program"
+        )
+    comm = np.array([alias.get(int(number), 0) for number in about[COMM]], dtype=np.int64)
+    groups = [np.arange(len(calls.offsets) - 1), np.zeros(0, dtype=np.int64), *members]
+    own = np.zeros(len(call), dtype=np.int64)
+    for number in np.unique(comm).tolist():
+        if number == 1:
+            continue
+        place = np.full(len(calls.offsets) - 1, -1, dtype=np.int64)
+        place[groups[number]] = np.arange(len(groups[number]))
+        mine = comm == number
+        own[mine] = place[rank[mine]]
+        stray = mine & (own < 0)
+        if stray.any():
+            raise TraceError(
+                f"{file}: task {rank[stray][0] + 1}: a collective on communicator "
+                f"{about[COMM][stray][0]}: expected one of its members"
+            )
+    size = np.array([max(len(group), 1) for group in groups], dtype=np.int64)[comm]
+    sent, received = np.maximum(about[SENT], 0), np.maximum(about[RECEIVED], 0)
+    root, untold = _roots(sort, comm, rank, about[ROOT], sent, received, groups)
+
+    def of(*operations: Collective) -> NDArray[np.bool_]:
+        return np.isin(sort, operations)
+
+    part, total = sent.copy(), received.copy()
+    part[of(Collective.BCAST)] = np.maximum(sent, received)[of(Collective.BCAST)]
+    gets = of(Collective.SCATTER, Collective.SCATTERV, Collective.REDUCE_SCATTER)
+    part[gets], total[gets] = received[gets], sent[gets]
+    out, in_ = account(file, sort, size, own, root == rank, part, total)
+    columns = {"comm": comm, "operation": sort, "size": out, "received": in_}
+    at_once = int(np.array(immediate, dtype=np.bool_)[calls.region[call]].sum())
+    return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold, at_once
+
+
+def _roots(
+    sort: Ints, comm: Ints, rank: Ints, flag: Ints, sent: Ints, received: Ints, groups: list[Ints]
+) -> tuple[Ints, int]:
+    """World rank of each call's root, -1 of others: who says so, or alone sends or receives."""
+    gives = np.isin(sort, (Collective.BCAST, Collective.SCATTER, Collective.SCATTERV))
+    takes = np.isin(sort, (Collective.REDUCE, Collective.GATHER, Collective.GATHERV))
+    root = np.full(len(sort), -1, dtype=np.int64)
+    rooted = np.flatnonzero(gives | takes)
+    if not rooted.size:
+        return root, 0
+    # Calls of a communicator are numbered at each member; the k-th ones are one.
+    key = comm * (int(rank.max()) + 1) + rank
+    order = np.argsort(key, kind="stable")
+    turn = np.empty(len(key), dtype=np.int64)
+    turn[order] = np.arange(len(key)) - np.searchsorted(key[order], key[order])
+    which = np.stack((comm[rooted], turn[rooted]))
+    _, group = np.unique(which, axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    shown = np.where(gives, sent, received)[rooted] > 0
+    shows = np.where(flag[rooted] > 0, 2, np.where(shown, 1, 0))
+    best = np.zeros(int(group.max()) + 1, dtype=np.int64)
+    np.maximum.at(best, group, shows)
+    at = np.array(
+        [groups[number][0] if len(groups[number]) else -1 for number in comm[rooted].tolist()]
+    )
+    chosen = np.full(len(best), -1, dtype=np.int64)
+    candidates = np.flatnonzero((shows == best[group]) & (shows > 0))[::-1]
+    chosen[group[candidates]] = rank[rooted][candidates]
+    root[rooted] = np.where(chosen[group] >= 0, chosen[group], at)
+    lonely = comm[rooted] == 1
+    root[rooted[lonely]] = rank[rooted[lonely]]
+    return root, int((best == 0).sum())

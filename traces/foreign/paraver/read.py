@@ -1,40 +1,138 @@
-"""Read Paraver traces (.prv) as Extrae writes them: MPI's events and the communication records.
-
-The first line says the time of the run, the tasks of each application and how many communicators
-follow; records are numbers between colons. Of them count here:
-
-* events ``2:cpu:application:task:thread:time:type:value:...``: calls of MPI are the types 50000001
-  to 50000005, a value that is not 0 begins one, whose name the .pcf beside the trace has; sizes,
-  root and communicator of a collective are the types 50100001 to 50100004 of the same line;
-* communications ``3:cpu:application:task:thread:logical and physical send: the same of the
-  receiver:size:tag``: the sending call is the one that the logical send lies in, a receive is
-  posted where the logical one lies and complete where the physical one does.
-
-The application with most communications and calls of MPI is the program, of several alike the one
-with most tasks; tasks are its ranks. Calls of a task's threads stand in order of time. A trace does
-not say which call completes an MPI_Isend: MPI_Waitall completes all that are open, other waits that
-complete no receive complete the oldest. Communications outside calls make calls of their own.
-
-Sources: Paraver's trace format (tools.bsc.es, "Paraver: trace generation"); Extrae,
-src/merger/paraver.
-"""
+"""Communication records as messages of the calls that their times lie in."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.traces.foreign.recognition import Recording
-from hopmap.traces.foreign.text import read_fields
-from hopmap.traces.foreign.trace_builder import acts_of, trace_of
+from hopmap.traces.foreign.text import Fields, read_fields
+from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
+from hopmap.traces.matching import Messages
+from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import Trace
 
-from .calls import calls_of, is_nameless, labels_of
-from .collectives import collectives_of
-from .header import communicators_of, head_of
-from .messages import messages_of
-from .records import events_of, own_lines
+from .calls import calls_of, collectives_of, is_nameless, labels_of
+from .records import Head, communicators_of, events_of, head_of, own_lines, tasks_at
+
+Ints = NDArray[np.int64]
+
+
+def messages_of(
+    fields: Fields, lines: Ints, head: Head, calls: Calls, names: tuple[str, ...]
+) -> tuple[Calls, Messages, tuple[str, ...], int, Ints]:
+    """Messages with their calls, and where each call stands among these with new ones."""
+    what = "a communication of 15 whole numbers"
+    source, target = tasks_at(fields, lines, 3, head), tasks_at(fields, lines, 9, head)
+    sent, posted, taken = (fields.numbers(lines, at, what) * head.scale for at in (5, 11, 12))
+    size, tag = (fields.numbers(lines, at, what) for at in (13, 14))
+    bad = np.flatnonzero(size < 0)
+    if bad.size:
+        raise fields.wrong(int(lines[bad[0]]), "a size >= 0")
+    # Logical receives may be told later than the physical ones.
+    posted = np.minimum(posted, taken)
+    by, post, done = (
+        _inside(calls, *at) for at in ((source, sent), (target, posted), (target, taken))
+    )
+    alone = np.flatnonzero(by < 0), np.flatnonzero((post < 0) | (done < 0))
+    before = np.arange(len(calls.region) + 1)
+    if len(alone[0]) or len(alone[1]):
+        names = (*names, "MPI_Send", "MPI_Recv")
+        count = len(calls.region)
+        rank = np.concatenate((calls.ranks(), source[alone[0]], target[alone[1]]))
+        region = np.concatenate(
+            (
+                calls.region,
+                np.full(len(alone[0]), len(names) - 2),
+                np.full(len(alone[1]), len(names) - 1),
+            )
+        )
+        begin = np.concatenate((calls.begin, sent[alone[0]], taken[alone[1]]))
+        end = np.concatenate((calls.end, begin[count:]))
+        order = np.lexsort((np.arange(len(rank)), begin, rank))
+        before = np.empty(len(order) + 1, dtype=np.int64)
+        before[order], before[-1] = np.arange(len(order)), len(order)
+        calls = Calls(
+            np.searchsorted(rank[order], np.arange(head.tasks + 1)).astype(np.int64),
+            region[order],
+            begin[order],
+            end[order],
+        )
+        by[alone[0]] = count + np.arange(len(alone[0]))
+        post[alone[1]] = done[alone[1]] = count + len(alone[0]) + np.arange(len(alone[1]))
+        by, post, done = before[by], before[post], before[done]
+    words = [mpi_name(name) for name in names]
+    immediate = np.array(
+        [bool(re.fullmatch(r"i[bsr]?send|start|startall", word)) for word in words], dtype=bool
+    )
+    ends = _ends(
+        calls, words, by, immediate[calls.region[by]] if len(by) else np.zeros(0, dtype=bool), done
+    )
+    call, finish = np.concatenate((by, post)), np.concatenate((ends, done))
+    order = np.argsort(call, kind="stable")
+    zeros = np.zeros(2 * len(by), dtype=np.int64)
+    sends = np.arange(2 * len(by)) < len(by)
+    columns = (
+        call,
+        finish,
+        sends,
+        np.concatenate((target, source)),
+        np.tile(tag, 2),
+        zeros,
+        np.tile(size, 2),
+    )
+    ordered: Any = (column[order] for column in columns)
+    messages = Messages(*ordered)
+    return calls, messages, names, len(alone[0]) + len(alone[1]), before
+
+
+def _inside(calls: Calls, rank: Ints, time: NDArray[np.float64]) -> Ints:
+    """Call of a rank that a time lies in, or -1."""
+    found = np.full(len(rank), -1, dtype=np.int64)
+    for r in np.unique(rank).tolist():
+        mine = np.flatnonzero(rank == r)
+        first, behind = calls.offsets[r], calls.offsets[r + 1]
+        at = first + np.searchsorted(calls.begin[first:behind], time[mine], side="right") - 1
+        good = at >= first
+        good[good] = time[mine][good] <= calls.end[at[good]]
+        found[mine[good]] = at[good]
+    return found
+
+
+def _ends(
+    calls: Calls, words: list[str], by: Ints, open_: NDArray[np.bool_], received: Ints
+) -> Ints:
+    """Call that completes each send: its own, or of a non-blocking one a wait behind it, or -1."""
+    done = by.copy()
+    waiting = np.flatnonzero(open_)
+    done[waiting] = -1
+    all_ = np.array([word in ("waitall", "testall") for word in words], dtype=bool)[calls.region]
+    one = np.array([word in ("wait", "waitany", "waitsome") for word in words], dtype=bool)[
+        calls.region
+    ]
+    free = np.zeros(len(calls.region), dtype=bool)
+    free[one] = True
+    free[received[received >= 0]] = False
+    waits = np.flatnonzero(all_ | (free & one))
+    ranks = calls.ranks()
+    sends = waiting[np.argsort(by[waiting], kind="stable")]
+    at = 0
+    pending: list[int] = []
+    for wait in [*waits.tolist(), -1]:
+        rank = int(ranks[wait]) if wait >= 0 else -1
+        while at < len(sends) and (wait < 0 or by[sends[at]] < wait):
+            pending.append(int(sends[at]))
+            at += 1
+        pending = [send for send in pending if ranks[by[send]] == rank]
+        if wait >= 0 and pending:
+            over = len(pending) if all_[wait] else 1
+            done[pending[:over]] = wait
+            pending = pending[over:]
+    return done
 
 
 class ParaverSource(Recording):

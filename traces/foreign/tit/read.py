@@ -12,23 +12,58 @@ Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp; docum
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.files import read_start
 from hopmap.traces.foreign.recognition import START, Recording
-from hopmap.traces.foreign.text import Fields, read_fields
+from hopmap.traces.foreign.text import Fields, read_fields, read_start, read_whole
 from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of, trace_of
 from hopmap.traces.matching import Messages, matched
 from hopmap.traces.trace import Trace, TraceError
 
-from .actions import REGIONS, SILENT, TYPES, reals
-from .collectives import collectives_of
-from .index import files_of_index, is_tit
-from .messages import messages_of
+from .actions import LINE, REGIONS, SILENT, TYPES, reals
+from .calls import collectives_of, messages_of
+
+_INDEX = re.compile(rb"[^\s#:]+")
+
+
+def is_tit(start: bytes) -> bool:
+    """Whether a file that begins like this has actions."""
+    lines = [line for line in start.splitlines()[:20] if line.strip() and line[:1] != b"#"]
+    return bool(lines) and all(LINE.match(line) for line in lines[: max(len(lines) - 1, 1)])
+
+
+def files_of_index(index: Path, start: bytes) -> tuple[Path, ...]:
+    """Return the files that an index names, or none if this is no index."""
+    lines = [line.strip() for line in start.splitlines() if line.strip()]
+    if not lines or not all(_INDEX.fullmatch(line) for line in lines[: max(len(lines) - 1, 1)]):
+        return ()
+    first = _beside(index, lines[0].decode("utf-8", "replace"))
+    if first is None or first == index or not is_tit(read_start(first, 1 << 12)):
+        return ()
+    files = []
+    for number, name in enumerate(read_whole(index, 1).decode("utf-8", "replace").split(), 1):
+        file = _beside(index, name)
+        if file is None:
+            raise TraceError(f"{index}: line {number} is {name[:60]!r}: expected a file beside it")
+        files.append(file)
+    return tuple(files)
+
+
+def _beside(index: Path, name: str) -> Path | None:
+    """File of a name, seen from the index, or from where the program ran if it lies beside it."""
+    for place in (index.parent / name, index.parent / Path(name).name):
+        try:
+            if place.is_file():
+                return place
+        except OSError:  # no name that a file could have
+            continue
+    return None
+
 
 Ints = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ import pytest
 
 from hopmap.simulator import lower
 from hopmap.traces import Collective, Kind, TraceError, summarize, traffic_of
-from hopmap.traces.foreign.dumpi.layouts import END_OF_STREAM, LAYOUTS, NAMES, TYPE_SIZES
+from hopmap.traces.foreign.dumpi.rank import END_OF_STREAM, LAYOUTS, NAMES, TYPE_SIZES
 from hopmap.traces.sources import open_source
 
 from ..read_back import collectives, pairs

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces import TraceError
-from hopmap.traces.foreign.goal.binary import COOKIE, USED_UP
-from hopmap.traces.foreign.goal.read import read_goal
+from hopmap.traces.foreign.goal.read import COOKIE, USED_UP, read_goal
 from hopmap.traces.schedule import Task
 from hopmap.traces.sources import open_source
 from support import about

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces.extrapolation.repeats import mixed, reduced
+from hopmap.traces.extrapolation.event_tokens import mixed, reduced
 
 
 def loops_of(word, apart=(), unclean=(), level=None):
