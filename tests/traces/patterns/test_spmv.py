@@ -163,7 +163,7 @@ def test_what_the_partitioner_refuses_is_one_line(monkeypatch):
         InvalidInputError=RefusedError,
         InvalidParameterError=RefusedError,
     )
-    monkeypatch.setattr(hypergraph, "_mtkahypar", lambda: (library, initializer))
+    monkeypatch.setattr(spmv, "_mtkahypar", lambda: (library, initializer))
     with pytest.raises(TraceError, match=r"^mtkahypar: 2 blocks: two lines$"):
         spmv_traffic(grid(3), 2, "row-net")
 
